@@ -1,0 +1,28 @@
+#include "kiln/artifact.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+const char* to_string(Origin origin) noexcept {
+  switch (origin) {
+    case Origin::compiled:
+      return "compiled";
+    case Origin::memory:
+      return "memory";
+    case Origin::local:
+      return "local";
+    case Origin::bundle:
+      return "bundle";
+  }
+  return "unknown";
+}
+
+const KernelInfo* Artifact::find(std::string_view expression) const noexcept {
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelInfo& kernel) {
+    return kernel.expression == expression;
+  });
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+}  // namespace kiln

@@ -1,0 +1,48 @@
+#include "kiln/error.h"
+
+#include <string>
+#include <utility>
+
+namespace kiln {
+
+const char* to_string(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+      return "invalid_argument";
+    case ErrorCode::invalid_setting:
+      return "invalid_setting";
+    case ErrorCode::invalid_option:
+      return "invalid_option";
+    case ErrorCode::unknown_arch:
+      return "unknown_arch";
+    case ErrorCode::unknown_kernel:
+      return "unknown_kernel";
+    case ErrorCode::header_not_found:
+      return "header_not_found";
+    case ErrorCode::compile_failed:
+      return "compile_failed";
+    case ErrorCode::compiler_missing:
+      return "compiler_missing";
+    case ErrorCode::driver_missing:
+      return "driver_missing";
+    case ErrorCode::driver_failed:
+      return "driver_failed";
+    case ErrorCode::argument_mismatch:
+      return "argument_mismatch";
+    case ErrorCode::cache_unusable:
+      return "cache_unusable";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::ambiguous:
+      return "ambiguous";
+    case ErrorCode::io_failed:
+      return "io_failed";
+  }
+  return "unknown";
+}
+
+tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string log, int vendor_code) {
+  return tl::unexpected<Error>(Error{code, std::move(message), std::move(log), vendor_code});
+}
+
+}  // namespace kiln

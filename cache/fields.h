@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "kiln/digest.h"
+
+namespace kiln::storage {
+
+/// What a field means. Each kind of record opens with a version field of its own tag, so that bytes
+/// of one kind are never bytes of another. The values are on disk and in keys: add, never change.
+enum class Tag : std::uint8_t {
+  request_version = 0x01,
+  program = 0x02,
+  source = 0x03,
+  source_bytes = 0x04,
+  option = 0x05,
+  expression = 0x06,
+  arch = 0x07,
+  kind = 0x08,
+
+  dependencies_version = 0x20,
+  working_directory = 0x21,
+  spelling = 0x22,
+  parent = 0x23,
+  content = 0x24,
+  path = 0x25,
+
+  key_version = 0x40,
+  request_digest = 0x41,
+  dependencies_digest = 0x42,
+  toolchain_identity = 0x43,
+
+  artifact_version = 0x60,
+  toolchain_text = 0x61,
+  compile_us = 0x62,
+  log = 0x63,
+  kernel_expression = 0x64,
+  kernel_symbol = 0x65,
+  kernel_registers = 0x66,
+  kernel_shared_bytes = 0x67,
+  kernel_local_bytes = 0x68,
+  kernel_params_known = 0x69,
+  parameter_offset = 0x6a,
+  parameter_size = 0x6b,
+  image = 0x6c,
+
+  witness_version = 0x80,
+  stamp_device = 0x81,
+  stamp_inode = 0x82,
+  stamp_size = 0x83,
+  stamp_modified_ns = 0x84,
+  stamp_changed_ns = 0x85,
+};
+
+/// Writes a record: a sequence of fields, each `tag (1 byte) · length (varint) · bytes`.
+///
+/// A varint is LEB128 in its shortest form; a number is a varint as a field's bytes. So a record has
+/// exactly one spelling, and no two records share one.
+class FieldWriter {
+ public:
+  void bytes(Tag tag, std::string_view value);
+  void number(Tag tag, std::uint64_t value);
+  void digest(Tag tag, const Digest& value) { bytes(tag, value.view()); }
+
+  /// Makes room for this many more bytes at once.
+  void reserve(std::size_t size) { record_.reserve(record_.size() + size); }
+
+  /// The record. The writer is empty afterwards.
+  [[nodiscard]] std::string take() noexcept;
+
+ private:
+  std::string record_;
+};
+
+/// Reads a record in the order in which it was written.
+///
+/// Total: any bytes may be given. Once a field is not what was asked for, every later read gives
+/// nothing and finished() is false, so that a decoder checks once, at its end. Views point into the record.
+class FieldReader {
+ public:
+  explicit FieldReader(std::string_view record) noexcept : rest_(record) {}
+
+  /// Whether the next field has this tag.
+  [[nodiscard]] bool at(Tag tag) const noexcept;
+
+  [[nodiscard]] std::string_view bytes(Tag tag) noexcept;
+  [[nodiscard]] std::uint64_t number(Tag tag) noexcept;
+  [[nodiscard]] std::uint32_t number32(Tag tag) noexcept;
+  [[nodiscard]] Digest digest(Tag tag) noexcept;
+  [[nodiscard]] std::string text(Tag tag) { return std::string(bytes(tag)); }
+
+  /// For what a decoder itself finds wrong.
+  void reject() noexcept;
+
+  /// Whether the whole record was read and nothing was wrong.
+  [[nodiscard]] bool finished() const noexcept { return !failed_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool failed_ = false;
+};
+
+}  // namespace kiln::storage

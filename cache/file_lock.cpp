@@ -1,0 +1,68 @@
+#include "file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "private_path.h"
+
+namespace kiln::storage {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// flock() has no time limit of its own, hence the polling; short naps first, since a write is short.
+bool lock_within(int descriptor, std::chrono::milliseconds patience) {
+  const auto deadline = Clock::now() + patience;
+  std::chrono::microseconds nap{100};
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    if (Clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(nap);
+    nap = std::min<std::chrono::microseconds>(nap * 2, std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
+                                   std::chrono::milliseconds patience) {
+  if (auto usable = private_file_exists(file); !usable) return tl::unexpected(usable.error());
+  // O_NONBLOCK and O_NOFOLLOW: what takes the file's place after the look at it must not hold us up.
+  const int descriptor = ::open(
+      file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (descriptor < 0) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("cache lock '{}' cannot be opened: {}; make its directory writable, or "
+                            "open the cache read-only",
+                            file.string(), std::generic_category().message(errno)));
+  }
+  FileLock lock(descriptor);
+  if (!lock_within(descriptor, patience)) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("cache lock '{}' was held by another writer for {} ms; try again",
+                            file.string(), patience.count()));
+  }
+  return lock;
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileLock::~FileLock() {
+  if (descriptor_ < 0) return;
+  // Said aloud, because a child forked meanwhile shares the lock and would keep it past the close.
+  ::flock(descriptor_, LOCK_UN);
+  ::close(descriptor_);
+}
+
+}  // namespace kiln::storage

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kiln/digest.h"
+
+namespace kiln {
+
+/// One parameter of a kernel, as the image's own metadata gives it. Bytes.
+struct Parameter {
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+
+  bool operator==(const Parameter&) const = default;
+};
+
+/// What is known of one kernel without loading it.
+struct KernelInfo {
+  std::string expression = {};     ///< The C++ name expression as the program lists it.
+  std::string symbol = {};         ///< The lowered (mangled) name in the image.
+  std::uint32_t registers = 0;     ///< Per thread.
+  std::uint32_t shared_bytes = 0;  ///< Static shared memory per block.
+  std::uint32_t local_bytes = 0;   ///< Local memory (stack and spills) per thread.
+  bool params_known = false;       ///< False for images that do not tell (PTX, LTO-IR, OptiX-IR).
+  std::vector<Parameter> params = {};  ///< In position order.
+
+  bool operator==(const KernelInfo&) const = default;
+};
+
+/// Where an artifact came from this time.
+enum class Origin { compiled, memory, local, bundle };
+
+/// "compiled", "memory", "local" or "bundle". Static lifetime.
+[[nodiscard]] const char* to_string(Origin origin) noexcept;
+
+/// A compiled program for one target: a value that owns all it holds.
+struct Artifact {
+  Digest key = {};
+  std::string program = {};              ///< The program's name.
+  std::string arch = {};                 ///< As asked for, e.g. "sm_90a".
+  std::string kind = {};                 ///< The image kind: "cubin", "ptx", "ltoir" or "optixir".
+  std::string image = {};                ///< The image's bytes.
+  std::vector<KernelInfo> kernels = {};  ///< In the sorted order of their expressions.
+  std::string log = {};          ///< The compiler's warnings; empty when it had nothing to say.
+  std::string toolchain = {};    ///< For people, e.g. "NVRTC 13.0".
+  std::uint64_t compile_us = 0;  ///< What the compile took when it was made. Microseconds.
+  Origin origin = Origin::compiled;
+
+  /// The kernel of this expression, or nullptr. Valid as long as the artifact.
+  [[nodiscard]] const KernelInfo* find(std::string_view expression) const noexcept;
+};
+
+}  // namespace kiln

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+namespace kiln {
+
+/// What kind of thing went wrong; the message says which one and what to do.
+enum class ErrorCode {
+  invalid_argument,   ///< A value given by the caller makes no sense.
+  invalid_setting,    ///< A `KILN_*` variable or an `Options` field makes no sense.
+  invalid_option,     ///< A compiler option that kiln owns, or that the compiler refuses.
+  unknown_arch,       ///< An architecture that is not one, or that the compiler does not know.
+  unknown_kernel,     ///< A name expression that the program does not list or does not define.
+  header_not_found,   ///< An `#include` that nothing resolves.
+  compile_failed,     ///< The compiler refused the source; `log` holds its whole output.
+  compiler_missing,   ///< No usable NVRTC on this machine; the message lists where kiln looked.
+  driver_missing,     ///< No usable CUDA driver or device on this machine.
+  driver_failed,      ///< The driver answered with an error; `vendor_code` holds it.
+  argument_mismatch,  ///< Launch arguments that are not what the kernel takes.
+  cache_unusable,     ///< A cache directory or file that cannot be used, and why.
+  not_found,          ///< A key that names no entry.
+  ambiguous,          ///< A key prefix that names more than one entry.
+  io_failed,          ///< A file that could not be read or written.
+};
+
+/// The field's own word for a code, e.g. "compile_failed". Static lifetime.
+[[nodiscard]] const char* to_string(ErrorCode code) noexcept;
+
+/// An error as a value. The message names the thing and the remedy, and is fit for a person.
+struct Error {
+  ErrorCode code = ErrorCode::invalid_argument;
+  std::string message;
+  std::string log;      ///< The compiler's log, whole, where there is one.
+  int vendor_code = 0;  ///< nvrtcResult, CUresult or SQLite's code; 0 where there is none.
+};
+
+}  // namespace kiln
+
+/// What `.value()` throws: what() is the message, and beneath it the log.
+template <>
+class tl::bad_expected_access<kiln::Error> : public std::exception {
+ public:
+  explicit bad_expected_access(kiln::Error error)
+      : error_(std::move(error)),
+        text_(error_.log.empty() ? error_.message : error_.message + '\n' + error_.log) {}
+
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+  [[nodiscard]] const kiln::Error& error() const noexcept { return error_; }
+
+ private:
+  kiln::Error error_;
+  std::string text_;
+};
+
+namespace kiln {
+
+/// Success or an error: what a function gives that has no value to give. Has a value() that throws
+/// like that of the others, which tl::expected<void> lacks before 1.1.
+class [[nodiscard]] Outcome : public tl::expected<void, Error> {
+ public:
+  using tl::expected<void, Error>::expected;
+
+  /// Throws tl::bad_expected_access<Error> if this is an error.
+  void value() const {
+    if (!has_value()) throw tl::bad_expected_access<Error>(error());
+  }
+};
+
+namespace detail {
+
+template <class T>
+struct ResultOf {
+  using Type = tl::expected<T, Error>;
+};
+
+template <>
+struct ResultOf<void> {
+  using Type = Outcome;
+};
+
+}  // namespace detail
+
+/// A value, or why there is none. `.value()` throws tl::bad_expected_access<Error>.
+template <class T>
+using Result = typename detail::ResultOf<T>::Type;
+
+/// Shorthand for returning an error from a function that gives a Result.
+[[nodiscard]] tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string log = {},
+                                         int vendor_code = 0);
+
+}  // namespace kiln

@@ -1,0 +1,101 @@
+#include "private_path.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace kiln::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view use_another = "name another cache directory";
+
+tl::unexpected<Error> unusable(const fs::path& path, std::string_view problem,
+                               std::string_view remedy) {
+  return fail(ErrorCode::cache_unusable,
+              fmt::format("cache path '{}' {}; {}", path.string(), problem, remedy));
+}
+
+tl::unexpected<Error> unusable(const fs::path& path, std::string_view attempt, int error) {
+  const auto problem = fmt::format("{}: {}", attempt, std::generic_category().message(error));
+  return unusable(path, problem, "give the user the right to it, or name another cache directory");
+}
+
+Result<std::optional<struct stat>> look_at(const fs::path& path) {
+  struct stat status;
+  if (::lstat(path.c_str(), &status) == 0) return status;
+  if (errno == ENOENT) return std::nullopt;
+  return unusable(path, "cannot be looked at", errno);
+}
+
+Result<void> check_owner_and_mode(const fs::path& path, const struct stat& status) {
+  if (status.st_uid != ::geteuid()) {
+    return unusable(path,
+                    fmt::format("belongs to user {}, not to the user {} who runs this",
+                                status.st_uid, ::geteuid()),
+                    use_another);
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return unusable(path,
+                    fmt::format("can be written by others (mode {:o})", status.st_mode & 07777),
+                    fmt::format("chmod go-w '{}'", path.string()));
+  }
+  return {};
+}
+
+Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view expected) {
+  const auto status = look_at(path);
+  if (!status) return tl::unexpected(status.error());
+  if (!status->has_value()) return false;
+  const mode_t found = (*status)->st_mode & S_IFMT;
+  if (found == S_IFLNK) {
+    return unusable(path, "is a symbolic link", "name what it points to, or remove it");
+  }
+  if (found != type) return unusable(path, fmt::format("is not a {}", expected), use_another);
+  if (auto checked = check_owner_and_mode(path, **status); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<void> make_private_directory(const fs::path& directory) {
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  if (errno != ENOENT || !directory.has_relative_path()) {
+    return unusable(directory, "cannot be made", errno);
+  }
+  if (auto parent = make_private_directory(directory.parent_path()); !parent) return parent;
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return unusable(directory, "cannot be made", errno);
+}
+
+Result<bool> private_directory_exists(const fs::path& directory) {
+  return private_exists(directory, S_IFDIR, "directory");
+}
+
+Result<bool> private_file_exists(const fs::path& file) {
+  return private_exists(file, S_IFREG, "regular file");
+}
+
+Result<void> make_private_file(const fs::path& file) {
+  const int descriptor =
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    if (errno == EEXIST) return {};
+    return unusable(file, "cannot be made", errno);
+  }
+  ::close(descriptor);
+  return {};
+}
+
+}  // namespace kiln::storage

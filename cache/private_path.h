@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+
+#include "kiln/error.h"
+
+namespace kiln::storage {
+
+// A hit is code that runs on the GPU, so what holds it must be the user's own: owned by the
+// effective user, not writable by others, and no symlink that could lead elsewhere.
+// All errors are cache_unusable; they name the path, what is the matter with it, and the remedy.
+
+/// Makes the directory and each missing parent, all 0700. What exists already is left as it is.
+[[nodiscard]] Result<void> make_private_directory(const std::filesystem::path& directory);
+
+/// Whether there is a directory, which then is private. False when there is nothing.
+[[nodiscard]] Result<bool> private_directory_exists(const std::filesystem::path& directory);
+
+/// Whether there is a regular file, which then is private. False when there is nothing.
+/// Never opens it: closing any descriptor of a database drops the process's locks on it.
+[[nodiscard]] Result<bool> private_file_exists(const std::filesystem::path& file);
+
+/// Makes an empty file, 0600, where there is none; leaves one that exists as it is.
+[[nodiscard]] Result<void> make_private_file(const std::filesystem::path& file);
+
+}  // namespace kiln::storage

@@ -1,0 +1,162 @@
+#include "sqlite.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kiln::storage {
+namespace {
+
+// How long somebody else's commit may hold up a statement: 1 s, in naps of at most 2 ms. SQLite's own
+// waiting naps up to 100 ms, longer than any commit takes, and can miss its turn for seconds.
+constexpr std::chrono::microseconds first_nap{100};
+constexpr std::chrono::microseconds longest_nap{2000};
+constexpr int most_naps = 500;
+
+int wait_for_lock(void*, int naps_so_far) {
+  if (naps_so_far >= most_naps) return 0;
+  const auto nap = first_nap * (1 << std::min(naps_so_far, 10));
+  std::this_thread::sleep_for(std::min<std::chrono::microseconds>(nap, longest_nap));
+  return 1;
+}
+
+bool distrust(sqlite3* handle) noexcept {
+  const auto set = [&](int option, int value) {
+    return sqlite3_db_config(handle, option, value, nullptr) == SQLITE_OK;
+  };
+  return set(SQLITE_DBCONFIG_DEFENSIVE, 1) && set(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0) &&
+         set(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0) && set(SQLITE_DBCONFIG_ENABLE_VIEW, 0);
+}
+
+}  // namespace
+
+Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
+  const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &handle,
+                                   access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE |
+                                       SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE,
+                                   nullptr);
+  Connection connection;
+  connection.handle_.reset(handle);
+  if (code != SQLITE_OK) return connection.failure("opening");
+  sqlite3_busy_handler(handle, wait_for_lock, nullptr);
+  if (!distrust(handle)) return connection.failure("setting up");
+  return connection;
+}
+
+int Connection::execute(const char* sql) noexcept {
+  return sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+}
+
+std::optional<std::int64_t> Connection::integer(std::string_view sql) {
+  Statement statement(*this, sql);
+  if (statement.step() != SQLITE_ROW) return std::nullopt;
+  return statement.integer(0);
+}
+
+bool Connection::read_only() const noexcept {
+  return sqlite3_db_readonly(handle_.get(), "main") != 0;
+}
+
+tl::unexpected<Error> Connection::failure(std::string_view doing) const {
+  const char* file = sqlite3_db_filename(handle_.get(), "main");
+  return fail(ErrorCode::io_failed,
+              fmt::format("cache '{}': {} failed: {} (SQLite code {})", file ? file : "", doing,
+                          sqlite3_errmsg(handle_.get()), last_code()),
+              {}, last_code());
+}
+
+sqlite3_stmt* Connection::prepared(std::string_view sql) {
+  if (const auto found = statements_.find(sql); found != statements_.end()) {
+    return found->second.get();
+  }
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                     SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (statement) statements_.emplace(sql, statement);
+  return statement;
+}
+
+Statement::Statement(Connection& connection, std::string_view sql)
+    : handle_(connection.prepared(sql)) {
+  if (!handle_) code_ = connection.last_code();
+}
+
+Statement::~Statement() {
+  sqlite3_reset(handle_);
+  if (handle_) sqlite3_clear_bindings(handle_);
+}
+
+Statement& Statement::bind_blob(int index, std::string_view value) noexcept {
+  if (code_ != SQLITE_OK) return *this;
+  // A null pointer would bind NULL instead of an empty blob.
+  const char* data = value.data() ? value.data() : "";
+  code_ = sqlite3_bind_blob64(handle_, index, data, value.size(), SQLITE_STATIC);
+  return *this;
+}
+
+Statement& Statement::bind_text(int index, std::string_view value) noexcept {
+  if (code_ != SQLITE_OK) return *this;
+  const char* data = value.data() ? value.data() : "";
+  code_ = sqlite3_bind_text64(handle_, index, data, value.size(), SQLITE_STATIC, SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::bind_integer(int index, std::int64_t value) noexcept {
+  if (code_ == SQLITE_OK) code_ = sqlite3_bind_int64(handle_, index, value);
+  return *this;
+}
+
+int Statement::step() noexcept { return code_ == SQLITE_OK ? sqlite3_step(handle_) : code_; }
+
+std::string_view Statement::blob(int column) noexcept {
+  if (sqlite3_column_type(handle_, column) != SQLITE_BLOB) return {};
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(handle_, column));
+  const int size = sqlite3_column_bytes(handle_, column);
+  return data ? std::string_view(data, static_cast<std::size_t>(size)) : std::string_view();
+}
+
+std::string_view Statement::text(int column) noexcept {
+  if (sqlite3_column_type(handle_, column) != SQLITE_TEXT) return {};
+  const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(handle_, column));
+  const int size = sqlite3_column_bytes(handle_, column);
+  return data ? std::string_view(data, static_cast<std::size_t>(size)) : std::string_view();
+}
+
+std::optional<Digest> Statement::digest(int column) noexcept {
+  const auto bytes = blob(column);
+  Digest digest;
+  if (bytes.size() != digest.bytes.size()) return std::nullopt;
+  std::copy(bytes.begin(), bytes.end(), digest.bytes.begin());
+  return digest;
+}
+
+std::int64_t Statement::integer(int column) noexcept {
+  return sqlite3_column_int64(handle_, column);
+}
+
+bool Statement::is_null(int column) noexcept {
+  return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
+
+Transaction::~Transaction() {
+  if (open_) static_cast<void>(connection_.execute("ROLLBACK"));
+}
+
+bool Transaction::begin() noexcept {
+  open_ = connection_.execute("BEGIN IMMEDIATE") == SQLITE_OK;
+  return open_;
+}
+
+bool Transaction::commit() noexcept {
+  if (connection_.execute("COMMIT") != SQLITE_OK) return false;
+  open_ = false;
+  return true;
+}
+
+}  // namespace kiln::storage

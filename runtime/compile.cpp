@@ -1,0 +1,287 @@
+#include "compile.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cubin.h"
+
+namespace kiln {
+
+namespace {
+
+using vendor::Nvrtc;
+
+// Owns an nvrtcProgram.
+class NvrtcProgram {
+ public:
+  explicit NvrtcProgram(const Nvrtc& nvrtc) : nvrtc_(nvrtc) {}
+  NvrtcProgram(const NvrtcProgram&) = delete;
+  NvrtcProgram& operator=(const NvrtcProgram&) = delete;
+  ~NvrtcProgram() {
+    if (program_ != nullptr) nvrtc_.destroy_program(&program_);
+  }
+
+  nvrtcResult create(const Program& program, const std::vector<HeaderForCompiler>& headers) {
+    std::vector<const char*> names;
+    std::vector<const char*> texts;
+    for (const auto& header : headers) {
+      names.push_back(header.name.c_str());
+      texts.push_back(header.text.c_str());
+    }
+    return nvrtc_.create_program(&program_, program.source().c_str(), virtual_name(program).c_str(),
+                                 static_cast<int>(headers.size()), texts.data(), names.data());
+  }
+
+  [[nodiscard]] nvrtcProgram get() const { return program_; }
+
+ private:
+  const Nvrtc& nvrtc_;
+  nvrtcProgram program_ = nullptr;
+};
+
+// The two-step reads of NVRTC: ask the size, then the bytes.
+template <class SizeFunction, class BytesFunction>
+std::optional<std::string> read_bytes(nvrtcProgram program, SizeFunction size_of,
+                                      BytesFunction bytes_of) {
+  std::size_t size = 0;
+  if (size_of(program, &size) != NVRTC_SUCCESS) return std::nullopt;
+  std::string bytes(size, '\0');
+  if (size != 0 && bytes_of(program, bytes.data()) != NVRTC_SUCCESS) return std::nullopt;
+  return bytes;
+}
+
+// For texts, whose size counts a terminating NUL.
+std::string as_text(std::optional<std::string> bytes) {
+  std::string text = std::move(bytes).value_or("");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+std::vector<std::string> all_options(const Nvrtc& nvrtc, const Program& program,
+                                     const Target& target, const CompileInputs& inputs) {
+  // kiln's own come first, so that no option that lacks its value can swallow one.
+  std::vector<std::string> options{"--gpu-architecture=" + target.arch()};
+  if (target.kind() == ImageKind::ltoir) options.emplace_back("-dlto");
+  if (target.kind() == ImageKind::optixir) options.emplace_back("--optix-ir");
+  if (nvrtc.has_own_cache()) options.emplace_back("--no-cache");
+  options.push_back("-frandom-seed=" + inputs.seed.hex());
+  for (const auto& directory : inputs.include_dirs) options.push_back("-I" + directory);
+  options.insert(options.end(), program.options().begin(), program.options().end());
+  return options;
+}
+
+std::optional<std::string> read_image(const Nvrtc& nvrtc, nvrtcProgram program, ImageKind kind) {
+  switch (kind) {
+    case ImageKind::cubin:
+      return read_bytes(program, nvrtc.get_cubin_size, nvrtc.get_cubin);
+    case ImageKind::ptx:
+      return as_text(read_bytes(program, nvrtc.get_ptx_size, nvrtc.get_ptx));
+    case ImageKind::ltoir:
+      return read_bytes(program, nvrtc.get_ltoir_size, nvrtc.get_ltoir);
+    case ImageKind::optixir:
+      return read_bytes(program, nvrtc.get_optixir_size, nvrtc.get_optixir);
+  }
+  return std::nullopt;
+}
+
+int number_of(std::string_view arch) {
+  const auto digits = arch.substr(arch.find('_') + 1);
+  int number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+Error unknown_arch(const Nvrtc& nvrtc, const Target& target, std::string log) {
+  std::vector<std::string> known;
+  for (const int arch : nvrtc.supported_archs()) known.push_back(fmt::format("sm_{}", arch));
+  return {
+      ErrorCode::unknown_arch,
+      fmt::format(
+          "{} does not know the architecture '{}'. It knows {}, and of the newer ones the variants "
+          "with 'a' and 'f'",
+          nvrtc.text(), target.arch(), fmt::join(known, ", ")),
+      std::move(log), NVRTC_ERROR_INVALID_OPTION};
+}
+
+// What stands between `before` and `after` in the log; empty if it does not say so.
+std::string_view excerpt(std::string_view log, std::string_view before, std::string_view after) {
+  const auto at = log.find(before);
+  if (at == std::string_view::npos) return {};
+  const auto rest = log.substr(at + before.size());
+  return rest.substr(0, rest.find(after));
+}
+
+std::string without_blanks(std::string_view text) {
+  std::string squeezed;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(squeezed),
+               [](unsigned char c) { return std::isspace(c) == 0; });
+  return squeezed;
+}
+
+// NVRTC repeats a bad expression token by token; the program's own spelling says more.
+std::string own_spelling(const Program& program, std::string_view expression) {
+  for (const auto& own : program.kernels()) {
+    if (without_blanks(own) == without_blanks(expression)) return own;
+  }
+  return std::string(expression);
+}
+
+// Empty also where the source has errors of its own: those come first, and may be the reason.
+std::string_view bad_expression(std::string_view log) {
+  std::size_t errors = 0;
+  for (auto at = log.find(": error: "); at != std::string_view::npos;
+       at = log.find(": error: ", at + 1)) {
+    const auto line = log.substr(log.rfind('\n', at) + 1);
+    if (!line.starts_with("__nv_name_map(")) return {};
+    ++errors;
+  }
+  return errors == 0 ? std::string_view{} : excerpt(log, "Input name expression was: \"", "\"");
+}
+
+std::string_view missing_header(std::string_view log) {
+  for (const std::string_view words :
+       {"could not open source file \"", "cannot open source file \""}) {
+    if (const auto name = excerpt(log, words, "\""); !name.empty()) return name;
+  }
+  return {};
+}
+
+// Said by NVRTC itself of what is no architecture, and by its front end of one it has no such variant of.
+bool refuses_arch(std::string_view log) {
+  return log.find("invalid value for --gpu-architecture") != std::string_view::npos ||
+         log.find("specified with --nv_arch flag") != std::string_view::npos;
+}
+
+// The log's first line that says "error"; where none does, NVRTC's name for the failure.
+std::string_view first_error(const Nvrtc& nvrtc, std::string_view log, nvrtcResult result) {
+  const auto at = log.find("error");
+  if (at == std::string_view::npos) return nvrtc.get_error_string(result);
+  const auto line = log.substr(log.rfind('\n', at) + 1);
+  return line.substr(0, line.find('\n'));
+}
+
+Error describe_failure(const Nvrtc& nvrtc, const Program& program, const Target& target,
+                       const CompileInputs& inputs, nvrtcResult result, std::string log) {
+  const auto options =
+      fmt::format("{}", fmt::join(all_options(nvrtc, program, target, inputs), " "));
+  Error error{ErrorCode::compile_failed, {}, std::move(log), result};
+  const auto where = fmt::format("{} for {}", program.name(), target.arch());
+  if (refuses_arch(error.log)) return unknown_arch(nvrtc, target, std::move(error.log));
+  if (result == NVRTC_ERROR_INVALID_OPTION) {
+    error.code = ErrorCode::invalid_option;
+    error.message =
+        fmt::format("{}: {} refuses an option; the options were: {}", where, nvrtc.text(), options);
+    return error;
+  }
+  if (const auto name = bad_expression(error.log); !name.empty()) {
+    error.code = ErrorCode::unknown_kernel;
+    error.message =
+        fmt::format("{}: the name expression '{}' does not name a kernel of the program", where,
+                    own_spelling(program, name));
+    return error;
+  }
+  if (const auto name = missing_header(error.log); !name.empty()) {
+    error.code = ErrorCode::header_not_found;
+    error.message = fmt::format(
+        "{}: the header \"{}\" was not found. Looked among {} embedded headers that the program "
+        "reaches, and in {}. "
+        "Add its folder to the include directories, or embed it",
+        where, name, inputs.embedded.size(),
+        inputs.include_dirs.empty() ? "no directory"
+                                    : fmt::format("{}", fmt::join(inputs.include_dirs, ", ")));
+    return error;
+  }
+  error.message = fmt::format("{}: {} could not compile it: {}; the options were: {}", where,
+                              nvrtc.text(), first_error(nvrtc, error.log, result), options);
+  return error;
+}
+
+// Facts that the image itself tells. Where the program lists no expressions, each kernel stands for itself.
+void add_facts(Artifact& artifact, bool has_expressions) {
+  const auto info = read_cubin(artifact.image);
+  if (!info) return;
+  for (const auto& kernel : info->kernels) {
+    if (!has_expressions)
+      artifact.kernels.push_back({.expression = kernel.symbol, .symbol = kernel.symbol});
+    for (auto& known : artifact.kernels) {
+      if (known.symbol != kernel.symbol) continue;
+      known.registers = kernel.registers;
+      known.shared_bytes = kernel.shared_bytes;
+      known.local_bytes = kernel.local_bytes;
+      known.params = kernel.params;
+      known.params_known = true;
+    }
+  }
+  std::sort(artifact.kernels.begin(), artifact.kernels.end(),
+            [](const auto& left, const auto& right) { return left.expression < right.expression; });
+}
+
+}  // namespace
+
+Result<Artifact> compile(const Nvrtc& nvrtc, const Program& program, const Target& target,
+                         const CompileInputs& inputs) {
+  const auto archs = nvrtc.supported_archs();
+  if (std::find(archs.begin(), archs.end(), number_of(target.arch())) == archs.end()) {
+    return tl::unexpected(unknown_arch(nvrtc, target, {}));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  NvrtcProgram handle(nvrtc);
+  if (const auto made = handle.create(program, inputs.embedded); made != NVRTC_SUCCESS) {
+    return tl::unexpected(describe_failure(nvrtc, program, target, inputs, made, {}));
+  }
+  for (const auto& expression : program.kernels()) {
+    if (nvrtc.add_name_expression(handle.get(), expression.c_str()) != NVRTC_SUCCESS) {
+      return fail(ErrorCode::unknown_kernel,
+                  fmt::format("{}: {} does not take the name expression '{}'", program.name(),
+                              nvrtc.text(), expression));
+    }
+  }
+  const auto options = all_options(nvrtc, program, target, inputs);
+  std::vector<const char*> pointers;
+  pointers.reserve(options.size());
+  for (const auto& option : options) pointers.push_back(option.c_str());
+  const auto result =
+      nvrtc.compile_program(handle.get(), static_cast<int>(pointers.size()), pointers.data());
+  auto log = as_text(read_bytes(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log));
+  if (result != NVRTC_SUCCESS) {
+    return tl::unexpected(describe_failure(nvrtc, program, target, inputs, result, std::move(log)));
+  }
+
+  Artifact artifact;
+  artifact.program = program.name();
+  artifact.arch = target.arch();
+  artifact.kind = to_string(target.kind());
+  artifact.log = std::move(log);
+  for (const auto& expression : program.kernels()) {
+    const char* lowered = nullptr;
+    if (nvrtc.get_lowered_name(handle.get(), expression.c_str(), &lowered) != NVRTC_SUCCESS ||
+        lowered == nullptr) {
+      return fail(ErrorCode::unknown_kernel, fmt::format("{}: {} gives no lowered name for '{}'",
+                                                         program.name(), nvrtc.text(), expression));
+    }
+    artifact.kernels.push_back({.expression = expression, .symbol = lowered});
+  }
+  auto image = read_image(nvrtc, handle.get(), target.kind());
+  if (!image || image->empty()) {
+    return fail(ErrorCode::compile_failed,
+                fmt::format("{}: {} gave no {} for {}; the options were: {}", program.name(),
+                            nvrtc.text(), artifact.kind, target.arch(), fmt::join(options, " ")),
+                artifact.log);
+  }
+  artifact.image = std::move(*image);
+  add_facts(artifact, !program.kernels().empty());
+  const auto time = std::chrono::steady_clock::now() - begin;
+  artifact.compile_us = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+  return artifact;
+}
+
+}  // namespace kiln

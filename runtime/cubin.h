@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kiln/artifact.h"
+
+namespace kiln {
+
+/// One kernel as a cubin describes it.
+struct CubinKernel {
+  std::string symbol;
+  std::uint32_t registers = 0;     ///< Per thread.
+  std::uint32_t shared_bytes = 0;  ///< Static, per block, without what the system reserves.
+  std::uint32_t local_bytes = 0;   ///< Per thread; of the kernel's own frame where it recurses.
+  std::vector<Parameter> params;   ///< In position order, not overlapping.
+};
+
+/// What a cubin says of itself.
+struct CubinInfo {
+  std::uint32_t arch = 0;     ///< 10 * major + minor, e.g. 90.
+  bool exact_device = false;  ///< Made for an `a` target: runs on this compute capability alone.
+  std::vector<CubinKernel> kernels;  ///< In the order of the symbol table.
+};
+
+/// Reads a cubin's metadata without a driver; nothing for bytes that are not a sound cubin. Total
+/// on any input. The format is undocumented; this is what NVRTC 12.4 and 13.0 write for sm_70 to
+/// sm_121, checked against `ptxas -v`:
+///
+/// - `e_flags`: from ELF ABI version 8 on, bits 8..15 hold the architecture and the `.nv.compat`
+///   attribute 0x09 is 1 for an `a` target; before, bits 0..7 and bit 11 do.
+/// - A kernel is a function symbol whose `st_other` has bit 0x10.
+/// - `.nv.info`, `.nv.info.<symbol>`, `.nv.compat`: attributes of a u8 format, a u8 id and a u16
+/// that
+///   is the value, or for format 4 the size of the payload that follows.
+///   `.nv.info`: 0x2f registers, 0x11 frame size, 0x12 stack size, each {u32 symbol, u32 value}.
+///   `.nv.info.<symbol>`: 0x17 {u32 index, u16 ordinal, u16 offset, u32 with the size in
+///   bits 18..}, 0x45 (kernels with more than 4 KiB) {u32 index, u16 ordinal, u16 offset, u16 size,
+///   u16 other}.
+/// - `.nv.shared.<symbol>`: its size is the static shared memory, from sm_90 on with 1 KiB of the
+///   system's before it.
+[[nodiscard]] std::optional<CubinInfo> read_cubin(std::string_view image);
+
+}  // namespace kiln

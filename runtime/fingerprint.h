@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include "compiler_on_this_machine.h"
+#include "header_files.h"
+#include "header_search.h"
+#include "kiln/program.h"
+#include "kiln/request.h"
+#include "kiln/target.h"
+
+namespace kiln {
+
+/// The first step of the key: what was asked for. REQUIRES: target is not native.
+[[nodiscard]] Request request_of(const Program& program, const Target& target);
+
+/// What replaying recorded look-ups came to.
+struct Replayed {
+  std::string difference;   ///< What does not hold; empty when all does.
+  std::size_t trusted = 0;  ///< Recorded headers that are not on this machine.
+};
+
+/// Replays recorded look-ups against the headers of this machine. They hold if each header that is
+/// found here has the recorded content (and path, where one is recorded), and each that was absent
+/// still is. A recorded header that is not found holds on trust: a machine without headers can be
+/// served. A file that looks as `witness` says is not read.
+[[nodiscard]] Replayed replay(const DependencySet& recorded, const HeaderSearch& search,
+                              const Witness* witness, HeaderFiles& files);
+
+/// Says of each stored entry whether it serves here, and remembers why not. Headers that are not on
+/// this machine are first not trusted; once all layers were asked in vain, trust() may change that.
+/// For one look-up, on one thread.
+class Fitness {
+ public:
+  Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler, HeaderFiles& files);
+
+  bool operator()(const DependencySet& dependencies, const Digest& toolchain,
+                  const Witness* witness);
+
+  /// Whether to ask all layers again: where there is but one entry to trust, or no compiler to find
+  /// out the truth.
+  bool trust();
+
+  /// What speaks against the newest entry; empty when there is none.
+  [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
+
+  /// Of the entry that was taken; mostly empty.
+  [[nodiscard]] std::string remark() const;
+
+ private:
+  bool refuse(std::string why);
+
+  const HeaderSearch& search_;
+  CompilerOnThisMachine& compiler_;
+  HeaderFiles& files_;
+  bool trusting_ = false;
+  std::size_t trusted_ = 0;
+  std::set<Digest> on_trust_;
+  std::string why_not_;
+};
+
+}  // namespace kiln

@@ -1,0 +1,90 @@
+#include "header_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+namespace kiln {
+
+namespace {
+
+std::optional<std::string> read_file(const std::string& path, std::uint64_t expected_size) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::string text;
+  // One byte more than expected, so that the usual end of file costs no second round.
+  text.resize(expected_size + 1);
+  std::size_t length = 0;
+  for (;;) {
+    const auto got = ::read(file, text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) break;
+    if (got == 0) {
+      ::close(file);
+      text.resize(length);
+      return text;
+    }
+    length += static_cast<std::size_t>(got);
+    if (length == text.size()) text.resize(2 * length);
+  }
+  ::close(file);
+  return std::nullopt;
+}
+
+// Longer than a tick of any filesystem's clock (FAT's is the longest).
+constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
+
+}  // namespace
+
+bool is_settled(const FileStamp& stamp) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto latest = std::chrono::nanoseconds(now).count() - youngest_settled_ns;
+  return stamp.modified_ns < latest && stamp.changed_ns < latest;
+}
+
+std::shared_ptr<const HeaderText> scan_text(std::string text) {
+  auto header = std::make_shared<HeaderText>();
+  header->text = std::move(text);
+  header->digest = digest_of(header->text);
+  header->directives = read_directives(header->text);
+  return header;
+}
+
+std::shared_ptr<const HeaderText> HeaderFiles::read(const std::string& path,
+                                                    const FileStamp& stamp) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = known_.find(path);
+    if (at != known_.end() && at->second.stamp == stamp && at->second.text) return at->second.text;
+  }
+  auto text = read_file(path, stamp.size);
+  if (!text) return nullptr;
+  auto header = scan_text(std::move(*text));
+  remember(path, stamp, header->digest, header);
+  return header;
+}
+
+std::optional<Digest> HeaderFiles::digest(const std::string& path, const FileStamp& stamp) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = known_.find(path);
+    if (at != known_.end() && at->second.stamp == stamp) return at->second.digest;
+  }
+  const auto text = read_file(path, stamp.size);
+  if (!text) return std::nullopt;
+  const auto found = digest_of(*text);
+  remember(path, stamp, found, nullptr);
+  return found;
+}
+
+void HeaderFiles::remember(const std::string& path, const FileStamp& stamp, const Digest& digest,
+                           std::shared_ptr<const HeaderText> text) {
+  if (!is_settled(stamp)) return;
+  const std::lock_guard lock(mutex_);
+  known_[path] = {stamp, digest, std::move(text)};
+}
+
+}  // namespace kiln

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "directives.h"
+#include "kiln/digest.h"
+#include "kiln/request.h"
+
+namespace kiln {
+
+/// A header's text and what it says, read once.
+struct HeaderText {
+  std::string text;
+  Digest digest;
+  Directives directives;
+};
+
+/// Whether a file that looks like this can be told from a changed one by its looks: one written a
+/// moment ago may be written again within one tick of its filesystem's clock, and look the same.
+[[nodiscard]] bool is_settled(const FileStamp& stamp);
+
+/// Reads header files and remembers those that are settled, so that many compiles read and scan each
+/// once. A file that no longer looks as it did is read again. Safe to use from any thread.
+class HeaderFiles {
+ public:
+  /// The file's content; nullptr if it cannot be read. `stamp` is how it looked when it was found.
+  [[nodiscard]] std::shared_ptr<const HeaderText> read(const std::string& path,
+                                                       const FileStamp& stamp);
+
+  /// The digest alone, without keeping or scanning the text: for a look-up that will likely hit.
+  [[nodiscard]] std::optional<Digest> digest(const std::string& path, const FileStamp& stamp);
+
+ private:
+  void remember(const std::string& path, const FileStamp& stamp, const Digest& digest,
+                std::shared_ptr<const HeaderText> text);
+
+  struct Known {
+    FileStamp stamp;
+    Digest digest;
+    std::shared_ptr<const HeaderText> text;
+  };
+  std::mutex mutex_;
+  std::map<std::string, Known> known_;
+};
+
+/// What an embedded or generated text says. For texts that are in memory anyway.
+[[nodiscard]] std::shared_ptr<const HeaderText> scan_text(std::string text);
+
+}  // namespace kiln

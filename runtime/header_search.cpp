@@ -1,0 +1,115 @@
+#include "header_search.h"
+
+#include <sys/stat.h>
+
+namespace kiln {
+
+namespace {
+
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
+// Fills path and stamp if there is a regular file.
+bool look_at(std::string path, FoundHeader& header) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  header.stamp = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                  nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  header.path = std::move(path);
+  return true;
+}
+
+std::string_view folder_of(std::string_view file) {
+  const auto slash = file.rfind('/');
+  return slash == std::string_view::npos ? std::string_view{} : file.substr(0, slash + 1);
+}
+
+}  // namespace
+
+std::string virtual_name(const Program& program) { return "/kiln/" + program.name(); }
+
+HeaderSearch::HeaderSearch(const Program& program,
+                           const std::vector<std::filesystem::path>& toolkit_dirs)
+    : headers_(program.headers()), program_dirs_(program.include_dirs().size()) {
+  for (const auto& directory : program.include_dirs()) directories_.push_back(directory.string());
+  for (const auto& directory : toolkit_dirs) directories_.push_back(directory.string());
+  source_.path = virtual_name(program);
+  std::string all;
+  for (const auto& directory : directories_) all.append(directory).push_back('\0');
+  roots_ = digest_of(all);
+}
+
+FoundHeader HeaderSearch::find(std::string_view spelling) const {
+  FoundHeader header;
+  header.embedded = find_embedded(spelling);
+  return header.embedded != nullptr ? header : find_in_directories(spelling);
+}
+
+FoundHeader HeaderSearch::find_quoted(std::string_view spelling,
+                                      const FoundHeader& includer) const {
+  FoundHeader header;
+  if (includer.embedded != nullptr) {
+    header.embedded = neighbour(spelling, *includer.embedded);
+    return header.embedded != nullptr ? header : find(spelling);
+  }
+  header.embedded = find_embedded(spelling);
+  if (header.embedded != nullptr) return header;
+  if (!spelling.starts_with('/') &&
+      look_at(std::string(folder_of(includer.path)).append(spelling), header)) {
+    header.in_toolkit = includer.in_toolkit;
+    return header;
+  }
+  return find_in_directories(spelling);
+}
+
+const EmbeddedHeader* HeaderSearch::neighbour(std::string_view spelling,
+                                              const EmbeddedHeader& includer) const {
+  const std::filesystem::path joined(std::string(folder_of(includer.name)).append(spelling));
+  return find_embedded(joined.lexically_normal().generic_string());
+}
+
+std::vector<const EmbeddedHeader*> HeaderSearch::embedded() const {
+  std::vector<const EmbeddedHeader*> all;
+  for (const auto& set : headers_) {
+    for (const auto& header : set.headers()) {
+      if (find_embedded(header.name) == &header) all.push_back(&header);
+    }
+  }
+  return all;
+}
+
+Digest HeaderSearch::surroundings() const {
+  std::string all(roots_.view());
+  for (const auto& set : headers_) {
+    for (const auto& header : set.headers()) {
+      all.append(header.name).push_back('\0');
+      all.append(header.digest.view());
+    }
+  }
+  return digest_of(all);
+}
+
+const EmbeddedHeader* HeaderSearch::find_embedded(std::string_view name) const {
+  for (const auto& set : headers_) {
+    if (const auto* header = set.find(name)) return header;
+  }
+  return nullptr;
+}
+
+FoundHeader HeaderSearch::find_in_directories(std::string_view spelling) const {
+  FoundHeader header;
+  if (spelling.starts_with('/')) {
+    look_at(std::string(spelling), header);
+    return header;
+  }
+  for (std::size_t index = 0; index < directories_.size(); ++index) {
+    if (look_at((directories_[index] + '/').append(spelling), header)) {
+      header.in_toolkit = is_toolkit_directory(index);
+      break;
+    }
+  }
+  return header;
+}
+
+}  // namespace kiln

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kiln/digest.h"
+#include "kiln/headers.h"
+#include "kiln/program.h"
+#include "kiln/request.h"
+
+namespace kiln {
+
+/// The name under which the compiler is given a program: absolute, so that a quoted include does not
+/// search the working directory, and in a folder that no machine has.
+[[nodiscard]] std::string virtual_name(const Program& program);
+
+/// A header as it was found: embedded, on disk, or not at all.
+struct FoundHeader {
+  const EmbeddedHeader* embedded = nullptr;
+  std::string path;         ///< On disk: absolute.
+  FileStamp stamp;          ///< On disk: as it looked when it was found.
+  bool in_toolkit = false;  ///< On disk: below one of the toolkit's directories.
+
+  [[nodiscard]] bool found() const noexcept { return embedded != nullptr || !path.empty(); }
+
+  /// What the compiler calls it: the path, or the embedded name.
+  [[nodiscard]] std::string_view place() const noexcept {
+    return embedded != nullptr ? embedded->name : std::string_view(path);
+  }
+};
+
+/// An embedded header as the compiler gets it: its neighbours spelled out.
+struct HeaderForCompiler {
+  std::string name;
+  std::string text;
+};
+
+/// Finds headers as NVRTC does (measured with 13.0): by literal spelling among the embedded ones; else,
+/// for a quoted include, beside the file that includes it; else in the program's include directories,
+/// then in the toolkit's. One thing is kiln's own: a quoted include in an embedded header first means
+/// its neighbour in the set, which the compile stage makes true by rewriting the directive.
+///
+/// A value; borrows the program's header tables. Safe to use from several threads.
+class HeaderSearch {
+ public:
+  HeaderSearch(const Program& program, const std::vector<std::filesystem::path>& toolkit_dirs);
+
+  /// An include in angle brackets.
+  [[nodiscard]] FoundHeader find(std::string_view spelling) const;
+
+  /// A quoted include in `includer`.
+  [[nodiscard]] FoundHeader find_quoted(std::string_view spelling,
+                                        const FoundHeader& includer) const;
+
+  /// The program's source as an includer.
+  [[nodiscard]] const FoundHeader& source() const noexcept { return source_; }
+
+  /// The neighbour that a quoted include in an embedded header means, or nullptr.
+  [[nodiscard]] const EmbeddedHeader* neighbour(std::string_view spelling,
+                                                const EmbeddedHeader& includer) const;
+
+  /// All embedded headers, each name once, the one that a look-up finds.
+  [[nodiscard]] std::vector<const EmbeddedHeader*> embedded() const;
+
+  /// The program's and the toolkit's, in the order of the search. Absolute.
+  [[nodiscard]] const std::vector<std::string>& directories() const noexcept {
+    return directories_;
+  }
+
+  [[nodiscard]] bool is_toolkit_directory(std::size_t index) const noexcept {
+    return index >= program_dirs_;
+  }
+
+  /// Names this list of directories: what a Witness is for.
+  [[nodiscard]] const Digest& roots() const noexcept { return roots_; }
+
+  /// Names all that is searched, embedded headers with their content: two programs that agree in it
+  /// and in their request get the same.
+  [[nodiscard]] Digest surroundings() const;
+
+ private:
+  [[nodiscard]] const EmbeddedHeader* find_embedded(std::string_view name) const;
+  [[nodiscard]] FoundHeader find_in_directories(std::string_view spelling) const;
+
+  std::vector<HeaderSet> headers_;
+  std::vector<std::string> directories_;
+  std::size_t program_dirs_;
+  FoundHeader source_;
+  Digest roots_;
+};
+
+}  // namespace kiln

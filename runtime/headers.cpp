@@ -1,0 +1,52 @@
+#include "kiln/headers.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+namespace {
+
+// What from_texts() keeps alive: the texts, and the table that points into them.
+struct OwnedTexts {
+  std::vector<HeaderSet::NamedText> texts;
+  std::vector<EmbeddedHeader> table;
+};
+
+bool by_name(const EmbeddedHeader& left, const EmbeddedHeader& right) {
+  return left.name < right.name;
+}
+
+}  // namespace
+
+HeaderSet HeaderSet::from_static(std::span<const EmbeddedHeader> headers) {
+  HeaderSet set;
+  set.headers_ = headers;
+  return set;
+}
+
+HeaderSet HeaderSet::from_texts(std::vector<NamedText> texts) {
+  auto owned = std::make_shared<OwnedTexts>();
+  owned->texts = std::move(texts);
+  for (const auto& [name, text] : owned->texts) {
+    owned->table.push_back({name, text, digest_of(text)});
+  }
+  std::stable_sort(owned->table.begin(), owned->table.end(), by_name);
+  const auto repeated =
+      std::unique(owned->table.begin(), owned->table.end(),
+                  [](const auto& left, const auto& right) { return left.name == right.name; });
+  owned->table.erase(repeated, owned->table.end());
+
+  HeaderSet set;
+  set.headers_ = owned->table;
+  set.owner_ = std::move(owned);
+  return set;
+}
+
+const EmbeddedHeader* HeaderSet::find(std::string_view name) const noexcept {
+  // Both makers sort by name: kiln-embed while building, from_texts() above.
+  const auto at =
+      std::lower_bound(headers_.begin(), headers_.end(), EmbeddedHeader{name, {}, {}}, by_name);
+  return at != headers_.end() && at->name == name ? &*at : nullptr;
+}
+
+}  // namespace kiln

@@ -1,0 +1,20 @@
+#pragma once
+
+// Start here.
+//
+//     Program -> fingerprint -> Key -> cache --hit--> Artifact -> load -> Module -> Kernel -> launch(Args)
+//                                         \--miss--> compile --/ (and stored)
+//
+// In reading order: program.h (what is compiled), headers.h (what it may include), target.h (for
+// what), settings.h and runtime.h (the pipeline), artifact.h (what comes out), launch.h (what runs), observer.h (what
+// it says meanwhile), error.h (how it fails). cache.h alone is enough to inspect a cache.
+
+#include "kiln/artifact.h"
+#include "kiln/error.h"
+#include "kiln/headers.h"
+#include "kiln/launch.h"
+#include "kiln/observer.h"
+#include "kiln/program.h"
+#include "kiln/runtime.h"
+#include "kiln/settings.h"
+#include "kiln/target.h"

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "kiln/artifact.h"
+#include "kiln/digest.h"
+
+namespace kiln {
+
+enum class LogLevel { off, warn, info, debug };
+
+/// What kiln says, a line at a time without a line end. Called from any thread, also from several at
+/// once; must not call back into the runtime that called it. What it throws goes no further.
+using LogCallback = std::function<void(LogLevel, std::string_view)>;
+
+enum class EventKind {
+  hit,   ///< Served without compiling; `origin` says by whom.
+  miss,  ///< `detail` says why.
+  compile_begin,
+  compile_end,    ///< `detail` is empty on success, else the first line of the error.
+  store,          ///< Written to the local cache.
+  not_stored,     ///< Compiled and served, but not kept; `detail` says why.
+  load,           ///< An image was given to the driver.
+  launch_failed,  ///< `detail` is the error's message.
+};
+
+/// "hit", "miss", … Static lifetime.
+[[nodiscard]] const char* to_string(EventKind kind) noexcept;
+
+/// One thing that kiln did. Views are valid during the call.
+struct Event {
+  EventKind kind;
+  std::string_view program;
+  std::string_view arch;
+  Digest key;  ///< empty() where it is not known yet.
+  Origin origin = Origin::compiled;
+  double milliseconds = 0;  ///< How long it took; 0 for a beginning.
+  std::string_view detail;
+};
+
+/// Sees what kiln does. The same rules as for LogCallback.
+using Observer = std::function<void(const Event&)>;
+
+}  // namespace kiln

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kiln/artifact.h"
+#include "kiln/error.h"
+#include "kiln/launch.h"
+#include "kiln/program.h"
+#include "kiln/settings.h"
+#include "kiln/target.h"
+
+namespace kiln {
+
+/// What a runtime did since it was opened.
+struct RuntimeCounters {
+  std::uint64_t memory_hits = 0;
+  std::uint64_t local_hits = 0;
+  std::uint64_t misses = 0;
+  std::uint64_t compiles = 0;
+  std::uint64_t stores = 0;
+  std::uint64_t cache_errors = 0;  ///< Faults of the cache that were lived with.
+  std::uint64_t loads = 0;
+};
+
+/// One tool of the machine: found or not, and why.
+struct Availability {
+  bool available = false;
+  std::string description;     ///< E.g. "NVRTC 13.0, /usr/local/cuda/lib64/libnvrtc.so.13".
+  std::string reason;          ///< Why not; empty when available.
+  std::filesystem::path path;  ///< The library's file, where it is known.
+};
+
+/// The pipeline: asks the cache, compiles on a miss, stores, loads.
+///
+/// A handle: cheap to copy, all copies share one runtime, which ends with the last of them. Safe to
+/// use from any thread. Opening needs no GPU, no driver and no NVRTC; each is looked for when first
+/// needed, once, and what was found (or why not) is remembered. No fault of the cache fails a call.
+/// Not for use in a child that was forked after it was opened: open another one there.
+class Runtime {
+ public:
+  /// Errors: invalid_setting, naming the variable or field whose value makes no sense.
+  [[nodiscard]] static Result<Runtime> open(RuntimeOptions options = {});
+
+  /// The artifact of this program for this target: from memory, from the cache, or compiled and
+  /// stored. Needs no GPU (but for "native"). Threads that ask for the same one share one compile. A
+  /// handle that was served once is served the same as long as this process keeps the artifact; a new
+  /// handle looks at the headers anew.
+  /// Errors: compile_failed, header_not_found, unknown_kernel, unknown_arch, invalid_option,
+  /// compiler_missing; driver_missing for "native" without a device.
+  [[nodiscard]] Result<Artifact> compile(const Program& program, const Target& target);
+
+  /// The kernel of this expression for the device of the calling thread's current context (the
+  /// first device's primary context where there is none). Memoised; the handle is valid as long as
+  /// the runtime. Errors: unknown_kernel (not one of the program's), driver_missing, driver_failed,
+  /// and those of compile().
+  [[nodiscard]] Result<Kernel> kernel(const Program& program, std::string_view expression);
+
+  /// Can this machine compile, can it launch: answered at run time, each with the reason.
+  [[nodiscard]] Availability compiler() const;
+  [[nodiscard]] Availability driver() const;
+
+  /// What the runtime was set up with. Valid as long as the runtime.
+  [[nodiscard]] const Settings& settings() const noexcept;
+  /// Why the cache cannot be used, where it cannot; empty when it is well or disabled.
+  [[nodiscard]] std::string cache_fault() const;
+  [[nodiscard]] RuntimeCounters counters() const;
+
+ private:
+  class Impl;
+  explicit Runtime(std::shared_ptr<Impl> impl) noexcept;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace kiln

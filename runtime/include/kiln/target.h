@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kiln/error.h"
+
+namespace kiln {
+
+/// What the pipeline stops at.
+enum class ImageKind {
+  cubin,  ///< Machine code for one architecture; the default.
+  ptx,    ///< Text for this architecture and later ones; the driver compiles it when it is loaded.
+  ltoir,  ///< NVVM bitcode for a later link.
+  optixir,  ///< Input of OptiX.
+};
+
+/// "cubin", "ptx", "ltoir" or "optixir". Static lifetime.
+[[nodiscard]] const char* to_string(ImageKind kind) noexcept;
+
+/// The inverse of to_string(). Errors: invalid_argument, listing the known kinds.
+[[nodiscard]] Result<ImageKind> parse_image_kind(std::string_view text);
+
+/// An architecture and an image kind. A value.
+class Target {
+ public:
+  /// Reads "sm_90a", "sm_100f", "compute_90" or "native" (the current device, resolved when used).
+  /// Whether an architecture exists is the compiler's to say; this checks that it is spelled like one.
+  /// Errors: unknown_arch, listing known ones; invalid_argument for a cubin of a `compute_` one.
+  [[nodiscard]] static Result<Target> parse(std::string_view arch,
+                                            ImageKind kind = ImageKind::cubin);
+
+  [[nodiscard]] const std::string& arch() const noexcept { return arch_; }
+  [[nodiscard]] ImageKind kind() const noexcept { return kind_; }
+  [[nodiscard]] bool is_native() const noexcept { return arch_ == "native"; }
+
+  bool operator==(const Target&) const = default;
+
+ private:
+  Target(std::string arch, ImageKind kind) : arch_(std::move(arch)), kind_(kind) {}
+  std::string arch_;
+  ImageKind kind_;
+};
+
+}  // namespace kiln

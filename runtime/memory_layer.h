@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "kiln/artifact.h"
+#include "kiln/digest.h"
+#include "kiln/request.h"
+
+namespace kiln {
+
+/// What this process has used, by request digest: the first layer, and the only one where there is no
+/// usable cache. Holds at most so many bytes of images, and drops what was used longest ago. Safe to
+/// use from any thread.
+class MemoryLayer {
+ public:
+  explicit MemoryLayer(std::size_t most_bytes) : most_bytes_(most_bytes) {}
+
+  using Accept = std::function<bool(const DependencySet& dependencies, const Digest& toolchain)>;
+
+  /// The first artifact of the request that `accept` takes, or nullptr.
+  [[nodiscard]] std::shared_ptr<const Artifact> find(const Digest& request, const Accept& accept);
+
+  /// Replaces one of the same key.
+  void put(const Digest& request, DependencySet dependencies, const Digest& toolchain,
+           std::shared_ptr<const Artifact> artifact);
+
+ private:
+  struct Entry {
+    Digest request;
+    DependencySet dependencies;
+    Digest toolchain;
+    std::shared_ptr<const Artifact> artifact;
+  };
+  using Entries = std::list<Entry>;  // Most recently used first.
+
+  void drop_surplus();
+  void forget(Entries::iterator entry);
+
+  const std::size_t most_bytes_;
+  std::mutex mutex_;
+  std::size_t bytes_ = 0;
+  Entries entries_;
+  std::unordered_multimap<Digest, Entries::iterator, DigestHash> by_request_;
+};
+
+}  // namespace kiln

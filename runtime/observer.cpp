@@ -1,0 +1,27 @@
+#include "kiln/observer.h"
+
+namespace kiln {
+
+const char* to_string(EventKind kind) noexcept {
+  switch (kind) {
+    case EventKind::hit:
+      return "hit";
+    case EventKind::miss:
+      return "miss";
+    case EventKind::compile_begin:
+      return "compile_begin";
+    case EventKind::compile_end:
+      return "compile_end";
+    case EventKind::store:
+      return "store";
+    case EventKind::not_stored:
+      return "not_stored";
+    case EventKind::load:
+      return "load";
+    case EventKind::launch_failed:
+      return "launch_failed";
+  }
+  return "?";
+}
+
+}  // namespace kiln

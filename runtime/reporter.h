@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string_view>
+
+#include "kiln/artifact.h"
+#include "kiln/observer.h"
+#include "kiln/program.h"
+#include "kiln/target.h"
+
+namespace kiln {
+
+/// Tells the observer what was done, and the log callback (or standard error) in words. Safe from any
+/// thread. What a callback throws ends here: it is not the caller's fault, nor that of those who wait
+/// for the same result.
+class Reporter {
+ public:
+  Reporter(LogLevel level, LogCallback log, Observer observer);
+
+  void warn(std::string_view line) const;
+
+  void tell(const Event& event) const;
+
+  /// Of an artifact that is there.
+  void tell(EventKind kind, const Artifact& artifact, Origin origin, double milliseconds,
+            std::string_view detail = {}) const;
+
+  /// Of a program whose artifact is not there (yet).
+  void tell(EventKind kind, const Program& program, const Target& target, double milliseconds,
+            std::string_view detail = {}) const;
+
+ private:
+  void write(LogLevel level, std::string_view line) const;
+
+  LogLevel level_;
+  LogCallback log_;
+  Observer observer_;
+};
+
+}  // namespace kiln

@@ -1,0 +1,451 @@
+#include "kiln/runtime.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "compile.h"
+#include "compiler_on_this_machine.h"
+#include "fingerprint.h"
+#include "header_files.h"
+#include "header_search.h"
+#include "image_choice.h"
+#include "kiln/cache.h"
+#include "load.h"
+#include "memory_layer.h"
+#include "output_paths.h"
+#include "reporter.h"
+#include "single_flight.h"
+#include "source.h"
+#include "vendor/driver.h"
+#include "vendor/nvrtc.h"
+
+namespace kiln {
+
+namespace {
+
+constexpr std::size_t memory_layer_bytes = std::size_t{256} * 1024 * 1024;
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double milliseconds() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
+        .count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+// An artifact as this call got it: several callers may share the artifact and not its origin.
+struct Obtained {
+  std::shared_ptr<const Artifact> artifact;
+  Origin origin;
+};
+
+// A program as it stands for one target on this machine: what every layer is asked with.
+struct Query {
+  Query(const Program& asked, const Target& wanted,
+        const std::vector<std::filesystem::path>& toolkit_dirs)
+      : program(asked),
+        target(wanted),
+        search(asked, toolkit_dirs),
+        request(request_of(asked, wanted)),
+        request_digest(digest_of(request.material())) {}
+
+  const Program& program;
+  const Target& target;
+  HeaderSearch search;
+  Request request;
+  Digest request_digest;
+};
+
+std::vector<FileStamp> settled_stamps(const Closure& closure) {
+  std::vector<FileStamp> stamps;
+  for (const auto& header : closure.found) {
+    stamps.push_back(is_settled(header.stamp) ? header.stamp : FileStamp{});
+  }
+  return stamps;
+}
+
+}  // namespace
+
+class Runtime::Impl {
+ public:
+  Impl(Settings settings, RuntimeOptions options)
+      : settings_(std::move(settings)),
+        reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
+        compiler_(settings_.nvrtc) {
+    open_cache();
+  }
+
+  Result<Obtained> obtain(const Program& program, const Target& target) {
+    if (target.is_native()) return obtain_native(program, target);
+    const auto memo = std::tuple(program.id(), target.arch(), target.kind());
+    if (auto artifact = recall(memo)) {
+      ++memory_hits_;
+      reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
+      return Obtained{std::move(artifact), Origin::memory};
+    }
+    const Query query(program, target, compiler_.include_dirs());
+    auto obtained = share_or_obtain(query);
+    if (obtained) remember(memo, obtained->artifact);
+    return obtained;
+  }
+
+  Result<Kernel> kernel(const Program& program, std::string_view expression) {
+    const auto& listed = program.kernels();
+    if (!listed.empty() && !std::binary_search(listed.begin(), listed.end(), expression)) {
+      return fail(ErrorCode::unknown_kernel,
+                  fmt::format("{}: '{}' is not among the program's kernels: {}", program.name(),
+                              expression, fmt::join(listed, "; ")));
+    }
+    const auto& cuda = driver();
+    if (!cuda) return tl::unexpected(cuda.error());
+    const auto device = (*cuda)->current_device();
+    if (!device) return tl::unexpected(device.error());
+    const auto memo = std::tuple(program.id(), device->handle, std::string(expression));
+    if (const auto* record = recall_kernel(memo)) return Kernel(*record);
+    const auto obtained = obtain_for(*device, program);
+    if (!obtained) return tl::unexpected(obtained.error());
+    const auto module = load(*device, *obtained);
+    if (!module) return tl::unexpected(module.error());
+    const auto* record = (*module)->find(expression);
+    if (record == nullptr) {
+      return fail(ErrorCode::unknown_kernel,
+                  fmt::format("{}: the image for {} has no kernel '{}'", program.name(),
+                              obtained->artifact->arch, expression));
+    }
+    const std::unique_lock lock(kernels_mutex_);
+    kernels_[memo] = record;
+    return Kernel(*record);
+  }
+
+  CompilerOnThisMachine& compiler() { return compiler_; }
+
+  const Result<std::shared_ptr<const vendor::Driver>>& driver() {
+    std::call_once(driver_opened_,
+                   [this] { driver_ = vendor::open_driver(settings_.cuda_driver); });
+    return driver_;
+  }
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const std::string& cache_fault() const { return cache_fault_; }
+
+  [[nodiscard]] RuntimeCounters counters() const {
+    const auto on_disk = cache_ ? cache_->counters() : CacheCounters{};
+    return {memory_hits_, local_hits_, misses_,
+            compiles_,    stores_,     cache_errors_ + on_disk.damaged + on_disk.errors,
+            loads_};
+  }
+
+ private:
+  using Memo = std::tuple<std::uint64_t, std::string, ImageKind>;
+  using KernelMemo = std::tuple<std::uint64_t, CUdevice, std::string>;
+
+  // Without a usable cache the runtime goes on in memory, and says so once.
+  void open_cache() {
+    if (settings_.cache_disabled) return;
+    if (!settings_.cache_fault.empty()) return lose_cache(settings_.cache_fault);
+    const auto access =
+        settings_.cache_read_only ? Cache::Access::read_only : Cache::Access::read_write;
+    auto opened = Cache::open(settings_.cache_directory, access);
+    if (!opened) return lose_cache(opened.error().message);
+    cache_.emplace(std::move(*opened));
+  }
+
+  void lose_cache(const std::string& why) {
+    cache_fault_ = why;
+    ++cache_errors_;
+    reporter_.warn(fmt::format("going on without a cache on disk: {}", why));
+  }
+
+  std::shared_ptr<const Artifact> recall(const Memo& memo) {
+    const std::shared_lock lock(memos_mutex_);
+    const auto at = memos_.find(memo);
+    return at != memos_.end() ? at->second.lock() : nullptr;
+  }
+
+  void remember(const Memo& memo, const std::shared_ptr<const Artifact>& artifact) {
+    constexpr std::size_t most_memos = 65'536;
+    const std::unique_lock lock(memos_mutex_);
+    // Programs made anew for each call would fill it for ever.
+    if (memos_.size() >= most_memos) memos_.clear();
+    memos_[memo] = artifact;
+  }
+
+  Result<Obtained> obtain_native(const Program& program, const Target& target) {
+    const auto& cuda = driver();
+    if (!cuda) return tl::unexpected(cuda.error());
+    const auto device = (*cuda)->current_device();
+    if (!device) return tl::unexpected(device.error());
+    const auto resolved =
+        Target::parse(compile_target(device->major, device->minor), target.kind());
+    if (!resolved) return tl::unexpected(resolved.error());
+    return obtain(program, *resolved);
+  }
+
+  // The best image there is for the device; only where there is none is one compiled.
+  Result<Obtained> obtain_for(const vendor::Device& device, const Program& program) {
+    for (const auto& arch : runnable_archs(device.major, device.minor)) {
+      const auto target = Target::parse(arch);
+      if (!target) return tl::unexpected(target.error());
+      std::string why;
+      if (auto stored = look_up(Query(program, *target, compiler_.include_dirs()), why))
+        return std::move(*stored);
+    }
+    const auto target = Target::parse(compile_target(device.major, device.minor));
+    if (!target) return tl::unexpected(target.error());
+    return obtain(program, *target);
+  }
+
+  const KernelRecord* recall_kernel(const KernelMemo& memo) {
+    const std::shared_lock lock(kernels_mutex_);
+    const auto at = kernels_.find(memo);
+    return at != kernels_.end() ? at->second : nullptr;
+  }
+
+  // An image is given to the driver once for each device, however many kernels and programs use it.
+  Result<const Module*> load(const vendor::Device& device, const Obtained& obtained) {
+    const Artifact& artifact = *obtained.artifact;
+    const std::lock_guard lock(modules_mutex_);
+    // Not by the key alone: what kiln cannot account for may have another image under the same one.
+    const auto identity = digest_of(std::string(artifact.key.view()).append(artifact.image));
+    auto& module = modules_[{identity, device.handle}];
+    if (module) return module.get();
+    const Stopwatch watch;
+    auto loaded = Module::load(*driver(), device, artifact, [this](const Error& error) {
+      reporter_.tell({.kind = EventKind::launch_failed,
+                      .program = {},
+                      .arch = {},
+                      .key = {},
+                      .detail = error.message});
+    });
+    if (!loaded) return tl::unexpected(std::move(loaded.error()));
+    module = std::move(*loaded);
+    ++loads_;
+    reporter_.tell(EventKind::load, artifact, obtained.origin, watch.milliseconds());
+    return module.get();
+  }
+
+  Result<Obtained> share_or_obtain(const Query& query) {
+    const auto flight = digest_of(
+        std::string(query.request_digest.view()).append(query.search.surroundings().view()));
+    auto [obtained, own] = flights_.run(flight, [&] { return look_up_or_compile(query); });
+    if (own || !obtained) return std::move(obtained);
+    // What was compiled for another thread may be older than a header is now, or not to be kept.
+    std::string why_not;
+    if (auto found = look_up(query, why_not)) return std::move(*found);
+    return look_up_or_compile(query);
+  }
+
+  Result<Obtained> look_up_or_compile(const Query& query) {
+    const Stopwatch watch;
+    std::string why;
+    if (auto found = look_up(query, why)) return std::move(*found);
+    if (why.empty()) why = "nothing is stored for this request";
+    ++misses_;
+    reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
+    return compile_and_store(query);
+  }
+
+  // `why_not` becomes what speaks against the newest entry.
+  std::optional<Obtained> look_up(const Query& query, std::string& why_not) {
+    Fitness fitness(query.search, compiler_, files_);
+    auto found = ask_layers(query, fitness);
+    if (!found && fitness.trust()) found = ask_layers(query, fitness);
+    why_not = fitness.why_not();
+    return found;
+  }
+
+  std::optional<Obtained> ask_layers(const Query& query, Fitness& fitness) {
+    const Stopwatch watch;
+    if (auto artifact = memory_.find(query.request_digest,
+                                     [&](const auto& dependencies, const auto& toolchain) {
+                                       return fitness(dependencies, toolchain, nullptr);
+                                     })) {
+      ++memory_hits_;
+      reporter_.tell(EventKind::hit, *artifact, Origin::memory, watch.milliseconds(),
+                     fitness.remark());
+      return Obtained{std::move(artifact), Origin::memory};
+    }
+    if (auto artifact = find_on_disk(query, fitness)) {
+      ++local_hits_;
+      reporter_.tell(EventKind::hit, *artifact, Origin::local, watch.milliseconds(),
+                     fitness.remark());
+      return Obtained{std::move(artifact), Origin::local};
+    }
+    return std::nullopt;
+  }
+
+  std::shared_ptr<const Artifact> find_on_disk(const Query& query, Fitness& fitness) {
+    if (!cache_) return nullptr;
+    DependencySet dependencies;
+    Digest toolchain;
+    auto found = cache_->find(query.request, query.search.roots(), [&](const Candidate& candidate) {
+      if (!fitness(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
+      dependencies = candidate.dependencies;
+      toolchain = candidate.toolchain;
+      return true;
+    });
+    if (!found) return nullptr;
+    auto artifact = std::make_shared<const Artifact>(std::move(*found));
+    memory_.put(query.request_digest, std::move(dependencies), toolchain, artifact);
+    return artifact;
+  }
+
+  Result<Obtained> compile_and_store(const Query& query) {
+    const auto& compiler = compiler_.open();
+    if (!compiler) return tl::unexpected(compiler.error());
+    const Stopwatch watch;
+    auto closure = close_over(query.program, query.search, files_);
+    reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
+    ++compiles_;
+    auto compiled =
+        kiln::compile(*compiler, query.program, query.target,
+                      {closure.embedded, query.search.directories(), query.request_digest});
+    if (!compiled) {
+      reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
+                     compiled.error().message);
+      return tl::unexpected(std::move(compiled.error()));
+    }
+    record_output_paths(query.program, query.target, query.search, compiled->image, closure);
+    const auto& toolchain = compiler_.search().files->toolchain;
+    compiled->toolchain = toolchain.text;
+    compiled->key = key_of(query.request_digest, digest_of(closure.dependencies.material()),
+                           toolchain.identity);
+    const auto artifact = std::make_shared<const Artifact>(std::move(*compiled));
+    reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
+    keep(query, closure, toolchain, artifact);
+    return Obtained{artifact, Origin::compiled};
+  }
+
+  void keep(const Query& query, Closure& closure, const Toolchain& toolchain,
+            const std::shared_ptr<const Artifact>& artifact) {
+    const auto now = replay(closure.dependencies, query.search, nullptr, files_);
+    if (closure.unaccountable.empty() && (!now.difference.empty() || now.trusted != 0)) {
+      closure.unaccountable = "while it was compiled, " +
+                              (now.difference.empty() ? "a header went away" : now.difference);
+    }
+    if (!closure.unaccountable.empty()) {
+      return reporter_.tell(EventKind::not_stored, *artifact, Origin::compiled, 0,
+                            closure.unaccountable);
+    }
+    if (cache_ && !settings_.cache_read_only) store(query, closure, toolchain, *artifact);
+    memory_.put(query.request_digest, std::move(closure.dependencies), toolchain.identity,
+                artifact);
+  }
+
+  void store(const Query& query, const Closure& closure, const Toolchain& toolchain,
+             const Artifact& artifact) {
+    const Stopwatch watch;
+    const Witness witness{query.search.roots(), settled_stamps(closure)};
+    NewEntry entry{query.request, closure.dependencies, toolchain, artifact, &witness, {}};
+    entry.texts.push_back({query.program.source_digest(), query.program.source()});
+    for (const auto& header : closure.texts) entry.texts.push_back({header->digest, header->text});
+    if (const auto stored = cache_->put(entry); !stored) {
+      std::call_once(store_failure_told_, [&] {
+        reporter_.warn(fmt::format("cannot store into the cache: {}", stored.error().message));
+      });
+      return reporter_.tell(EventKind::not_stored, artifact, Origin::compiled, watch.milliseconds(),
+                            stored.error().message);
+    }
+    ++stores_;
+    reporter_.tell(EventKind::store, artifact, Origin::compiled, watch.milliseconds());
+  }
+
+  const Settings settings_;
+  const Reporter reporter_;
+  CompilerOnThisMachine compiler_;
+
+  std::optional<Cache> cache_;
+  std::string cache_fault_;
+  MemoryLayer memory_{memory_layer_bytes};
+  HeaderFiles files_;
+  SingleFlight<Result<Obtained>> flights_;
+  std::shared_mutex memos_mutex_;
+  std::map<Memo, std::weak_ptr<const Artifact>> memos_;
+  std::once_flag store_failure_told_;
+
+  std::once_flag driver_opened_;
+  Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});
+
+  std::mutex modules_mutex_;
+  std::map<std::pair<Digest, CUdevice>, std::unique_ptr<const Module>> modules_;
+  std::shared_mutex kernels_mutex_;
+  std::map<KernelMemo, const KernelRecord*> kernels_;
+
+  std::atomic<std::uint64_t> memory_hits_{0};
+  std::atomic<std::uint64_t> local_hits_{0};
+  std::atomic<std::uint64_t> misses_{0};
+  std::atomic<std::uint64_t> compiles_{0};
+  std::atomic<std::uint64_t> stores_{0};
+  std::atomic<std::uint64_t> cache_errors_{0};
+  std::atomic<std::uint64_t> loads_{0};
+};
+
+Runtime::Runtime(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+
+Result<Runtime> Runtime::open(RuntimeOptions options) {
+  auto settings = resolve_settings(options);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  return Runtime(std::make_shared<Impl>(std::move(*settings), std::move(options)));
+}
+
+Result<Artifact> Runtime::compile(const Program& program, const Target& target) {
+  auto obtained = impl_->obtain(program, target);
+  if (!obtained) return tl::unexpected(std::move(obtained.error()));
+  Artifact artifact = *obtained->artifact;
+  artifact.origin = obtained->origin;
+  return artifact;
+}
+
+Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {
+  return impl_->kernel(program, expression);
+}
+
+Availability Runtime::compiler() const {
+  const auto& search = impl_->compiler().search();
+  const auto& opened = impl_->compiler().open();
+  if (!opened)
+    return {false,
+            {},
+            opened.error().message,
+            search.files ? search.files->library : std::filesystem::path{}};
+  return {true,
+          fmt::format("{}, {} ({})", opened->text(), search.files->library.string(),
+                      search.files->origin),
+          {},
+          search.files->library};
+}
+
+Availability Runtime::driver() const {
+  const auto& opened = impl_->driver();
+  if (!opened) return {false, {}, opened.error().message, {}};
+  const auto version = (*opened)->version();
+  const auto device = (*opened)->current_device();
+  if (!device) return {false, {}, device.error().message, (*opened)->path()};
+  return {true,
+          fmt::format("CUDA {}.{}, {} (sm_{}{}), {}", version / 1000, version % 1000 / 10,
+                      device->name, device->major, device->minor, (*opened)->path().string()),
+          {},
+          (*opened)->path()};
+}
+
+const Settings& Runtime::settings() const noexcept { return impl_->settings(); }
+std::string Runtime::cache_fault() const { return impl_->cache_fault(); }
+RuntimeCounters Runtime::counters() const { return impl_->counters(); }
+
+}  // namespace kiln

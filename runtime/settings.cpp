@@ -1,0 +1,138 @@
+#include "kiln/settings.h"
+
+#include <array>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kiln/cache.h"
+
+namespace kiln {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, LogLevel>, 4> log_levels{
+    {{"off", LogLevel::off},
+     {"warn", LogLevel::warn},
+     {"info", LogLevel::info},
+     {"debug", LogLevel::debug}}};
+
+std::optional<std::string> environment(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+tl::unexpected<Error> nonsense(std::string_view variable, std::string_view value,
+                               std::string_view expected) {
+  return fail(ErrorCode::invalid_setting,
+              fmt::format("{}: '{}' is not {}", variable, value, expected));
+}
+
+Result<bool> parse_flag(const char* variable, const std::string& value) {
+  for (const auto* yes : {"1", "true", "yes", "on"}) {
+    if (value == yes) return true;
+  }
+  for (const auto* no : {"0", "false", "no", "off"}) {
+    if (value == no) return false;
+  }
+  return nonsense(variable, value, "a switch: use 1 or 0 (or true/false, yes/no, on/off)");
+}
+
+Result<std::filesystem::path> parse_path(const char* variable, const std::filesystem::path& value) {
+  // A relative path would make the result depend on where the process happens to stand.
+  if (!value.is_absolute()) return nonsense(variable, value.string(), "an absolute path");
+  return value.lexically_normal();
+}
+
+Result<LogLevel> parse_log_level(const char* variable, const std::string& value) {
+  for (const auto& [name, level] : log_levels) {
+    if (value == name) return level;
+  }
+  return nonsense(variable, value, "a log level: use off, warn, info or debug");
+}
+
+std::string text_of(bool value) { return value ? "1" : "0"; }
+std::string text_of(const std::filesystem::path& value) { return value.string(); }
+std::string text_of(LogLevel value) {
+  for (const auto& [name, level] : log_levels) {
+    if (level == value) return std::string(name);
+  }
+  return {};
+}
+
+// Option before environment before default; lists what it decided. An option goes through the same
+// check as a variable, so that neither can be nonsense.
+template <class T, class Parse>
+Result<std::optional<T>> decide(const char* variable, const std::optional<T>& option, Parse parse,
+                                const std::optional<T>& fallback, std::vector<Setting>& listing) {
+  std::optional<T> value = fallback;
+  std::string origin = "default";
+  const auto from_environment = environment(variable);
+  if (option) {
+    value = option;
+    origin = "option";
+  } else if (from_environment) {
+    auto parsed = parse(variable, *from_environment);
+    if (!parsed) return tl::unexpected(parsed.error());
+    value = *parsed;
+    origin = "environment";
+  }
+  listing.push_back({variable, value ? text_of(*value) : "", origin});
+  return value;
+}
+
+Result<std::optional<std::filesystem::path>> decide_path(
+    const char* variable, const std::optional<std::filesystem::path>& option,
+    const std::optional<std::filesystem::path>& fallback, std::vector<Setting>& listing) {
+  if (option) {
+    if (auto checked = parse_path(variable, *option); !checked)
+      return tl::unexpected(checked.error());
+  }
+  return decide<std::filesystem::path>(variable, option, parse_path, fallback, listing);
+}
+
+}  // namespace
+
+Result<Settings> resolve_settings(const RuntimeOptions& options) {
+  Settings settings;
+  auto& listing = settings.listing;
+
+  std::optional<std::filesystem::path> usual_directory;
+  if (auto found = default_cache_directory()) {
+    usual_directory = *found;
+  } else {
+    settings.cache_fault = found.error().message;
+  }
+  const auto directory =
+      decide_path("KILN_CACHE_DIR", options.cache_directory, usual_directory, listing);
+  if (!directory) return tl::unexpected(directory.error());
+  const auto disabled =
+      decide<bool>("KILN_CACHE_DISABLE", options.cache_disabled, parse_flag, false, listing);
+  if (!disabled) return tl::unexpected(disabled.error());
+  const auto read_only =
+      decide<bool>("KILN_CACHE_READONLY", options.cache_read_only, parse_flag, false, listing);
+  if (!read_only) return tl::unexpected(read_only.error());
+  auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
+  if (!nvrtc) return tl::unexpected(nvrtc.error());
+  auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
+  if (!driver) return tl::unexpected(driver.error());
+  const auto level =
+      decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, listing);
+  if (!level) return tl::unexpected(level.error());
+
+  if (*directory) {
+    settings.cache_directory = **directory;
+    settings.cache_fault.clear();
+  }
+  settings.cache_disabled = **disabled;
+  settings.cache_read_only = **read_only;
+  settings.nvrtc = std::move(*nvrtc);
+  settings.cuda_driver = std::move(*driver);
+  settings.log_level = **level;
+  return settings;
+}
+
+}  // namespace kiln

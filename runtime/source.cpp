@@ -1,0 +1,188 @@
+#include "source.h"
+
+#include <deque>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+namespace {
+
+using Form = IncludeDirective::Form;
+
+// One text whose includes are followed: the source, or a header that was found.
+struct Unit {
+  std::shared_ptr<const HeaderText> text;
+  FoundHeader where;
+  std::uint32_t lookup;  // That found it; source_parent for the source.
+};
+
+class ClosureBuilder {
+ public:
+  ClosureBuilder(const Program& program, const HeaderSearch& search, HeaderFiles& files)
+      : program_(program), search_(search), files_(files) {}
+
+  Closure build() {
+    add_unit({scan_text(program_.source()), search_.source(), Dependency::source_parent});
+    read_options();
+    follow_all();
+    // A macro may be defined anywhere, so these come when all else has been read; they may bring more.
+    while (!macro_includes_.empty() && closure_.unaccountable.empty()) {
+      follow_macro_includes();
+      follow_all();
+    }
+    add_embedded();
+    return std::move(closure_);
+  }
+
+ private:
+  void add_unit(Unit unit) {
+    const auto& said = unit.text->directives;
+    if (said.tells_time) decline("it uses __DATE__, __TIME__ or __TIMESTAMP__", unit);
+    if (!said.unfollowed.empty())
+      decline("it uses " + said.unfollowed + ", which kiln does not follow", unit);
+    if (unit.where.embedded != nullptr && unit.text->text.find('\0') != std::string::npos) {
+      decline("it holds a NUL byte, where the compiler stops reading", unit);
+    }
+    (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
+        said.tells_path;
+    pending_.push_back(std::move(unit));
+  }
+
+  // What -D defines may tell the time or a place wherever it is used.
+  void read_options() {
+    for (const auto& option : program_.options()) {
+      const auto said = read_directives(option);
+      closure_.own_text_tells_path |= said.tells_path;
+      if (said.tells_time) decline("option " + option + " tells the time");
+    }
+  }
+
+  void follow_all() {
+    for (; !pending_.empty(); pending_.pop_front()) {
+      const Unit& unit = *read_.insert(read_.end(), pending_.front());
+      for (const auto& include : unit.text->directives.includes) {
+        if (include.form == Form::macro) {
+          macro_includes_.emplace_back(include.spelling, unit);
+        } else {
+          follow(include.spelling, include.form, unit);
+        }
+      }
+    }
+  }
+
+  void follow(const std::string& spelling, Form form, const Unit& includer) {
+    const bool quoted = form == Form::quoted;
+    // Not by the includer's folder: files that lie together here may lie apart elsewhere.
+    const auto parent = quoted ? includer.lookup : Dependency::no_parent;
+    if (!lookups_.emplace(spelling, parent).second) return;
+
+    auto found = quoted ? search_.find_quoted(spelling, includer.where) : search_.find(spelling);
+    const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
+    auto text = read(found);
+    if (!text) found = {};
+    closure_.dependencies.lookups.push_back({spelling,
+                                             quoted ? includer.lookup : Dependency::no_parent,
+                                             text ? text->digest : Digest{},
+                                             {}});
+    closure_.found.push_back(found);
+    if (!text || !headers_.emplace(found.embedded != nullptr, found.place()).second) return;
+    closure_.texts.push_back(text);
+    add_unit({std::move(text), std::move(found), position});
+  }
+
+  std::shared_ptr<const HeaderText> read(const FoundHeader& found) {
+    if (found.embedded != nullptr) return scan_text(std::string(found.embedded->text));
+    return found.found() ? files_.read(found.path, found.stamp) : nullptr;
+  }
+
+  void follow_macro_includes() {
+    MacroBodies macros;
+    for (const auto& unit : read_) collect_macros(unit.text->text, macros);
+    collect_defined_options(macros);
+    for (const auto& [name, unit] : std::exchange(macro_includes_, {})) {
+      const auto spellings = expand_include_macro(name, macros);
+      if (spellings.empty())
+        decline("it includes the macro " + name + ", which kiln cannot expand", unit);
+      for (const auto& spelling : spellings) {
+        const auto form = spelling.front() == '"' ? Form::quoted : Form::angled;
+        if (form == Form::quoted && unit.where.embedded != nullptr) {
+          decline(fmt::format("it includes {} through the macro {}, and kiln cannot make its "
+                              "neighbour be meant",
+                              spelling, name),
+                  unit);
+        }
+        follow(spelling.substr(1, spelling.size() - 2), form, unit);
+      }
+    }
+  }
+
+  // -DNAME=BODY, in one option or two, is a definition like any other.
+  void collect_defined_options(MacroBodies& macros) const {
+    bool value_follows = false;
+    for (const std::string_view option : program_.options()) {
+      std::string_view definition;
+      for (const std::string_view flag : {"--define-macro=", "-define-macro=", "-D"}) {
+        if (option.starts_with(flag)) definition = option.substr(flag.size());
+      }
+      if (value_follows) definition = option;
+      value_follows = option == "-D" || option == "--define-macro" || option == "-define-macro";
+      if (const auto equals = definition.find('='); equals != std::string_view::npos) {
+        macros.emplace(definition.substr(0, equals), definition.substr(equals + 1));
+      }
+    }
+  }
+
+  void decline(const std::string& reason) {
+    if (closure_.unaccountable.empty()) closure_.unaccountable = reason;
+  }
+
+  void decline(const std::string& reason, const Unit& unit) {
+    decline(fmt::format("{}: {}", unit.where.place(), reason));
+  }
+
+  // Those that are reached; all of them where the closure is not known to be whole.
+  void add_embedded() {
+    for (const auto* header : search_.embedded()) {
+      const bool reached = headers_.contains({true, std::string(header->name)});
+      if (!reached && closure_.unaccountable.empty()) continue;
+      closure_.embedded.push_back(
+          {std::string(header->name), with_neighbours_spelled_out(*header)});
+    }
+  }
+
+  // NVRTC looks for what an embedded header quotes by the literal spelling, then below the working
+  // directory. So `"info.h"` in `engine/detail/a.cuh` becomes `<engine/detail/info.h>` where it is a
+  // neighbour, and `<info.h>` where it is none. Lines stay where they are.
+  std::string with_neighbours_spelled_out(const EmbeddedHeader& header) const {
+    std::string text(header.text);
+    const auto said = read_directives(text);
+    for (auto include = said.includes.rbegin(); include != said.includes.rend(); ++include) {
+      if (include->form != Form::quoted) continue;
+      const auto* neighbour = search_.neighbour(include->spelling, header);
+      const std::string name(neighbour != nullptr ? neighbour->name : include->spelling);
+      text.replace(include->position - 1, include->length + 2, '<' + name + '>');
+    }
+    return text;
+  }
+
+  const Program& program_;
+  const HeaderSearch& search_;
+  HeaderFiles& files_;
+  Closure closure_;
+  std::deque<Unit> pending_;
+  std::deque<Unit> read_;  // A deque, since includers are referred to while it grows.
+  std::set<std::pair<std::string, std::uint32_t>> lookups_;
+  std::set<std::pair<bool, std::string>> headers_;
+  std::vector<std::pair<std::string, Unit>> macro_includes_;
+};
+
+}  // namespace
+
+Closure close_over(const Program& program, const HeaderSearch& search, HeaderFiles& files) {
+  return ClosureBuilder(program, search, files).build();
+}
+
+}  // namespace kiln

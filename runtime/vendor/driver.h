@@ -1,0 +1,91 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <cudaTypedefs.h>
+
+#include "kiln/error.h"
+
+// What kiln calls of the driver, each at the version that introduced it: its name in Functions, the
+// driver's name, the version. The last argument says whether kiln can do without.
+#define KILN_DRIVER_FUNCTIONS(X)                                         \
+  X(init, cuInit, 2000, required)                                        \
+  X(driver_get_version, cuDriverGetVersion, 2020, required)              \
+  X(get_error_name, cuGetErrorName, 6000, required)                      \
+  X(device_get_count, cuDeviceGetCount, 2000, required)                  \
+  X(device_get, cuDeviceGet, 2000, required)                             \
+  X(device_get_attribute, cuDeviceGetAttribute, 2000, required)          \
+  X(device_get_name, cuDeviceGetName, 2000, required)                    \
+  X(ctx_get_current, cuCtxGetCurrent, 4000, required)                    \
+  X(ctx_set_current, cuCtxSetCurrent, 4000, required)                    \
+  X(ctx_get_device, cuCtxGetDevice, 2000, required)                      \
+  X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, 7000, required) \
+  X(library_load_data, cuLibraryLoadData, 12000, required)               \
+  X(library_unload, cuLibraryUnload, 12000, required)                    \
+  X(library_get_kernel, cuLibraryGetKernel, 12000, required)             \
+  X(kernel_get_param_info, cuKernelGetParamInfo, 12040, optional)        \
+  X(launch_kernel, cuLaunchKernel, 4000, required)
+
+namespace kiln::vendor {
+
+/// A device as the runtime chooses images for it.
+struct Device {
+  CUdevice handle = 0;
+  int major = 0;  ///< Of the compute capability.
+  int minor = 0;
+  std::string name;
+};
+
+/// The CUDA driver, found, initialised and with at least one device. Immutable once opened, so safe
+/// to use from any thread; its library stays open for the rest of the process.
+class Driver {
+ public:
+  struct Functions {
+#define KILN_DRIVER_MEMBER(member, name, version, need) PFN_##name##_v##version member = nullptr;
+    KILN_DRIVER_FUNCTIONS(KILN_DRIVER_MEMBER)
+#undef KILN_DRIVER_MEMBER
+  };
+
+  Driver(Functions functions, std::filesystem::path path, int version);
+
+  /// The driver's own functions; an optional one is null where the driver is too old for it.
+  [[nodiscard]] const Functions& functions() const noexcept { return functions_; }
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+  /// The newest CUDA that the driver knows, as 1000 * major + 10 * minor.
+  [[nodiscard]] int version() const noexcept { return version_; }
+
+  /// E.g. "CUDA_ERROR_NO_BINARY_FOR_GPU (209)".
+  [[nodiscard]] std::string error_name(CUresult result) const;
+
+  /// The device of the calling thread's current context, or the first where there is none. Changes
+  /// nothing. Errors: driver_failed.
+  [[nodiscard]] Result<Device> current_device() const;
+
+  /// Makes the device's primary context current where the calling thread has no context. The
+  /// context is kept for the rest of the process, like one that the CUDA runtime makes. Errors:
+  /// driver_failed.
+  [[nodiscard]] Result<void> ensure_context(CUdevice device) const;
+
+  /// An error of code driver_failed: "<what>: <the error's name>".
+  [[nodiscard]] tl::unexpected<Error> failure(const std::string& what, CUresult result) const;
+
+ private:
+  Functions functions_;
+  std::filesystem::path path_;
+  int version_;
+};
+
+/// Finds the driver: `exact` and nothing else where it is given; else what the process has loaded,
+/// what the loader finds as libcuda.so.1, and where WSL, NixOS and containers keep it. Never a bare
+/// libcuda.so: that is the toolkit's stub. Costs what cuInit does, so the caller keeps the result.
+/// Errors: driver_missing, "CUDA driver: not available (compile-only mode)", why, each place that
+/// was looked at with the loader's own words, and the remedy.
+[[nodiscard]] Result<std::shared_ptr<const Driver>> open_driver(
+    const std::optional<std::filesystem::path>& exact);
+
+}  // namespace kiln::vendor

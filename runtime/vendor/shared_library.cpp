@@ -1,0 +1,52 @@
+#include "vendor/shared_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <system_error>
+#include <utility>
+
+namespace kiln::vendor {
+namespace {
+
+/// The file behind a handle; the name it was opened by where the loader does not tell.
+std::filesystem::path file_of(void* handle, const std::string& name) {
+  link_map* map = nullptr;
+  const bool told = dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 &&
+                    map != nullptr && map->l_name != nullptr && map->l_name[0] != '\0';
+  std::error_code ignored;
+  const std::filesystem::path found = told ? map->l_name : name.c_str();
+  const std::filesystem::path absolute = std::filesystem::absolute(found, ignored);
+  return absolute.empty() ? found : absolute;
+}
+
+}  // namespace
+
+SharedLibrary::SharedLibrary(void* handle, std::filesystem::path path)
+    : handle_(handle), path_(std::move(path)) {}
+
+Result<SharedLibrary> SharedLibrary::open(const std::string& name) {
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return fail(ErrorCode::io_failed, dlerror());
+  return SharedLibrary(handle, file_of(handle, name));
+}
+
+Result<SharedLibrary> SharedLibrary::already_loaded(const std::string& soname) {
+  void* handle = dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  // The loader's own words would be those for a file that does not exist, or none.
+  if (handle == nullptr) return fail(ErrorCode::io_failed, "not loaded in this process");
+  return SharedLibrary(handle, file_of(handle, soname));
+}
+
+void* SharedLibrary::symbol(const char* name) const noexcept { return dlsym(handle_, name); }
+
+std::string describe(const std::vector<SearchStep>& steps) {
+  std::string text;
+  for (const SearchStep& step : steps) {
+    if (!text.empty()) text += '\n';
+    text += "  " + step.place + " (" + step.origin + "): " + step.outcome;
+  }
+  return text;
+}
+
+}  // namespace kiln::vendor

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kiln/error.h"
+
+namespace kiln::vendor {
+
+/// A dlopen'ed library, kept open for the rest of the process: vendor libraries start threads and
+/// register handlers that do not survive an unload. Copies name the same library.
+class SharedLibrary {
+ public:
+  /// Opens exactly this path or soname. The error's message is the loader's own words.
+  [[nodiscard]] static Result<SharedLibrary> open(const std::string& name);
+
+  /// The library if something in this process has loaded it already. The same error otherwise.
+  [[nodiscard]] static Result<SharedLibrary> already_loaded(const std::string& soname);
+
+  /// The symbol's address, or nullptr.
+  [[nodiscard]] void* symbol(const char* name) const noexcept;
+
+  /// The file that was really loaded, absolute.
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  SharedLibrary(void* handle, std::filesystem::path path);
+  void* handle_;
+  std::filesystem::path path_;
+};
+
+/// One place where a library was looked for, where the idea came from, and what was found there.
+struct SearchStep {
+  std::string origin;   ///< E.g. "KILN_NVRTC", "$CUDA_HOME", "the loader's cache".
+  std::string place;    ///< A path or a soname.
+  std::string outcome;  ///< E.g. "no such file", or the loader's own words.
+};
+
+/// The steps as an indented list, a line each, for an error's message.
+[[nodiscard]] std::string describe(const std::vector<SearchStep>& steps);
+
+}  // namespace kiln::vendor

@@ -1,0 +1,143 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kiln/cache.h"
+#include "support.h"
+
+namespace kiln {
+namespace {
+
+using test::as_found;
+using test::make_sample;
+using test::same_artifact;
+
+class CacheSharing : public ::testing::Test {
+ protected:
+  /// 0 where the entry was put and comes back right.
+  static int put_and_find(Cache& cache, int number) {
+    const test::Sample sample = make_sample(number, 5000);
+    if (!cache.put(sample.entry())) return 1;
+    const auto artifact = test::find(cache, sample);
+    return artifact && same_artifact(*artifact, as_found(sample)) ? 0 : 2;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(CacheSharing, ManyProcessesFirstOpenOneCache) {
+  for (int round = 0; round < 5; ++round) {
+    const auto directory = folder_.path() / std::to_string(round) / "kiln";
+    const auto results = test::run_processes(16, [&](int number) {
+      auto cache = Cache::open(directory);
+      if (!cache) std::cerr << cache.error().message << '\n';
+      return cache ? put_and_find(*cache, number) : 3;
+    });
+    EXPECT_EQ(results, std::vector<int>(16, 0));
+    EXPECT_EQ(Cache::open(directory).value().statistics().value().entries, 16u);
+  }
+}
+
+TEST_F(CacheSharing, ProcessesWriteAndReadBesideEachOther) {
+  constexpr int processes = 4;
+  constexpr int entries = 12;
+  const auto results = test::run_processes(processes, [&](int process) {
+    auto cache = Cache::open(folder_.path());
+    if (!cache) return 3;
+    for (int i = 0; i < entries; ++i) {
+      if (const int result = put_and_find(*cache, process * entries + i)) return result;
+    }
+    return 0;
+  });
+  EXPECT_EQ(results, std::vector<int>(processes, 0));
+  Cache cache = Cache::open(folder_.path()).value();
+  for (int number = 0; number < processes * entries; ++number) {
+    const auto artifact = test::find(cache, make_sample(number, 5000));
+    ASSERT_TRUE(artifact) << number;
+    EXPECT_TRUE(same_artifact(*artifact, as_found(make_sample(number, 5000))));
+  }
+  EXPECT_EQ(cache.statistics().value().texts, 3u);
+}
+
+TEST_F(CacheSharing, AnOpenCacheSeesWhatAnotherProcessStores) {
+  const auto stored = [&] {
+    return test::run_processes(1, [&](int) {
+      auto cache = Cache::open(folder_.path());
+      return cache ? put_and_find(*cache, 1) : 3;
+    });
+  };
+  // Forked before this process has a connection: none may cross a fork.
+  const auto results = stored();
+  EXPECT_EQ(results, std::vector<int>(1, 0));
+  Cache first = Cache::open(folder_.path()).value();
+  Cache second = Cache::open(folder_.path()).value();
+  EXPECT_TRUE(test::find(first, make_sample(1, 5000)));
+  ASSERT_TRUE(second.put(make_sample(2).entry()));
+  EXPECT_TRUE(test::find(first, make_sample(2)));
+}
+
+TEST_F(CacheSharing, ThreadsShareOneCache) {
+  constexpr int threads = 8;
+  constexpr int rounds = 12;
+  Cache cache = Cache::open(folder_.path()).value();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < threads; ++worker) {
+    workers.emplace_back([&, worker] {
+      for (int round = 0; round < rounds; ++round) {
+        // Half of the numbers are another thread's as well.
+        if (put_and_find(cache, worker / 2 * rounds + round) != 0) ++wrong;
+        static_cast<void>(cache.counters());
+        if (!cache.list() || !cache.statistics()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(cache.statistics().value().entries, static_cast<std::uint64_t>(threads / 2 * rounds));
+  EXPECT_EQ(cache.counters().errors, 0u);
+}
+
+TEST_F(CacheSharing, AWriterThatHoldsTheLockKeepsNoHitWaiting) {
+  Cache cache = Cache::open(folder_.path()).value();
+  ASSERT_EQ(put_and_find(cache, 1), 0);
+  const int other = ::open((folder_.path() / "kernels.v1.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(other, 0);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  std::thread waiting([&] { EXPECT_TRUE(cache.put(make_sample(2).entry())); });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(test::find(cache, make_sample(1, 5000)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(cache.counters().stores, 1u);
+  ::flock(other, LOCK_UN);
+  waiting.join();
+  ::close(other);
+}
+
+TEST_F(CacheSharing, ADamagedRowIsLeftWhileSomebodyWrites) {
+  const test::Sample sample = make_sample(1);
+  ASSERT_TRUE(Cache::open(folder_.path()).value().put(sample.entry()));
+  test::run_sql(folder_.path() / "kernels.v1.db", "UPDATE entries SET payload = x'00'");
+  Cache cache = Cache::open(folder_.path()).value();
+  const int other = ::open((folder_.path() / "kernels.v1.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  EXPECT_FALSE(test::find(cache, sample));
+  EXPECT_EQ(cache.statistics().value().entries, 1u);
+  ::close(other);
+  EXPECT_FALSE(test::find(cache, sample));
+  EXPECT_EQ(cache.statistics().value().entries, 0u);
+  EXPECT_EQ(cache.counters().damaged, 2u);
+}
+
+}  // namespace
+}  // namespace kiln

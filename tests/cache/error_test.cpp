@@ -1,0 +1,49 @@
+#include "kiln/error.h"
+
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+TEST(Error, EveryCodeHasAWordOfItsOwn) {
+  std::set<std::string> words;
+  const int last = static_cast<int>(ErrorCode::io_failed);
+  for (int code = 0; code <= last; ++code) words.insert(to_string(static_cast<ErrorCode>(code)));
+  EXPECT_EQ(words.size(), static_cast<std::size_t>(last) + 1);
+  EXPECT_EQ(words.count("unknown"), 0u);
+  EXPECT_STREQ(to_string(ErrorCode::compile_failed), "compile_failed");
+}
+
+TEST(Error, FailMakesAResult) {
+  const Result<int> result = fail(ErrorCode::compile_failed, "message", "log", 6);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::compile_failed);
+  EXPECT_EQ(result.error().message, "message");
+  EXPECT_EQ(result.error().log, "log");
+  EXPECT_EQ(result.error().vendor_code, 6);
+}
+
+TEST(Error, AnExceptionSaysWhatTheErrorSaid) {
+  const Result<int> value = fail(ErrorCode::compile_failed, "message", "log");
+  const Result<void> nothing = fail(ErrorCode::not_found, "other");
+  try {
+    (void)value.value();
+    FAIL();
+  } catch (const std::exception& thrown) {
+    EXPECT_STREQ(thrown.what(), "message\nlog");
+  }
+  try {
+    nothing.value();
+    FAIL();
+  } catch (const tl::bad_expected_access<Error>& thrown) {
+    EXPECT_STREQ(thrown.what(), "other");
+    EXPECT_EQ(thrown.error().code, ErrorCode::not_found);
+  }
+  EXPECT_NO_THROW(Result<void>().value());
+}
+
+}  // namespace
+}  // namespace kiln

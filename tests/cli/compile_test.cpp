@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "tool.h"
+
+namespace kiln::tests {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+class Compile : public ToolTest {
+ protected:
+  std::string source_ = file("scale.cu", scale_source);
+};
+
+TEST_F(Compile, PrintsOneDocumentPerTarget) {
+  const auto outcome = run({"--json", "compile", source_, "--arch", "sm_80,sm_90a", "--name",
+                            "scale<float, 4>", "--name", "fill"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto documents = outcome.documents();
+  ASSERT_EQ(documents.size(), 2u);
+  EXPECT_EQ(documents[0]["arch"], "sm_80");
+  EXPECT_EQ(documents[1]["arch"], "sm_90a");
+  for (const auto& document : documents) {
+    EXPECT_EQ(document["key"].get<std::string>().size(), 32u);
+    EXPECT_EQ(document["program"], "scale.cu");
+    EXPECT_EQ(document["image"], "cubin");
+    EXPECT_EQ(document["origin"], "compiled");
+    EXPECT_GT(document["bytes"], 0);
+    EXPECT_GT(document["compile_ms"], 0);
+    ASSERT_EQ(document["kernels"].size(), 2u);
+  }
+  const auto& fill = documents[0]["kernels"][0];
+  EXPECT_EQ(fill["expression"], "fill");
+  EXPECT_EQ(fill["symbol"], "fill");
+  EXPECT_EQ(fill["params"], Json::parse(R"([{"offset":0,"size":8},{"offset":8,"size":4}])"));
+  const auto& scale = documents[0]["kernels"][1];
+  EXPECT_EQ(scale["expression"], "scale<float, 4>") << "a comma does not end an expression";
+  EXPECT_EQ(scale["symbol"], "_Z5scaleIfLi4EEvPT_S0_");
+  EXPECT_GT(scale["registers"], 0);
+  EXPECT_EQ(scale["shared_bytes"], 0);
+  EXPECT_EQ(scale["local_bytes"], 0);
+}
+
+TEST_F(Compile, IsServedToTheNextProcessWithoutCuda) {
+  const std::vector<std::string> words{"--json", "compile", source_,           "--arch",
+                                       "sm_90",  "--name",  "scale<double, 2>"};
+  const auto first = run(words).documents();
+  const auto before = snapshot(cache());
+  const auto second = run(words, without_cuda());
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  auto expected = first.at(0);
+  expected["origin"] = "local";
+  EXPECT_EQ(second.documents().at(0), expected);
+  EXPECT_EQ(second.err, "");
+  EXPECT_EQ(snapshot(cache()), before) << "a hit writes nothing";
+}
+
+TEST_F(Compile, ReadsStandardInput) {
+  const auto outcome =
+      run({"--json", "compile", "-", "--arch", "sm_80", "--name", "fill"}, {.input = scale_source});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.documents().at(0)["program"], "stdin.cu");
+}
+
+TEST_F(Compile, KeepsDefinesAndOptionsInTheirOrder) {
+  const auto compiled = compile({source_, "--arch", "sm_80", "--name", "fill", "-DA=1",
+                                 "--option=--std=c++20", "-D", "B=f(1,2)", "--option=-UA"});
+  const auto shown = run({"--json", "show", compiled["key"]}).documents().at(0);
+  const auto options = shown["options"].get<std::vector<std::string>>();
+  const std::vector<std::string> given{"-DA=1", "--std=c++20", "-DB=f(1,2)", "-UA"};
+  EXPECT_NE(std::search(options.begin(), options.end(), given.begin(), given.end()), options.end())
+      << shown["options"];
+}
+
+TEST_F(Compile, SearchesIncludeFolders) {
+  file("include/engine/one.h", "#define ONE 1\n");
+  const auto source = file("user.cu",
+                           "#include <engine/one.h>\n"
+                           "extern \"C\" __global__ void one(int* x) { *x = ONE; }\n");
+  const auto compiled =
+      compile({source, "--arch", "sm_80", "--name", "one", "-I", scratch("include").string()});
+  const auto shown = run({"--json", "show", compiled["key"]}).documents().at(0);
+  ASSERT_EQ(shown["dependencies"].size(), 1u);
+  EXPECT_EQ(shown["dependencies"][0]["spelling"], "engine/one.h");
+}
+
+TEST_F(Compile, GivesEveryProgramTheDeviceHeaders) {
+  const auto source = file("user.cu",
+                           "#include <kiln/vec.cuh>\n"
+                           "extern \"C\" __global__ void one(int* x) { *x = 1; }\n");
+  EXPECT_EQ(compile({source, "--arch", "sm_80", "--name", "one"})["origin"], "compiled");
+}
+
+TEST_F(Compile, WritesTheImage) {
+  const auto output = scratch("scale.cubin");
+  const auto compiled =
+      compile({source_, "--arch", "sm_80", "--name", "fill", "-o", output.string()});
+  EXPECT_EQ(read(output).substr(0, 4),
+            "\x7f"
+            "ELF");
+  EXPECT_EQ(compiled["bytes"], fs::file_size(output));
+}
+
+TEST_F(Compile, WritesAnImagePerArchitecture) {
+  const auto outcome = run({"compile", source_, "--arch", "sm_80,sm_90", "--name", "fill", "-o",
+                            scratch("scale.{arch}.cubin").string()});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(read(scratch("scale.sm_80.cubin")).substr(0, 4),
+            "\x7f"
+            "ELF");
+  EXPECT_EQ(read(scratch("scale.sm_90.cubin")).substr(0, 4),
+            "\x7f"
+            "ELF");
+}
+
+TEST_F(Compile, RefusesOneFileForSeveralImages) {
+  const auto outcome =
+      run({"compile", source_, "--arch", "sm_80,sm_90", "--name", "fill", "-o", "x.cubin"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("x.cubin"));
+  EXPECT_THAT(outcome.err, HasSubstr("{arch}"));
+}
+
+TEST_F(Compile, StopsAtPtxWhenAsked) {
+  const auto output = scratch("scale.ptx");
+  const auto compiled = compile(
+      {source_, "--arch", "compute_80", "--image", "ptx", "--name", "fill", "-o", output.string()});
+  EXPECT_EQ(compiled["image"], "ptx");
+  EXPECT_TRUE(compiled["kernels"][0]["params"].is_null()) << "PTX does not tell";
+  EXPECT_THAT(read(output), HasSubstr(".entry fill"));
+}
+
+TEST_F(Compile, PrintsATableForPeople) {
+  const auto outcome = run({"compile", source_, "--arch", "sm_80", "--name", "scale<float, 4>"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::StartsWith("KERNEL"));
+  EXPECT_THAT(outcome.out, HasSubstr("scale<float, 4>"));
+  EXPECT_THAT(outcome.out, HasSubstr("2 (12 B)"));
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(Compile, IsSilentWhenQuiet) {
+  const auto outcome = run({"--quiet", "compile", source_, "--arch", "sm_80", "--name", "fill"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out + outcome.err, "");
+}
+
+TEST_F(Compile, PassesTheCompilersWarningsOn) {
+  const auto source = file("careless.cu", "extern \"C\" __global__ void f() { int never_used; }\n");
+  const auto outcome = run({"--json", "compile", source, "--arch", "sm_80", "--name", "f"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.documents().size(), 1u);
+  EXPECT_THAT(outcome.err, HasSubstr("never_used"));
+}
+
+TEST_F(Compile, TakesTheCacheFromTheCommandLineFirst) {
+  const auto other = scratch("other");
+  const std::vector<std::string> words{"compile", source_, "--arch",  "sm_80",
+                                       "--name",  "fill",  "--cache", other.string()};
+  ASSERT_EQ(run(words).exit_code, 0);
+  EXPECT_TRUE(fs::exists(other));
+  EXPECT_FALSE(fs::exists(cache()));
+}
+
+}  // namespace
+}  // namespace kiln::tests

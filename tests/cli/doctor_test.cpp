@@ -1,0 +1,84 @@
+#include "tool.h"
+
+namespace kiln::tests {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+class Doctor : public ToolTest {
+ protected:
+  Json examine(int exit_code, const Circumstances& circumstances = {}) {
+    const auto outcome = run({"--json", "doctor"}, circumstances);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.out << outcome.err;
+    return outcome.documents().at(0);
+  }
+};
+
+TEST_F(Doctor, IsContentWithAFreshMachineThatCanCompile) {
+  const auto findings = examine(0);
+  EXPECT_EQ(findings["version"], KILN_VERSION);
+  EXPECT_EQ(findings["can_serve"]["yes"], true);
+  EXPECT_EQ(findings["can_compile"]["yes"], true);
+  EXPECT_THAT(findings["compiler"]["description"].get<std::string>(), HasSubstr("NVRTC"));
+  EXPECT_EQ(findings["cache"]["directory"], cache().string());
+  EXPECT_FALSE(fs::exists(cache())) << "doctor makes nothing";
+}
+
+TEST_F(Doctor, CountsWhatTheCacheHolds) {
+  compile({file("scale.cu", scale_source), "--arch", "sm_80", "--name", "fill"});
+  const auto before = snapshot(cache());
+  const auto findings = examine(0);
+  EXPECT_EQ(findings["cache"]["entries"], 1);
+  EXPECT_EQ(findings["cache"]["usable"], true);
+  EXPECT_EQ(findings["cache"]["fault"], "");
+  EXPECT_THAT(findings["cache"]["rights"].get<std::string>(), testing::StartsWith("0700"));
+  EXPECT_EQ(snapshot(cache()), before);
+}
+
+TEST_F(Doctor, TellsWhatIsMissingAndWhy) {
+  const auto findings = examine(1, without_cuda());
+  EXPECT_EQ(findings["can_compile"]["yes"], false);
+  EXPECT_THAT(findings["can_compile"]["reason"].get<std::string>(),
+              HasSubstr("/nonexistent/libnvrtc.so"));
+  EXPECT_EQ(findings["can_launch"]["yes"], false);
+  EXPECT_THAT(findings["can_launch"]["reason"].get<std::string>(),
+              HasSubstr("/nonexistent/libcuda.so.1"));
+}
+
+TEST_F(Doctor, CannotServeFromADisabledCache) {
+  const auto findings = examine(1, {.environment = {{"KILN_CACHE_DISABLE", "1"}}});
+  EXPECT_THAT(findings["can_serve"]["reason"].get<std::string>(), HasSubstr("KILN_CACHE_DISABLE"));
+}
+
+TEST_F(Doctor, CannotServeWhatCannotBeMade) {
+  fs::create_directory(scratch("closed"));
+  fs::permissions(scratch("closed"), fs::perms::owner_read | fs::perms::owner_exec);
+  const auto findings = examine(
+      1,
+      {.environment = {{"KILN_CACHE_DIR", scratch("closed/cache").string()}}, .no_override = true});
+  EXPECT_THAT(findings["can_serve"]["reason"].get<std::string>(), HasSubstr("not writable"));
+}
+
+TEST_F(Doctor, TellsWhereEachSettingComesFrom) {
+  const auto findings = examine(0, {.environment = {{"KILN_LOG", "debug"}}});
+  std::map<std::string, Json> settings;
+  for (const auto& setting : findings["settings"]) settings[setting["variable"]] = setting;
+  EXPECT_EQ(settings["KILN_LOG"]["value"], "debug");
+  EXPECT_EQ(settings["KILN_LOG"]["origin"], "environment");
+  EXPECT_EQ(settings["KILN_CACHE_DIR"]["value"], cache().string());
+  EXPECT_EQ(settings["KILN_CACHE_READONLY"]["origin"], "default");
+}
+
+TEST_F(Doctor, SpeaksToPeopleInThreeVerdicts) {
+  const auto outcome = run({"doctor"}, without_cuda());
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("can serve    yes: "));
+  EXPECT_THAT(outcome.out, HasSubstr("can compile  no: "));
+  EXPECT_THAT(outcome.out, HasSubstr("can launch   no: "));
+  EXPECT_THAT(outcome.out, HasSubstr("KILN_NVRTC"));
+}
+
+}  // namespace
+}  // namespace kiln::tests

@@ -1,0 +1,56 @@
+#include "table.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::cli {
+namespace {
+
+TEST(Table, AlignsColumnsByCodePoint) {
+  Table table({{"NAME"}, {"SIZE", Align::right}, {"NOTE"}});
+  table.add({"größer", "1", ""});
+  table.add({"b", "1000", "x"});
+  EXPECT_EQ(table.text(false),
+            "NAME    SIZE  NOTE\n"
+            "größer     1\n"
+            "b       1000  x\n");
+}
+
+TEST(Table, ColoursHeadingsOnly) {
+  Table table({{"A"}});
+  table.add({"b"});
+  EXPECT_EQ(table.text(true), "\x1b[1mA\x1b[0m\nb\n");
+}
+
+TEST(FieldList, IndentsFurtherLines) {
+  EXPECT_EQ(field_list({{"key", "1"}, {"options", "-a\n-b"}}, false),
+            "key      1\n"
+            "options  -a\n"
+            "         -b\n");
+}
+
+TEST(Format, Bytes) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1024), "1.0 KiB");
+  EXPECT_EQ(format_bytes(26 * 1024 + 512), "26.5 KiB");
+  EXPECT_EQ(format_bytes(5ull << 30), "5.0 GiB");
+}
+
+TEST(Format, Durations) {
+  EXPECT_EQ(format_duration(870), "870 us");
+  EXPECT_EQ(format_duration(38'120), "38.1 ms");
+  EXPECT_EQ(format_duration(1'150'000), "1.1 s");
+}
+
+TEST(Format, Ages) {
+  EXPECT_EQ(format_age(100, 159), "59s");
+  EXPECT_EQ(format_age(0, 60), "1m");
+  EXPECT_EQ(format_age(0, 2 * 60 * 60), "2h");
+  EXPECT_EQ(format_age(0, 40 * 24 * 60 * 60), "40d");
+  EXPECT_EQ(format_age(200, 100), "0s") << "a clock that was put back";
+}
+
+TEST(Format, Times) { EXPECT_EQ(format_time(0), "1970-01-01 00:00:00 UTC"); }
+
+}  // namespace
+}  // namespace kiln::cli

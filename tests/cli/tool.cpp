@@ -1,0 +1,151 @@
+#include "tool.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace kiln::tests {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Ones of the person who runs the tests must not decide them; which CUDA there is, they may.
+constexpr const char* unwanted_variables[] = {"KILN_CACHE_DISABLE", "KILN_CACHE_READONLY",
+                                              "KILN_LOG", "NO_COLOR", "XDG_CACHE_HOME"};
+
+[[noreturn]] void become_tool(const std::vector<std::string>& arguments, const fs::path& folder,
+                              const Circumstances& circumstances) {
+  for (const auto* variable : unwanted_variables) unsetenv(variable);
+  setenv("HOME", folder.c_str(), 1);
+  setenv("KILN_CACHE_DIR", (folder / "cache").c_str(), 1);
+  for (const auto& [variable, value] : circumstances.environment)
+    setenv(variable.c_str(), value.c_str(), 1);
+  if (circumstances.no_override) {
+    // Refused to all but root, who alone has them.
+    prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
+    prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH);
+  }
+  std::vector<char*> words{const_cast<char*>("kiln")};
+  for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  words.push_back(nullptr);
+  execv(KILN_TOOL, words.data());
+  _exit(127);
+}
+
+int open_terminal(std::string& name) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) return -1;
+  name = ptsname(master);
+  return master;
+}
+
+// Until the last holder of the other end is gone.
+std::string drain(int master) {
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; (count = ::read(master, buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  close(master);
+  return text;
+}
+
+int exit_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+const char* const scale_source = R"(
+template <class T, int N>
+__global__ void scale(T* values, T factor) { values[threadIdx.x] *= factor * T(N); }
+extern "C" __global__ void fill(int* values, int value) { values[threadIdx.x] = value; }
+)";
+
+std::vector<nlohmann::json> Outcome::documents() const {
+  std::vector<nlohmann::json> result;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) result.push_back(nlohmann::json::parse(line));
+  return result;
+}
+
+ToolTest::ToolTest() {
+  std::string pattern = (fs::temp_directory_path() / "kiln-cli-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no scratch folder");
+  folder_ = fs::canonical(pattern);
+}
+
+ToolTest::~ToolTest() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+Outcome ToolTest::run(const std::vector<std::string>& arguments,
+                      const Circumstances& circumstances) const {
+  const auto input = file("stdin", circumstances.input);
+  std::string out = circumstances.output.value_or(scratch("stdout"));
+  const std::string err = scratch("stderr");
+  const int master = circumstances.terminal ? open_terminal(out) : -1;
+
+  const auto child = fork();
+  if (child == 0) {
+    dup2(open(input.c_str(), O_RDONLY), STDIN_FILENO);
+    dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY, 0600), STDOUT_FILENO);
+    dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+    become_tool(arguments, folder_, circumstances);
+  }
+  Outcome outcome;
+  if (circumstances.terminal) outcome.out = drain(master);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!circumstances.terminal && !circumstances.output) outcome.out = read(out);
+  outcome.err = read(err);
+  outcome.exit_code = exit_code_of(status);
+  return outcome;
+}
+
+nlohmann::json ToolTest::compile(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> words{"--json", "compile"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const auto outcome = run(words);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto documents = outcome.documents();
+  EXPECT_EQ(documents.size(), 1u) << outcome.out;
+  return documents.empty() ? nlohmann::json() : documents.front();
+}
+
+std::string ToolTest::file(const std::string& name, const std::string& text) const {
+  const auto path = scratch(name);
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+  return path.string();
+}
+
+Circumstances without_cuda() {
+  return {.environment = {{"KILN_NVRTC", "/nonexistent/libnvrtc.so"},
+                          {"KILN_CUDA_DRIVER", "/nonexistent/libcuda.so.1"}}};
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::map<std::string, std::string> snapshot(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    files[entry.path().lexically_relative(folder).string()] =
+        entry.is_regular_file() ? read(entry.path()) : "";
+  }
+  return files;
+}
+
+}  // namespace kiln::tests

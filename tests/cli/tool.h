@@ -1,0 +1,71 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace kiln::tests {
+
+/// What a process left behind.
+struct Outcome {
+  int exit_code = -1;  ///< 128 and the signal's number for one that was killed.
+  std::string out;
+  std::string err;
+
+  /// Standard output as one document per line.
+  [[nodiscard]] std::vector<nlohmann::json> documents() const;
+};
+
+/// How the tool is started, beside its arguments.
+struct Circumstances {
+  std::map<std::string, std::string> environment =
+      {};  ///< Added to what the test itself runs with.
+  std::string input = {};
+  std::optional<std::string> output =
+      {};                    ///< Where standard output goes instead of into the Outcome.
+  bool terminal = false;     ///< Standard output is a terminal.
+  bool no_override = false;  ///< Of root's rights, without the one to read and write everything.
+};
+
+/// A scratch folder with a cache of its own, and the real tool to run in it.
+class ToolTest : public testing::Test {
+ protected:
+  ToolTest();
+  ~ToolTest() override;
+
+  [[nodiscard]] Outcome run(const std::vector<std::string>& arguments,
+                            const Circumstances& circumstances = {}) const;
+
+  /// The one line of JSON that `compile` prints for one target. Fails the test if it does not.
+  nlohmann::json compile(const std::vector<std::string>& arguments) const;
+
+  /// Writes a file into the scratch folder and gives its path.
+  std::string file(const std::string& name, const std::string& text) const;
+
+  [[nodiscard]] std::filesystem::path scratch(const std::string& name) const {
+    return folder_ / name;
+  }
+  [[nodiscard]] std::filesystem::path cache() const { return scratch("cache"); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+/// A template of two parameters, so that its name expressions hold a comma, and a C function.
+extern const char* const scale_source;
+
+/// Settings under which nothing of CUDA can be found.
+[[nodiscard]] Circumstances without_cuda();
+
+[[nodiscard]] std::string read(const std::filesystem::path& path);
+
+/// The names and contents of all files below a folder.
+[[nodiscard]] std::map<std::string, std::string> snapshot(const std::filesystem::path& folder);
+
+}  // namespace kiln::tests

@@ -1,0 +1,7 @@
+#pragma once
+
+namespace engine {
+
+constexpr float factor = 2.0f;
+
+}  // namespace engine

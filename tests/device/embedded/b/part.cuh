@@ -1,0 +1,4 @@
+#pragma once
+#undef INFO
+#include "info.h"
+#define B_VALUE INFO

@@ -1,0 +1,2 @@
+#include "../a/info.h"
+no end of line

@@ -1,0 +1,202 @@
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "allocations.h"
+#include "kernel_record.h"
+#include "kiln/launch.h"
+
+namespace kiln {
+namespace {
+
+struct alignas(16) Five {
+  float values[5];
+};
+struct alignas(64) Wide {
+  std::array<char, 128> bytes;
+};
+struct Plain {
+  int number;
+  char letter;
+};
+enum class Small : std::uint8_t { one = 1 };
+
+static_assert(arg_kind<bool>() == ArgKind::boolean);
+static_assert(arg_kind<signed char>() == ArgKind::int8);
+static_assert(arg_kind<std::int16_t>() == ArgKind::int16);
+static_assert(arg_kind<std::int32_t>() == ArgKind::int32);
+static_assert(arg_kind<std::int64_t>() == ArgKind::int64);
+static_assert(arg_kind<long long>() == ArgKind::int64);
+static_assert(arg_kind<std::uint8_t>() == ArgKind::uint8);
+static_assert(arg_kind<std::uint16_t>() == ArgKind::uint16);
+static_assert(arg_kind<std::uint32_t>() == ArgKind::uint32);
+static_assert(arg_kind<unsigned long>() == ArgKind::uint64);
+static_assert(arg_kind<unsigned long long>() == ArgKind::uint64);
+static_assert(arg_kind<char32_t>() == ArgKind::uint32);
+static_assert(arg_kind<Small>() == ArgKind::uint8);
+static_assert(arg_kind<Half>() == ArgKind::half);
+static_assert(arg_kind<BFloat16>() == ArgKind::bfloat16);
+static_assert(arg_kind<float>() == ArgKind::float32);
+static_assert(arg_kind<double>() == ArgKind::float64);
+static_assert(arg_kind<float*>() == ArgKind::pointer);
+static_assert(arg_kind<const void*>() == ArgKind::pointer);
+static_assert(arg_kind<std::nullptr_t>() == ArgKind::pointer);
+static_assert(arg_kind<Plain>() == ArgKind::structure);
+static_assert(arg_kind<std::array<int, 3>>() == ArgKind::structure);
+
+template <class T>
+void expect_holds(const ArgView& view, const T& value) {
+  EXPECT_EQ(view.kind, arg_kind<T>());
+  EXPECT_EQ(view.alignment, alignof(T));
+  ASSERT_EQ(view.bytes.size(), sizeof(T));
+  EXPECT_EQ(std::memcmp(view.bytes.data(), &value, sizeof(T)), 0);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.bytes.data()) % alignof(T), 0U);
+}
+
+bool lies_inside(const Args& args, const void* address) {
+  const auto* begin = reinterpret_cast<const char*>(&args);
+  return address >= begin && address < begin + sizeof(args);
+}
+
+TEST(ArgsTest, HoldsACopyOfEachAlignedAsItsTypeIs) {
+  bool flag = true;
+  std::int64_t number = -7;
+  Five five{{1, 2, 3, 4, 5}};
+  Wide wide{};
+  wide.bytes.fill('w');
+  Plain plain{};  // Padding included, as the bytes are compared.
+  const int target = 0;
+  Args args(flag, number, Half(1.5F), five, 'c', wide, plain, &target);
+  flag = false;
+  number = 0;
+
+  ASSERT_EQ(args.size(), 8U);
+  EXPECT_TRUE(args.fits());
+  expect_holds(args[0], true);
+  expect_holds(args[1], std::int64_t{-7});
+  expect_holds(args[2], Half(1.5F));
+  expect_holds(args[3], five);
+  expect_holds(args[4], 'c');
+  expect_holds(args[5], wide);
+  expect_holds(args[6], plain);
+  expect_holds(args[7], &target);
+}
+
+TEST(ArgsTest, ANullPointerIsEightZeroBytes) {
+  const Args args(nullptr);
+  expect_holds(args[0], static_cast<const void*>(nullptr));
+}
+
+TEST(ArgsTest, ACopyIsIndependentOfItsOriginal) {
+  const Five five{{1, 2, 3, 4, 5}};
+  auto original = std::make_unique<Args>(1, 2.0, five);
+  const Args copy(*original);
+  EXPECT_EQ(copy, *original);
+  original->add(3);
+  EXPECT_NE(copy, *original);
+  original.reset();
+  expect_holds(copy[0], 1);
+  expect_holds(copy[2], five);
+  for (std::size_t position = 0; position < copy.size(); ++position) {
+    EXPECT_TRUE(lies_inside(copy, copy[position].bytes.data()));
+  }
+}
+
+TEST(ArgsTest, AMovedFromOneIsEmptyAndCanBeUsedAgain) {
+  Args from(1, 2);
+  Args to(std::move(from));
+  EXPECT_EQ(to, Args(1, 2));
+  EXPECT_EQ(from.size(), 0U);  // NOLINT(bugprone-use-after-move): this is what is promised.
+  from.add(3);
+  EXPECT_EQ(from, Args(3));
+  to = std::move(from);
+  EXPECT_EQ(to, Args(3));
+}
+
+TEST(ArgsTest, EqualityLooksAtKindAlignmentAndBytes) {
+  EXPECT_EQ(Args(1, 2.0F), Args(1, 2.0F));
+  EXPECT_NE(Args(1, 2.0F), Args(1, 3.0F));
+  EXPECT_NE(Args(1), Args(1U));
+  EXPECT_NE(Args(1), Args(1, 1));
+  EXPECT_EQ(Args(), Args());
+}
+
+TEST(ArgsTest, TakesNothingFromTheHeapForOrdinaryLaunches) {
+  const std::size_t before = allocation_count();
+  Args args;
+  for (std::size_t index = 0; index < Args::inline_count; ++index) args.add(index);
+  Args copy(args);
+  const Args moved(std::move(copy));
+  const Args large(std::array<char, Args::inline_bytes>{});
+  EXPECT_EQ(allocation_count(), before);
+  EXPECT_EQ(moved, args);
+}
+
+TEST(ArgsTest, GrowsInNumberBeyondItsOwnStorage) {
+  Args args;
+  constexpr std::uint32_t count = 1000;
+  for (std::uint32_t index = 0; index < count; ++index) args.add(index);
+  const Args copy(args);
+  Args moved(std::move(args));
+  ASSERT_EQ(copy.size(), count);
+  EXPECT_EQ(copy, moved);
+  EXPECT_EQ(args.size(), 0U);  // NOLINT(bugprone-use-after-move): this is what is promised.
+  for (std::uint32_t index = 0; index < count; ++index) expect_holds(copy[index], index);
+  moved = Args(1);
+  EXPECT_EQ(moved, Args(1));
+}
+
+TEST(ArgsTest, GrowsInBytesUpToWhatCudaTakes) {
+  Args args(char{'a'}, std::array<char, 2000>{}, Wide{});
+  expect_holds(args[0], 'a');
+  expect_holds(args[2], Wide{});
+
+  Args largest(std::array<char, Args::max_bytes>{});
+  EXPECT_TRUE(largest.fits());
+  largest.add('x');
+  EXPECT_FALSE(largest.fits());
+  EXPECT_EQ(largest.size(), 2U);
+  expect_holds(largest[0], std::array<char, Args::max_bytes>{});
+  EXPECT_NE(largest, Args(std::array<char, Args::max_bytes>{}));
+}
+
+TEST(ArgsTest, NamesEveryKind) {
+  EXPECT_STREQ(to_string(ArgKind::boolean), "bool");
+  EXPECT_STREQ(to_string(ArgKind::uint64), "uint64");
+  EXPECT_STREQ(to_string(ArgKind::bfloat16), "bfloat16");
+  EXPECT_STREQ(to_string(ArgKind::float64), "double");
+  EXPECT_STREQ(to_string(ArgKind::structure), "structure");
+}
+
+CUresult CUDAAPI launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                unsigned, unsigned, CUstream, void**, void**) {
+  return CUDA_SUCCESS;
+}
+
+TEST(KernelTest, ALaunchTakesNothingFromTheHeap) {
+  vendor::Driver::Functions functions;
+  functions.launch_kernel = launch_nothing;
+  KernelRecord record;
+  record.info.expression = "kernel";
+  record.info.params_known = true;
+  record.info.params = {{0, 8}, {8, 4}, {16, 32}, {128, 128}};
+  record.driver = std::make_shared<const vendor::Driver>(functions, "none", 12000);
+  const Kernel kernel(record);
+  const Args args(nullptr, 1.0F, Five{}, Wide{});
+
+  const std::size_t before = allocation_count();
+  const auto one_by_one =
+      kernel.launch(nullptr, {.grid = {4}, .block = {128}}, nullptr, 1.0F, Five{}, Wide{});
+  const auto together = kernel.launch(nullptr, {.grid = {4}, .block = {128}}, args);
+  EXPECT_EQ(allocation_count(), before);
+  EXPECT_TRUE(one_by_one.has_value());
+  EXPECT_TRUE(together.has_value());
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,202 @@
+#include "cubin.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "compiled.h"
+
+namespace kiln {
+namespace {
+
+constexpr const char* source = R"(
+struct alignas(16) Five { float values[5]; };
+struct alignas(64) Wide { char bytes[128]; };
+struct Large { char bytes[20000]; };
+
+extern "C" __global__ void every_kind(bool flag, signed char c, short s, int i, long long l,
+                                      double d, Five five, const __grid_constant__ Wide wide,
+                                      float* out) {
+  out[0] = flag + c + s + i + l + d + five.values[4] + wide.bytes[5];
+}
+extern "C" __global__ void nothing() {}
+template <int N> __global__ void sharing(float* values) {
+  __shared__ float shared[N];
+  shared[threadIdx.x] = values[threadIdx.x];
+  __syncthreads();
+  values[threadIdx.x] = shared[N - 1 - threadIdx.x];
+}
+extern "C" __global__ void stacking(int* values, int n) {
+  int local[200];
+  for (int i = 0; i < 200; ++i) local[i] = values[i];
+  for (int i = 0; i < n; ++i) local[values[i] % 200] += i;
+  values[0] = local[n % 200];
+}
+extern "C" __global__ void large(const __grid_constant__ Large large, char* out) {
+  *out = large.bytes[19999];
+}
+)";
+
+const Program& program() {
+  static const Program made =
+      make_program(source, {"every_kind", "nothing", "sharing<1024>", "stacking", "large"});
+  return made;
+}
+
+struct Arch {
+  const char* name;
+  std::uint32_t number;
+  bool exact_device;
+};
+
+class CubinTest : public testing::TestWithParam<Arch> {
+ protected:
+  static CubinInfo read(const std::string& arch) {
+    const auto info = read_cubin(compile_for(program(), arch).image);
+    return info.value();
+  }
+};
+
+const CubinKernel& kernel_of(const CubinInfo& info, const std::string& name) {
+  const auto found = std::ranges::find_if(info.kernels, [&](const CubinKernel& kernel) {
+    return kernel.symbol.find(name) != std::string::npos;
+  });
+  if (found == info.kernels.end()) throw std::runtime_error("the cubin has no kernel " + name);
+  return *found;
+}
+
+TEST_P(CubinTest, TellsWhatItWasCompiledFor) {
+  const CubinInfo info = read(GetParam().name);
+  EXPECT_EQ(info.arch, GetParam().number);
+  EXPECT_EQ(info.exact_device, GetParam().exact_device);
+  EXPECT_EQ(info.kernels.size(), 5U);
+}
+
+TEST_P(CubinTest, TellsEachParameter) {
+  const CubinInfo info = read(GetParam().name);
+  const auto sizes = [&](const char* name) {
+    std::vector<std::uint32_t> found;
+    for (const Parameter& parameter : kernel_of(info, name).params) found.push_back(parameter.size);
+    return found;
+  };
+  using Sizes = std::vector<std::uint32_t>;
+  EXPECT_EQ(sizes("every_kind"), (Sizes{1, 1, 2, 4, 8, 8, 32, 128, 8}));
+  EXPECT_EQ(sizes("nothing"), Sizes{});
+  EXPECT_EQ(sizes("sharing"), Sizes{8});
+  EXPECT_EQ(sizes("stacking"), (Sizes{8, 4}));
+  EXPECT_EQ(sizes("large"), (Sizes{20000, 8}));
+  EXPECT_EQ(kernel_of(info, "large").params[1].offset, 20000U);
+}
+
+// The numbers are those of `ptxas -v`.
+TEST_P(CubinTest, TellsWhatAThreadAndABlockUse) {
+  const CubinInfo info = read(GetParam().name);
+  for (const CubinKernel& kernel : info.kernels) {
+    EXPECT_GE(kernel.registers, 4U) << kernel.symbol;
+    EXPECT_LE(kernel.registers, 64U) << kernel.symbol;
+    const bool is_sharing = kernel.symbol.find("sharing") != std::string::npos;
+    EXPECT_EQ(kernel.shared_bytes, is_sharing ? 4096U : 0U) << kernel.symbol;
+    EXPECT_EQ(kernel.local_bytes, kernel.symbol == "stacking" ? 800U : 0U) << kernel.symbol;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Archs, CubinTest,
+                         testing::Values(Arch{"sm_75", 75, false}, Arch{"sm_80", 80, false},
+                                         Arch{"sm_86", 86, false}, Arch{"sm_89", 89, false},
+                                         Arch{"sm_90", 90, false}, Arch{"sm_90a", 90, true},
+                                         Arch{"sm_100", 100, false}, Arch{"sm_100a", 100, true},
+                                         Arch{"sm_100f", 100, false}, Arch{"sm_103a", 103, true},
+                                         Arch{"sm_110", 110, false}, Arch{"sm_120", 120, false},
+                                         Arch{"sm_120a", 120, true}, Arch{"sm_121", 121, false}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(CubinReaderTest, ReadsTheFlagsOfOlderCompilers) {
+  std::string image = compile_for(program(), "sm_90").image;
+  image[EI_ABIVERSION] = 7;
+  const auto with_flags = [&](std::uint32_t flags) {
+    std::memcpy(image.data() + offsetof(Elf64_Ehdr, e_flags), &flags, sizeof(flags));
+    return read_cubin(image).value();
+  };
+  EXPECT_EQ(with_flags(0x005a055a).arch, 90U);
+  EXPECT_FALSE(with_flags(0x005a055a).exact_device);
+  EXPECT_EQ(with_flags(0x005a0d5a).arch, 90U);
+  EXPECT_TRUE(with_flags(0x005a0d5a).exact_device);
+}
+
+TEST(CubinReaderTest, RefusesWhatIsNoCubin) {
+  EXPECT_FALSE(read_cubin(""));
+  EXPECT_FALSE(
+      read_cubin("\x7f"
+                 "ELF"));
+  EXPECT_FALSE(read_cubin(".version 9.0\n.target sm_90\n"));
+  EXPECT_FALSE(read_cubin(std::string(4096, '\0')));
+}
+
+TEST(CubinReaderTest, RefusesATruncatedOne) {
+  const std::string image = compile_for(program(), "sm_90a").image;
+  // The program headers, which nothing here reads, stand behind everything else.
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof(header));
+  const std::size_t end = header.e_shoff + header.e_shnum * sizeof(Elf64_Shdr);
+  ASSERT_LE(end, image.size());
+  EXPECT_TRUE(read_cubin(image.substr(0, end)));
+  for (std::size_t size = 0; size < end; size += 1 + size / 50) {
+    EXPECT_FALSE(read_cubin(image.substr(0, size))) << size;
+  }
+}
+
+/// Whatever was read keeps the promises of CubinKernel.
+void expect_sound(const CubinInfo& info) {
+  for (const CubinKernel& kernel : info.kernels) {
+    std::uint64_t end = 0;
+    for (const Parameter& parameter : kernel.params) {
+      EXPECT_GE(parameter.offset, end);
+      end = std::uint64_t{parameter.offset} + parameter.size;
+    }
+    EXPECT_LE(end, 32764U);
+  }
+}
+
+TEST(CubinReaderTest, IsTotalOnDamagedOnes) {
+  std::mt19937 random(20240607);
+  const auto below = [&](std::size_t bound) {
+    return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random);
+  };
+  int read = 0;
+  for (const char* arch : {"sm_80", "sm_100a"}) {
+    const std::string image = compile_for(program(), arch).image;
+    Elf64_Ehdr header;
+    std::memcpy(&header, image.data(), sizeof(header));
+    for (int round = 0; round < 3000; ++round) {
+      // A vector of just the size, so that a read beyond it is seen.
+      std::vector<char> damaged(image.begin(), image.end());
+      const std::size_t damages = 1 + below(8);
+      for (std::size_t count = 0; count < damages; ++count) {
+        // Half of them where it hurts: in the headers.
+        const std::size_t tables = header.e_shnum * sizeof(Elf64_Shdr);
+        const std::size_t at = below(2) == 0 ? below(damaged.size())
+                                             : (below(4) == 0 ? below(sizeof(header))
+                                                              : header.e_shoff + below(tables));
+        damaged[at] = static_cast<char>(below(3) == 0 ? 0xff : below(256));
+      }
+      if (below(10) == 0) damaged.resize(below(damaged.size()));
+      damaged.shrink_to_fit();
+      const auto info = read_cubin({damaged.data(), damaged.size()});
+      if (!info) continue;
+      ++read;
+      expect_sound(*info);
+    }
+  }
+  // If every one had been refused, little but the header's checks would have been tried.
+  EXPECT_GT(read, 100);
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,24 @@
+// Does not compile, and says why: each definition is one argument that no kernel can be given.
+
+#include <string>
+
+#include "kiln/launch.h"
+
+struct alignas(256) TooAligned {
+  char bytes[256];
+};
+
+kiln::Args arguments() {
+#if defined(STRING_LITERAL)
+  return kiln::Args("text");
+#elif defined(ARRAY)
+  const int values[3] = {1, 2, 3};
+  return kiln::Args(values);
+#elif defined(NOT_COPYABLE)
+  return kiln::Args(std::string("text"));
+#elif defined(LONG_DOUBLE)
+  return kiln::Args(1.0L);
+#elif defined(TOO_ALIGNED)
+  return kiln::Args(TooAligned{});
+#endif
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Runs a command in a fresh clone of this checkout, on a bare Debian 12: a debootstrap root with nothing
+# but Debian's required packages. For developers; wants root, debootstrap and some gigabytes.
+#
+#   tests/packaging/bare_root.sh SCRATCH COMMAND…
+#   tests/packaging/bare_root.sh /var/tmp/bare 'tools/demo/run && tools/test'
+#
+# The root is made once and kept in SCRATCH/root.tar; every call starts from it. What is committed is
+# what is cloned.
+#
+#   KILN_DEBIAN_MIRROR   Debian's mirror (default http://deb.debian.org/debian)
+#   KILN_WHEELS          a local folder of wheels: copied in, and used there
+#   *_proxy, PIP_*       handed on; /etc/resolv.conf and /etc/pip.conf are copied in
+#   KILN_BARE_CA         a bundle of CA certificates to be trusted inside, where a proxy needs one
+set -euo pipefail
+
+(($# >= 2)) || { echo "usage: $0 SCRATCH COMMAND…" >&2; exit 2; }
+scratch=$(realpath -m "$1")
+shift
+command=$*
+checkout=$(cd "$(dirname "$0")/../.." && pwd)
+root=$scratch/root
+mirror=${KILN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+
+make_tarball() {
+  mkdir -p "$scratch"
+  rm -rf "$root"
+  debootstrap --variant=minbase bookworm "$root" "$mirror"
+  tar -C "$root" -cf "$scratch/root.tar.part" .
+  mv "$scratch/root.tar.part" "$scratch/root.tar"
+}
+
+reset_root() {
+  rm -rf "$root"
+  mkdir -p "$root"
+  tar -C "$root" -xf "$scratch/root.tar"
+}
+
+copy_settings() {
+  local file
+  for file in /etc/resolv.conf /etc/pip.conf; do
+    if [[ -f $file ]]; then cp -L "$file" "$root$file"; fi
+  done
+  if [[ -n ${KILN_BARE_CA:-} ]]; then cp -L "$KILN_BARE_CA" "$root/etc/bare-ca.crt"; fi
+  if [[ -n ${KILN_WHEELS:-} ]]; then cp -rL "$KILN_WHEELS" "$root/wheels"; fi
+}
+
+# The environment inside, one assignment a line.
+settings() {
+  echo HOME=/root
+  echo LANG=C.UTF-8
+  echo PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  env | grep -E '^([a-zA-Z]+_proxy|PIP_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_TIMEOUT))=' || true
+  if [[ -n ${KILN_BARE_CA:-} ]]; then echo PIP_CERT=/etc/bare-ca.crt; fi
+  if [[ -n ${KILN_WHEELS:-} ]]; then echo KILN_WHEELS=/wheels; fi
+}
+
+run_inside() {
+  local environment
+  mapfile -t environment < <(settings)
+  # Namespaces of its own: nothing stays mounted, and no process stays, whatever the command does.
+  unshare --mount --pid --fork --kill-child bash -c '
+    mount -t proc proc "$1/proc"
+    mount -t tmpfs tmpfs "$1/dev/shm"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
+    ln -sf pts/ptmx "$1/dev/ptmx"
+    exec chroot "$1" env -i "${@:3}" bash -c "cd /root/kiln && $2"
+  ' bare "$root" "$command" "${environment[@]}"
+}
+
+[[ -f $scratch/root.tar ]] || make_tarball
+reset_root
+copy_settings
+git clone --quiet --no-hardlinks "$checkout" "$root/root/kiln"
+run_inside

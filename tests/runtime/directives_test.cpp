@@ -1,0 +1,119 @@
+#include "directives.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace kiln::test {
+namespace {
+
+using Form = IncludeDirective::Form;
+
+// Each include as it would be written.
+std::vector<std::string> includes(std::string_view text) {
+  std::vector<std::string> found;
+  for (const auto& include : read_directives(text).includes) {
+    found.push_back(include.form == Form::quoted   ? '"' + include.spelling + '"'
+                    : include.form == Form::angled ? '<' + include.spelling + '>'
+                                                   : include.spelling);
+  }
+  return found;
+}
+
+using List = std::vector<std::string>;
+
+TEST(Directives, Includes) {
+  EXPECT_EQ(includes("#include <a.h>\n#include \"b/c.h\"\n"), (List{"<a.h>", "\"b/c.h\""}));
+  EXPECT_EQ(includes("  #  include/* x */<a.h> // y\n%:include \"b\"\n#include NAME\n"),
+            (List{"<a.h>", "\"b\"", "NAME"}));
+  EXPECT_EQ(
+      includes("#inc\\\nlude <a\\\r\n.h>\n# \\\n include <b.h>\n/\\\n* ' *\\\n/ #include <c.h>"),
+      (List{"<a.h>", "<b.h>", "<c.h>"}));
+  EXPECT_EQ(includes("#include <no end\n#include <a.h>"), (List{"<a.h>"}));
+  EXPECT_EQ(includes("#if 0\n#include <a.h>\n#endif"), (List{"<a.h>"}));
+}
+
+TEST(Directives, CommentsAndLiteralsHideThem) {
+  EXPECT_EQ(includes("// #include <a.h>\n/*\n#include <b.h>\n*/ #include <c.h>"), (List{"<c.h>"}));
+  EXPECT_EQ(includes("// goes on \\\n#include <a.h>\n#include <b.h>"), (List{"<b.h>"}));
+  EXPECT_EQ(includes("const char* s = R\"x(\n#include <a.h>\n)x\";\n#include <b.h>"),
+            (List{"<b.h>"}));
+  EXPECT_EQ(includes("auto s = \"/*\";\n#include <a.h>\nauto c = '\"';\n#include <b.h>"),
+            (List{"<a.h>", "<b.h>"}));
+  EXPECT_EQ(includes("OR\"(a\"\n#include <a.h>\n// )\""), (List{"<a.h>"}));
+  EXPECT_EQ(includes("int x = 1'000;\n#include <a.h>\n"), (List{"<a.h>"}));
+}
+
+TEST(Directives, HasInclude) {
+  EXPECT_EQ(includes("#if __has_include(<a.h>) && __has_include( \"b.h\" )"),
+            (List{"<a.h>", "\"b.h\""}));
+  EXPECT_EQ(includes("#define HAS(x) __has_include(x)\n#if HAS(<a.h>)\n"), (List{"<a.h>"}));
+  EXPECT_EQ(includes("#if __has_include(NAME)\n"), (List{"NAME"}));
+}
+
+TEST(Directives, Positions) {
+  const std::string text = "// x\n#include \"info.h\"\n";
+  const auto include = read_directives(text).includes.at(0);
+  EXPECT_EQ(text.substr(include.position, include.length), "info.h");
+
+  const std::string continued = "/\\\n/ x\n#include \"in\\\nfo.h\"\n";
+  const auto other = read_directives(continued).includes.at(0);
+  EXPECT_EQ(other.spelling, "info.h");
+  EXPECT_EQ(continued.substr(other.position, other.length), "in\\\nfo.h");
+}
+
+TEST(Directives, Tellers) {
+  EXPECT_TRUE(read_directives("const char* t = __TIME__;").tells_time);
+  EXPECT_TRUE(read_directives("#define WHEN __DATE__").tells_time);
+  EXPECT_FALSE(read_directives("int my__TIME__; // __TIME__\nauto s = \"__TIME__\";").tells_time);
+  EXPECT_TRUE(read_directives("assert(x);").tells_path);
+  EXPECT_TRUE(read_directives("#define HERE __FILE__").tells_path);
+  EXPECT_FALSE(read_directives("static_assert(true); int assertion;").tells_path);
+  EXPECT_EQ(read_directives("#include_next <a.h>").unfollowed, "#include_next");
+  EXPECT_EQ(read_directives("#if __has_include_next(<a.h>)").unfollowed, "__has_include_next");
+  EXPECT_EQ(read_directives("?\?=include <a.h>").unfollowed, "?\?=");
+  EXPECT_EQ(read_directives("#include <a.h>").unfollowed, "");
+}
+
+TEST(Directives, AnyBytesAreRead) {
+  for (const auto* text : {"#", "#include", "#include <", "\"", "R\"(", "/*", "'", "\\", "#define",
+                           "__has_include(", "#if (", "R\"", "%:", "\xff\xfe#include <a>"}) {
+    EXPECT_LE(read_directives(text).includes.size(), 1U) << text;
+  }
+}
+
+List expansions(std::string_view definitions, std::string_view name) {
+  MacroBodies macros;
+  collect_macros(definitions, macros);
+  return expand_include_macro(name, macros);
+}
+
+TEST(IncludeMacros, AllThatTheyMightBe) {
+  EXPECT_EQ(expansions("#define H <a.h>\n", "H"), (List{"<a.h>"}));
+  EXPECT_EQ(
+      expansions(
+          "#if X\n#define R one\n#else\n# define R /* x */ two\n#endif\n#define H <sys/R/e.h>\n",
+          "H"),
+      (List{"<sys/one/e.h>", "<sys/two/e.h>"}));
+  EXPECT_EQ(expansions("#define H \"a.h\"\n#define H <b.h>", "H"), (List{"\"a.h\"", "<b.h>"}));
+}
+
+TEST(IncludeMacros, LiteralsHideNoDefinition) {
+  EXPECT_EQ(expansions("#define G \"/*\"\n#define H <a.h>\n// */", "H"), (List{"<a.h>"}));
+  EXPECT_EQ(expansions("auto s = R\"(\"/*)\";\n#define H <a.h>\n", "H"), (List{"<a.h>"}));
+}
+
+TEST(IncludeMacros, WhatCannotBeTold) {
+  EXPECT_EQ(expansions("#define H <x.h.__CUDA_ARCH__>\n", "H"), List{});
+  EXPECT_EQ(expansions("#define H <a.h>\n#define H\n", "H"), List{});
+  EXPECT_EQ(expansions("#define A\n", "A <x.h>"), List{});
+  EXPECT_EQ(expansions("", "H"), List{});
+  EXPECT_EQ(expansions("#define F(x) <x>\n#define H F(a.h)\n", "H"), List{});
+  EXPECT_EQ(
+      expansions("#define A B B\n#define A B\n#define B A A\n#define B A\n#define H <A>\n", "H"),
+      List{});
+}
+
+}  // namespace
+}  // namespace kiln::test

@@ -1,0 +1,581 @@
+// The key table: what must miss and what must hit, each row on real compiles.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "compile_fixture.h"
+#include "support/child.h"
+#include "vendor/elf_notes.h"
+
+namespace kiln::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* plain_source = R"(
+#ifndef A
+#define A 1
+#endif
+template <class T> __global__ void scale(T* x) { x[threadIdx.x] *= T(A); }
+extern "C" __global__ void other(float* x) { x[0] = 1; }
+)";
+
+class Key : public CompileFixture {
+ protected:
+  static ProgramSpec plain() {
+    return {.name = "plain.cu", .source = plain_source, .kernels = {"scale<float>"}};
+  }
+
+  // A program that includes `direct.cuh`, which includes `sub/nested.cuh` beside it.
+  static ProgramSpec including() {
+    return {.name = "inc.cu",
+            .source = "#include <lib/direct.cuh>\n__global__ void k(int* x) { *x = nested(); }",
+            .kernels = {"k"}};
+  }
+  static constexpr const char* direct_text = "#pragma once\n#include \"sub/nested.cuh\"\n";
+  static constexpr const char* nested_text =
+      "#pragma once\n__device__ inline int nested() { return 1; }\n";
+  static constexpr const char* nested_changed =
+      "#pragma once\n__device__ inline int nested() { return 2; }\n";
+
+  static HeaderSet embedded(const std::string& direct = direct_text,
+                            const std::string& nested = nested_text,
+                            const std::string& unreached = "one") {
+    return HeaderSet::from_texts({{"lib/direct.cuh", direct},
+                                  {"lib/sub/nested.cuh", nested},
+                                  {"lib/unreached.cuh", unreached}});
+  }
+
+  fs::path on_disk(const std::string& folder) const {
+    const auto root = scratch_ / folder;
+    write_file(root / "lib/direct.cuh", direct_text);
+    write_file(root / "lib/sub/nested.cuh", nested_text);
+    return root;
+  }
+
+  ProgramSpec with_embedded(HeaderSet set) const {
+    auto spec = including();
+    spec.headers = {std::move(set)};
+    return spec;
+  }
+
+  ProgramSpec with_directory(const fs::path& directory) const {
+    auto spec = including();
+    spec.include_dirs = {directory};
+    return spec;
+  }
+};
+
+TEST_F(Key, TheSameRequestHits) {
+  EXPECT_EQ(origin_of(plain()), Origin::compiled);
+  EXPECT_EQ(origin_of(plain()), Origin::local);
+}
+
+TEST_F(Key, AByteOfTheSourceMisses) {
+  origin_of(plain());
+  auto changed = plain();
+  changed.source.back() = ' ';
+  EXPECT_EQ(origin_of(changed), Origin::compiled);
+}
+
+TEST_F(Key, AnOptionMisses) {
+  origin_of(plain());
+  auto changed = plain();
+  changed.options = {"-DA=2"};
+  EXPECT_EQ(origin_of(changed), Origin::compiled);
+  EXPECT_EQ(origin_of(changed), Origin::local);
+}
+
+TEST_F(Key, TheOrderOfOptionsMisses) {
+  auto first = plain();
+  first.options = {"-DB=1", "-DC=2"};
+  origin_of(first);
+  auto second = plain();
+  second.options = {"-DC=2", "-DB=1"};
+  EXPECT_EQ(origin_of(second), Origin::compiled);
+}
+
+TEST_F(Key, OptionsDoNotRunTogether) {
+  auto first = plain();
+  first.options = {"-D", "B=1"};
+  origin_of(first);
+  auto second = plain();
+  second.options = {"-DB=1"};
+  EXPECT_EQ(origin_of(second), Origin::compiled);
+}
+
+TEST_F(Key, ANameExpressionMissesAndItsOrderDoesNot) {
+  auto both = plain();
+  both.kernels = {"scale<float>", "scale<double>"};
+  origin_of(plain());
+  EXPECT_EQ(origin_of(both), Origin::compiled);
+  both.kernels = {"scale<double>", "scale<float>", "scale<double>"};
+  EXPECT_EQ(origin_of(both), Origin::local);
+}
+
+TEST_F(Key, TheArchitectureMisses) {
+  origin_of(plain(), "sm_90");
+  EXPECT_EQ(origin_of(plain(), "sm_90a"), Origin::compiled);
+  EXPECT_EQ(origin_of(plain(), "sm_80"), Origin::compiled);
+  EXPECT_EQ(origin_of(plain(), "sm_90"), Origin::local);
+}
+
+TEST_F(Key, TheImageKindMisses) {
+  origin_of(plain(), "sm_80", ImageKind::cubin);
+  EXPECT_EQ(origin_of(plain(), "sm_80", ImageKind::ptx), Origin::compiled);
+  EXPECT_EQ(origin_of(plain(), "sm_80", ImageKind::ltoir), Origin::compiled);
+  EXPECT_EQ(origin_of(plain(), "sm_80", ImageKind::optixir), Origin::compiled);
+}
+
+TEST_F(Key, AVariableThatNvrtcReadsMisses) {
+  origin_of(plain());
+  const ScopedVariable variable("NVRTC_SOMETHING", "1");
+  EXPECT_EQ(origin_of(plain()), Origin::compiled);
+}
+
+// The same library with another build-id in its notes: to every reader another build. The original is
+// mapped in a process of its own, since thread sanitizer takes no two libraries of one name.
+TEST_F(Key, AnotherBuildOfNvrtcMisses) {
+  ASSERT_EQ(run_in_child([&] {
+              origin_of(plain());
+              write_file(scratch_ / "path",
+                         Runtime::open(options()).value().compiler().path.string());
+              return 0;
+            }),
+            0);
+  const fs::path original = read_file(scratch_ / "path");
+  ASSERT_FALSE(original.empty());
+  const auto folder = scratch_ / "nvrtc";
+  fs::create_directories(folder);
+  for (const auto& file : fs::directory_iterator(original.parent_path())) {
+    const auto name = file.path().filename().string();
+    if (name == original.filename() || name.starts_with("libnvrtc-builtins.so.")) {
+      fs::copy_file(file.path(), folder / file.path().filename());
+    }
+  }
+  const auto copy = folder / original.filename();
+  const auto id = vendor::build_id(copy).value();
+  std::string bytes;
+  for (std::size_t at = 0; at < id.size(); at += 2) {
+    bytes += static_cast<char>(std::stoi(id.substr(at, 2), nullptr, 16));
+  }
+  std::fstream file(copy, std::ios::in | std::ios::out | std::ios::binary);
+  std::string head(1 << 16, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  const auto at = head.find(bytes);
+  ASSERT_NE(at, std::string::npos);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(bytes[0] ^ 1));
+  file.close();
+
+  EXPECT_EQ(origin_of(plain()), Origin::local);
+  const ScopedVariable exact("KILN_NVRTC", copy.string());
+  EXPECT_EQ(origin_of(plain()), Origin::compiled);
+}
+
+TEST_F(Key, ContentOfAnEmbeddedHeaderMisses) {
+  origin_of(with_embedded(embedded()));
+  EXPECT_EQ(origin_of(with_embedded(embedded())), Origin::local);
+  EXPECT_EQ(origin_of(with_embedded(embedded(std::string(direct_text) + "// more\n"))),
+            Origin::compiled);
+  EXPECT_EQ(origin_of(with_embedded(embedded(direct_text, nested_changed))), Origin::compiled);
+}
+
+TEST_F(Key, ContentOfAHeaderOnDiskMisses) {
+  const auto root = on_disk("include");
+  origin_of(with_directory(root));
+  EXPECT_EQ(origin_of(with_directory(root)), Origin::local);
+  write_file(root / "lib/direct.cuh", std::string(direct_text) + "// more\n");
+  EXPECT_EQ(origin_of(with_directory(root)), Origin::compiled);
+  write_file(root / "lib/sub/nested.cuh", nested_changed);
+  EXPECT_EQ(origin_of(with_directory(root)), Origin::compiled);
+  EXPECT_EQ(misses_.back(), "header sub/nested.cuh changed");
+}
+
+TEST_F(Key, AnEmbeddedHeaderThatIsNotReachedHits) {
+  origin_of(with_embedded(embedded(direct_text, nested_text, "one")));
+  EXPECT_EQ(origin_of(with_embedded(embedded(direct_text, nested_text, "two"))), Origin::local);
+}
+
+TEST_F(Key, TouchingHits) {
+  const auto root = on_disk("include");
+  origin_of(with_directory(root));
+  const timespec times[2] = {{1'000'000, 0}, {1'000'000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (root / "lib/direct.cuh").c_str(), times, 0), 0);
+  EXPECT_EQ(origin_of(with_directory(root)), Origin::local);
+}
+
+TEST_F(Key, AnotherContentUnderTheOldTimeMisses) {
+  const auto root = on_disk("include");
+  const auto nested = root / "lib/sub/nested.cuh";
+  const timespec times[2] = {{1'000'000, 0}, {1'000'000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, nested.c_str(), times, 0), 0);
+  origin_of(with_directory(root));
+  write_file(nested, nested_changed);
+  ASSERT_EQ(::utimensat(AT_FDCWD, nested.c_str(), times, 0), 0);
+  EXPECT_EQ(origin_of(with_directory(root)), Origin::compiled);
+}
+
+TEST_F(Key, AMovedIncludeDirectoryHits) {
+  const auto root = on_disk("include");
+  origin_of(with_directory(root));
+  fs::rename(root, scratch_ / "elsewhere");
+  EXPECT_EQ(origin_of(with_directory(scratch_ / "elsewhere")), Origin::local);
+}
+
+TEST_F(Key, ACacheCarriedToAnotherPlaceHits) {
+  origin_of(with_directory(on_disk("include")));
+  ScratchDirectory other_host;
+  fs::rename(cache_directory(), other_host / "cache");
+  const auto before = fs::current_path();
+  fs::current_path(other_host.path());
+  RuntimeOptions there;
+  there.cache_directory = other_host / "cache";
+  const auto artifact = Runtime::open(there).value().compile(
+      Program::make(with_directory(on_disk("include"))).value(), Target::parse("sm_80").value());
+  fs::current_path(before);
+  ASSERT_TRUE(artifact);
+  EXPECT_EQ(artifact->origin, Origin::local);
+}
+
+TEST_F(Key, AHeaderMovedFromDiskIntoAnEmbeddedSetHits) {
+  origin_of(with_directory(on_disk("include")));
+  EXPECT_EQ(origin_of(with_embedded(embedded())), Origin::local);
+}
+
+TEST_F(Key, AHeaderThatIsNotHereIsTrusted) {
+  const auto root = on_disk("include");
+  origin_of(with_directory(root));
+  fs::remove_all(root);
+  EXPECT_EQ(origin_of(with_directory(root)), Origin::local);
+}
+
+TEST_F(Key, AQuotedIncludeInTheSourceHits) {
+  auto quoted = including();
+  quoted.source = "#include \"lib/direct.cuh\"\n__global__ void k(int* x) { *x = nested(); }";
+  auto on_disk_too = quoted;
+  quoted.headers = {embedded()};
+  origin_of(quoted);
+  EXPECT_EQ(origin_of(quoted), Origin::local);
+  on_disk_too.include_dirs = {on_disk("include")};
+  EXPECT_EQ(origin_of(on_disk_too), Origin::local);
+  write_file(scratch_ / "include/lib/sub/nested.cuh", nested_changed);
+  EXPECT_EQ(origin_of(on_disk_too), Origin::compiled);
+}
+
+// With a compiler at hand, a guess between two versions would be a guess.
+TEST_F(Key, AHeaderThatIsNotHereIsNotTrustedWhereEntriesDiffer) {
+  const auto root = on_disk("include");
+  origin_of(with_directory(root));
+  write_file(root / "lib/sub/nested.cuh", nested_changed);
+  const auto newest = try_compile(with_directory(root)).value();
+  fs::remove_all(root);
+  const auto artifact = try_compile(with_directory(root));
+  ASSERT_FALSE(artifact);
+  EXPECT_EQ(artifact.error().code, ErrorCode::header_not_found);
+  EXPECT_EQ(misses_.back(), "some of its headers are not here, and 2 entries differ in them");
+
+  const ScopedVariable no_compiler("KILN_NVRTC", (scratch_ / "none").string());
+  const auto without = try_compile(with_directory(root));
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_EQ(without->image, newest.image);
+}
+
+TEST_F(Key, AFileThatNewlyShadowsARecordedOneMisses) {
+  const auto root = on_disk("include");
+  const auto earlier = scratch_ / "earlier";
+  fs::create_directories(earlier);
+  auto spec = including();
+  spec.include_dirs = {earlier, root};
+  origin_of(spec);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(earlier / "lib/direct.cuh", "__device__ inline int nested() { return 3; }\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+TEST_F(Key, AHeaderThatNewlyAppearsMisses) {
+  auto spec = plain();
+  spec.source =
+      "#if __has_include(<optional.cuh>)\n#include <optional.cuh>\n#endif\n" + spec.source;
+  spec.include_dirs = {scratch_ / "include"};
+  fs::create_directories(scratch_ / "include");
+  origin_of(spec);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(scratch_ / "include/optional.cuh", "#define A 7\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(misses_.back(), "header optional.cuh was absent and now is there");
+}
+
+TEST_F(Key, OneNameWithTwoSourcesGivesTwoRightEntries) {
+  auto one = plain();
+  one.source = "extern \"C\" __global__ void k(int* x) { *x = 11; }";
+  one.kernels = {};
+  auto two = one;
+  two.source = "extern \"C\" __global__ void k(int* x) { *x = 22; }";
+  const auto first = try_compile(one).value();
+  const auto second = try_compile(two).value();
+  EXPECT_NE(first.image, second.image);
+  const auto first_again = try_compile(one).value();
+  const auto second_again = try_compile(two).value();
+  EXPECT_EQ(first_again.origin, Origin::local);
+  EXPECT_EQ(second_again.origin, Origin::local);
+  EXPECT_EQ(first_again.image, first.image);
+  EXPECT_EQ(second_again.image, second.image);
+}
+
+TEST_F(Key, WhatTellsTheTimeIsCompiledAndNotStored) {
+  auto spec = plain();
+  spec.source += "__device__ const char* built() { return __TIME__; }\n";
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  ASSERT_EQ(not_stored_.size(), 2U);
+  EXPECT_EQ(not_stored_[0], "/kiln/plain.cu: it uses __DATE__, __TIME__ or __TIMESTAMP__");
+}
+
+TEST_F(Key, TheTimeInACommentIsNoReason) {
+  auto spec = plain();
+  spec.source += "// not __TIME__, nor /* __DATE__ */\n";
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+}
+
+TEST_F(Key, AMacroIncludeThatCannotBeExpandedIsNotStored) {
+  auto spec = plain();
+  spec.source =
+      "#define HEADER(x) <x>\n#define PICK HEADER(lib/direct.cuh)\n#include PICK\n" + spec.source;
+  spec.include_dirs = {on_disk("include")};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  ASSERT_EQ(not_stored_.size(), 1U);
+  EXPECT_NE(not_stored_[0].find("the macro PICK"), std::string::npos) << not_stored_[0];
+}
+
+TEST_F(Key, AMacroIncludeIsFollowed) {
+  const auto root = on_disk("include");
+  auto spec = with_directory(root);
+  spec.source =
+      "#define FOLDER lib\n#define PICK <FOLDER/direct.cuh>\n#include PICK\n"
+      "__global__ void k(int* x) { *x = nested(); }";
+  origin_of(spec);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(root / "lib/sub/nested.cuh", nested_changed);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+TEST_F(Key, AnOptionThatTellsTheTimeIsNotStored) {
+  auto spec = plain();
+  spec.options = {"-DWHEN=__TIME__"};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+// NVRTC would look for what an embedded header quotes below the working directory.
+TEST_F(Key, TheWorkingDirectoryIsNotSearched) {
+  ProgramSpec spec{.name = "cwd.cu",
+                   .source = "#include <engine/a.cuh>\n__global__ void k(int* x) { *x = B; }",
+                   .headers = {HeaderSet::from_texts({{"engine/a.cuh", "#include \"b.h\"\n"}})},
+                   .include_dirs = {scratch_ / "good"},
+                   .kernels = {"k"}};
+  write_file(scratch_ / "good/b.h", "#define B 1\n");
+  const auto right = try_compile(spec).value();
+  write_file(scratch_ / "planted/b.h", "#define B 2\n");
+  write_file(scratch_ / "planted/engine/b.h", "#define B 3\n");
+  fs::remove_all(cache_directory());
+  fs::current_path(scratch_ / "planted");
+  const auto planted = try_compile(spec).value();
+  fs::current_path("/");
+  EXPECT_EQ(planted.origin, Origin::compiled);
+  EXPECT_EQ(planted.image, right.image);
+}
+
+TEST_F(Key, AMacroIncludeInAnEmbeddedHeaderIsNotStored) {
+  ProgramSpec spec{
+      .name = "m.cu",
+      .source = "#include <eng/a.cuh>\n__global__ void k(int* x) { *x = INFO; }",
+      .headers = {HeaderSet::from_texts({{"eng/a.cuh", "#define H \"info.h\"\n#include H\n"},
+                                         {"eng/info.h", "#define INFO 1\n"}})},
+      .include_dirs = {scratch_ / "include"},
+      .kernels = {"k"}};
+  write_file(scratch_ / "include/info.h", "#define INFO 2\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+// Recorded with all in one folder; then one of two includers lies elsewhere, beside another c.h.
+TEST_F(Key, EveryIncluderIsReplayed) {
+  ProgramSpec spec{
+      .name = "split.cu",
+      .source = "#include <a.h>\n#include <b.h>\n__global__ void k(int* x) { *x = C; }",
+      .include_dirs = {scratch_ / "all"},
+      .kernels = {"k"}};
+  write_file(scratch_ / "all/a.h", "#include \"c.h\"\n");
+  write_file(scratch_ / "all/b.h", "#undef C\n#include \"c.h\"\n// b\n");
+  write_file(scratch_ / "all/c.h", "#define C 1\n");
+  origin_of(spec);
+  fs::create_directories(scratch_ / "one");
+  fs::create_directories(scratch_ / "two");
+  fs::rename(scratch_ / "all/a.h", scratch_ / "one/a.h");
+  fs::rename(scratch_ / "all/c.h", scratch_ / "one/c.h");
+  fs::rename(scratch_ / "all/b.h", scratch_ / "two/b.h");
+  write_file(scratch_ / "two/c.h", "#define C 2\n");
+  spec.include_dirs = {scratch_ / "one", scratch_ / "two"};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+// It comes between what kiln reads and what the compiler reads, and goes before the next one asks.
+TEST_F(Key, AHeaderThatAppearsWhileItIsCompiledIsNoticed) {
+  ProgramSpec spec{.name = "late.cu",
+                   .source =
+                       "#if __has_include(<late.h>)\n#include <late.h>\n#else\n#define LATE 1\n"
+                       "#endif\n__global__ void k(int* x) { *x = LATE; }",
+                   .include_dirs = {scratch_ / "include"},
+                   .kernels = {"k"}};
+  fs::create_directories(scratch_ / "include");
+  auto settings = options();
+  settings.observer = [&](const Event& event) {
+    if (event.kind == EventKind::compile_begin)
+      write_file(scratch_ / "include/late.h", "#define LATE 2\n");
+    if (event.kind == EventKind::not_stored) not_stored_.emplace_back(event.detail);
+  };
+  const auto artifact = Runtime::open(settings).value().compile(Program::make(spec).value(),
+                                                                Target::parse("sm_80").value());
+  ASSERT_TRUE(artifact) << artifact.error().log;
+  ASSERT_EQ(not_stored_.size(), 1U);
+  EXPECT_EQ(not_stored_[0], "while it was compiled, header late.h was absent and now is there");
+  fs::remove(scratch_ / "include/late.h");
+  const auto without = try_compile(spec).value();
+  EXPECT_EQ(without.origin, Origin::compiled);
+  EXPECT_NE(without.image, artifact->image);
+}
+
+// The second thread asks while the first compiles, and after that the header changes.
+TEST_F(Key, OneThatWaitedIsNotServedWhatIsOlderThanItsHeaders) {
+  const auto root = on_disk("include");
+  const auto spec = with_directory(root);
+  const auto target = Target::parse("sm_80").value();
+  std::optional<Runtime> runtime;
+  std::optional<Result<Artifact>> waited;
+  std::thread waiter;
+  auto settings = options();
+  settings.observer = [&](const Event& event) {
+    if (event.kind == EventKind::compile_begin && !waiter.joinable()) {
+      waiter = std::thread([&] { waited = runtime->compile(Program::make(spec).value(), target); });
+      // Until it waits; were it later, it would find the changed header by itself.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    } else if (event.kind == EventKind::compile_end && !waited) {
+      write_file(root / "lib/sub/nested.cuh", nested_changed);
+    }
+  };
+  runtime = Runtime::open(settings).value();
+  const auto first = runtime->compile(Program::make(spec).value(), target).value();
+  waiter.join();
+  ASSERT_TRUE(waited && *waited);
+  EXPECT_NE((*waited)->image, first.image);
+  EXPECT_EQ((*waited)->image, try_compile(spec)->image);
+}
+
+// Where a path reaches the output, the same text from elsewhere gives another image.
+class PathKey : public Key {
+ protected:
+  void expect_bound_to_its_place(ProgramSpec spec) {
+    const auto root = spec.include_dirs.front();
+    EXPECT_EQ(origin_of(spec), Origin::compiled);
+    EXPECT_EQ(origin_of(spec), Origin::local);
+    fs::rename(root, scratch_ / "elsewhere");
+    spec.include_dirs = {scratch_ / "elsewhere"};
+    EXPECT_EQ(origin_of(spec), Origin::compiled);
+  }
+};
+
+TEST_F(PathKey, FileMacroInAHeader) {
+  const auto root = scratch_ / "include";
+  write_file(root / "where.cuh", "__device__ inline const char* where() { return __FILE__; }\n");
+  expect_bound_to_its_place(
+      {.name = "p.cu",
+       .source = "#include <where.cuh>\n__global__ void k(const char** x) { *x = where(); }",
+       .include_dirs = {root},
+       .kernels = {"k"}});
+}
+
+TEST_F(PathKey, FileMacroReachedThroughAnotherHeadersMacro) {
+  const auto root = scratch_ / "include";
+  write_file(root / "macro.cuh", "#define WHERE __FILE__\n");
+  write_file(root / "use.cuh",
+             "#include \"macro.cuh\"\n__device__ inline const char* where() { return WHERE; }\n");
+  expect_bound_to_its_place(
+      {.name = "p.cu",
+       .source = "#include <use.cuh>\n__global__ void k(const char** x) { *x = where(); }",
+       .include_dirs = {root},
+       .kernels = {"k"}});
+}
+
+TEST_F(PathKey, AssertInAHeader) {
+  const auto root = scratch_ / "include";
+  write_file(root / "check.cuh", "__device__ inline void check(int x) { assert(x > 0); }\n");
+  expect_bound_to_its_place(
+      {.name = "p.cu",
+       .source = "#include <check.cuh>\n__global__ void k(int x) { check(x); }",
+       .include_dirs = {root},
+       .kernels = {"k"}});
+}
+
+TEST_F(PathKey, FromAnEmbeddedSetOntoDisk) {
+  const std::string text = "__device__ inline const char* where() { return __FILE__; }\n";
+  ProgramSpec spec{
+      .name = "p.cu",
+      .source = "#include <where.cuh>\n__global__ void k(const char** x) { *x = where(); }",
+      .headers = {HeaderSet::from_texts({{"where.cuh", text}})},
+      .kernels = {"k"}};
+  origin_of(spec);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(scratch_ / "include/where.cuh", text);
+  spec.headers = {};
+  spec.include_dirs = {scratch_ / "include"};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+TEST_F(PathKey, FileMacroInAnOption) {
+  const auto root = scratch_ / "include";
+  write_file(root / "where.cuh", "__device__ inline const char* where() { return X; }\n");
+  expect_bound_to_its_place(
+      {.name = "p.cu",
+       .source = "#include <where.cuh>\n__global__ void k(const char** x) { *x = where(); }",
+       .include_dirs = {root},
+       .kernels = {"k"},
+       .options = {"-DX=__FILE__"}});
+}
+
+TEST_F(PathKey, LineInformation) {
+  auto spec = with_directory(on_disk("include"));
+  spec.options = {"-lineinfo"};
+  expect_bound_to_its_place(spec);
+}
+
+TEST_F(PathKey, LineInformationHoldsTheWorkingDirectory) {
+  auto spec = plain();
+  spec.options = {"-lineinfo"};
+  origin_of(spec);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  const auto before = fs::current_path();
+  fs::current_path(scratch_.path());
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  fs::current_path(before);
+}
+
+TEST_F(PathKey, FileMacroInTheSourceIsNoPathOfTheMachine) {
+  auto spec = plain();
+  spec.source += "__device__ const char* where() { return __FILE__; }\n";
+  origin_of(spec);
+  fs::current_path(scratch_.path());
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  fs::current_path("/");
+}
+
+}  // namespace
+}  // namespace kiln::test

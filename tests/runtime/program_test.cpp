@@ -1,0 +1,179 @@
+// What a program may not be, and what the compiler has to say of it.
+
+#include "kiln/program.h"
+
+#include <gtest/gtest.h>
+
+#include "compile_fixture.h"
+
+namespace kiln::test {
+namespace {
+
+Error error_of(ProgramSpec spec) {
+  const auto program = Program::make(std::move(spec));
+  EXPECT_FALSE(program);
+  return program ? Error{} : program.error();
+}
+
+TEST(Program, NamesAreRelativeFileNames) {
+  for (const auto* name : {"", "/abs.cu", "../up.cu", "a/../../b.cu", "folder/", "new\nline.cu"}) {
+    const auto error = error_of({.name = name, .source = ""});
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument) << name;
+    EXPECT_NE(error.message.find("program name"), std::string::npos);
+  }
+  EXPECT_TRUE(Program::make({.name = "folder/a b.cu", .source = ""}));
+}
+
+TEST(Program, OptionsThatKilnOwnsNameTheFieldToUse) {
+  const std::pair<const char*, const char*> owned[] = {{"--gpu-architecture=sm_80", "Target"},
+                                                       {"-arch=sm_80", "Target"},
+                                                       {"-arch", "Target"},
+                                                       {"-I/include", "include_dirs"},
+                                                       {"--include-path=/x", "include_dirs"},
+                                                       {"-include=a.h", "#include"},
+                                                       {"--pre-include=a.h", "#include"},
+                                                       {"-dlto", "image kind"},
+                                                       {"--dlink-time-opt", "image kind"},
+                                                       {"--optix-ir", "image kind"},
+                                                       {"-frandom-seed=1", "kiln decides"},
+                                                       {"-pch", "kiln decides"},
+                                                       {"--pch-dir=/x", "kiln decides"},
+                                                       {"--create-pch=x", "kiln decides"},
+                                                       {"--use-pch=x", "kiln decides"},
+                                                       {"--time=x", "write files"},
+                                                       {"-fdevice-time-trace=x", "write files"},
+                                                       {"--no-cache", "kiln decides"},
+                                                       {"--no-source-include", "kiln decides"}};
+  for (const auto& [option, remedy] : owned) {
+    const auto error = error_of({.name = "a.cu", .source = "", .options = {option}});
+    EXPECT_EQ(error.code, ErrorCode::invalid_option) << option;
+    EXPECT_NE(error.message.find(std::string("'") + option + "'"), std::string::npos)
+        << error.message;
+    EXPECT_NE(error.message.find(remedy), std::string::npos) << error.message;
+  }
+  EXPECT_TRUE(Program::make({.name = "a.cu",
+                             .source = "",
+                             .options = {"--std=c++20", "-DIN=1", "-lineinfo", "-minimal"}}));
+}
+
+// NVRTC skips a blank before an option, so that would be a way around the rest.
+TEST(Program, OptionsDoNotBeginWithABlank) {
+  for (const auto* option : {" -I/include", "\t--gpu-architecture=sm_80", "-DA ", "\n-dlto"}) {
+    const auto error = error_of({.name = "a.cu", .source = "", .options = {option}});
+    EXPECT_EQ(error.code, ErrorCode::invalid_option) << option;
+  }
+}
+
+TEST(Program, HoldsNoNul) {
+  EXPECT_EQ(error_of({.name = "a.cu", .source = std::string("a\0b", 3)}).code,
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of({.name = "a.cu", .source = "", .options = {std::string("-D\0", 3)}}).code,
+            ErrorCode::invalid_option);
+  EXPECT_EQ(error_of({.name = "a.cu", .source = "", .kernels = {""}}).code,
+            ErrorCode::invalid_argument);
+}
+
+TEST(Program, CopiesAreOneHandle) {
+  const auto program =
+      Program::make({.name = "a.cu", .source = "x", .kernels = {"b", "a", "b"}}).value();
+  const Program copy = program;
+  EXPECT_EQ(copy.id(), program.id());
+  EXPECT_EQ(program.kernels(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_NE(Program::make({.name = "a.cu", .source = "x"}).value().id(), program.id());
+}
+
+// Each of these leaves the cache as it was.
+class BadProgram : public CompileFixture {
+ protected:
+  Error failure(ProgramSpec spec, const std::string& arch = "sm_80") {
+    origin_of({.name = "good.cu", .source = "extern \"C\" __global__ void good() {}"});
+    const auto before = read_file(cache_directory() / "kernels.v1.db");
+    const auto artifact = try_compile(std::move(spec), arch);
+    EXPECT_FALSE(artifact);
+    EXPECT_EQ(read_file(cache_directory() / "kernels.v1.db"), before);
+    return artifact ? Error{} : artifact.error();
+  }
+};
+
+TEST_F(BadProgram, AnErrorInTheSource) {
+  const auto error = failure({.name = "bad.cu",
+                              .source = "__global__ void k() {\n  oops;\n  again;\n}",
+                              .options = {"-DA=1"}});
+  EXPECT_EQ(error.code, ErrorCode::compile_failed);
+  EXPECT_NE(error.message.find("bad.cu for sm_80"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("-DA=1"), std::string::npos) << error.message;
+  EXPECT_NE(error.log.find("bad.cu(2): error: identifier \"oops\""), std::string::npos)
+      << error.log;
+  EXPECT_NE(error.log.find("bad.cu(3): error: identifier \"again\""), std::string::npos)
+      << error.log;
+}
+
+TEST_F(BadProgram, AnArchitectureThatTheCompilerDoesNotKnow) {
+  const auto error = failure({.name = "a.cu", .source = "__global__ void k() {}"}, "sm_77");
+  EXPECT_EQ(error.code, ErrorCode::unknown_arch);
+  EXPECT_NE(error.message.find("'sm_77'"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("sm_80"), std::string::npos) << error.message;
+  EXPECT_EQ(failure({.name = "a.cu", .source = "__global__ void k() {}"}, "sm_80a").code,
+            ErrorCode::unknown_arch);
+}
+
+TEST_F(BadProgram, AnOptionThatTheCompilerRefuses) {
+  const auto error = failure(
+      {.name = "a.cu", .source = "__global__ void k() {}", .options = {"--no-such-option"}});
+  EXPECT_EQ(error.code, ErrorCode::invalid_option);
+  EXPECT_NE(error.log.find("no-such-option"), std::string::npos) << error.log;
+}
+
+TEST_F(BadProgram, ANameExpressionThatDoesNotExist) {
+  const auto error = failure({.name = "a.cu",
+                              .source = "template <class T> __global__ void k() {}",
+                              .kernels = {"k<int>", "nosuch<int, 4>"}});
+  EXPECT_EQ(error.code, ErrorCode::unknown_kernel);
+  EXPECT_EQ(
+      error.message,
+      "a.cu for sm_80: the name expression 'nosuch<int, 4>' does not name a kernel of the program");
+  EXPECT_FALSE(error.log.empty());
+}
+
+TEST_F(BadProgram, AnErrorInTheSourceBeforeOneInAnExpression) {
+  const auto error =
+      failure({.name = "a.cu", .source = "oops;\n__global__ void k() {}", .kernels = {"nosuch"}});
+  EXPECT_EQ(error.code, ErrorCode::compile_failed);
+}
+
+TEST_F(BadProgram, AHeaderThatIsNotFound) {
+  const auto error = failure({.name = "a.cu",
+                              .source = "#include <engine/missing.cuh>",
+                              .include_dirs = {scratch_ / "include"}});
+  EXPECT_EQ(error.code, ErrorCode::header_not_found);
+  EXPECT_NE(error.message.find("\"engine/missing.cuh\""), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find((scratch_ / "include").string()), std::string::npos)
+      << error.message;
+}
+
+TEST_F(BadProgram, NoCompiler) {
+  const ScopedVariable variable("KILN_NVRTC", (scratch_ / "libnvrtc.so.13").string());
+  const auto artifact = try_compile({.name = "a.cu", .source = "__global__ void k() {}"});
+  ASSERT_FALSE(artifact);
+  const auto& error = artifact.error();
+  EXPECT_EQ(error.code, ErrorCode::compiler_missing);
+  EXPECT_NE(
+      error.message.find((scratch_ / "libnvrtc.so.13").string() + " (KILN_NVRTC): no such file"),
+      std::string::npos)
+      << error.message;
+}
+
+TEST_F(BadProgram, ACompilerThatIsCutShort) {
+  const auto library = scratch_ / "libnvrtc.so.13";
+  const auto real = Runtime::open(options()).value().compiler().path;
+  write_file(library, read_file(real).substr(0, 1 << 20));
+  const ScopedVariable variable("KILN_NVRTC", library.string());
+  const auto artifact = try_compile({.name = "a.cu", .source = "__global__ void k() {}"});
+  ASSERT_FALSE(artifact);
+  EXPECT_EQ(artifact.error().code, ErrorCode::compiler_missing);
+  EXPECT_NE(artifact.error().message.find("an ELF library cut short"), std::string::npos)
+      << artifact.error().message;
+}
+
+}  // namespace
+}  // namespace kiln::test

@@ -1,0 +1,89 @@
+#include "kiln/settings.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "kiln/runtime.h"
+#include "support/scratch.h"
+
+namespace kiln::test {
+namespace {
+
+std::string origin_of(const Settings& settings, const std::string& variable) {
+  for (const auto& setting : settings.listing) {
+    if (setting.variable == variable) return setting.origin + " " + setting.value;
+  }
+  return "(not listed)";
+}
+
+TEST(Settings, OptionBeforeEnvironmentBeforeDefault) {
+  EXPECT_EQ(origin_of(resolve_settings({}).value(), "KILN_LOG"), "default warn");
+  const ScopedVariable variable("KILN_LOG", "debug");
+  EXPECT_EQ(origin_of(resolve_settings({}).value(), "KILN_LOG"), "environment debug");
+  RuntimeOptions options;
+  options.log_level = LogLevel::info;
+  EXPECT_EQ(origin_of(resolve_settings(options).value(), "KILN_LOG"), "option info");
+}
+
+TEST(Settings, AnEmptyVariableIsNotSet) {
+  const ScopedVariable variable("KILN_LOG", "");
+  EXPECT_EQ(origin_of(resolve_settings({}).value(), "KILN_LOG"), "default warn");
+}
+
+TEST(Settings, TheUsualDirectory) {
+  const ScopedVariable unset("KILN_CACHE_DIR", "");
+  {
+    const ScopedVariable variable("XDG_CACHE_HOME", "/some/cache");
+    EXPECT_EQ(resolve_settings({}).value().cache_directory, "/some/cache/kiln");
+  }
+  const ScopedVariable no_xdg("XDG_CACHE_HOME", "");
+  const ScopedVariable home("HOME", "/some/home");
+  EXPECT_EQ(resolve_settings({}).value().cache_directory, "/some/home/.cache/kiln");
+}
+
+TEST(Settings, NoHomeIsAFaultAndNoError) {
+  const ScopedVariable unset("KILN_CACHE_DIR", "");
+  const ScopedVariable no_xdg("XDG_CACHE_HOME", "");
+  const ScopedVariable home("HOME", "");
+  const auto settings = resolve_settings({}).value();
+  EXPECT_TRUE(settings.cache_directory.empty());
+  EXPECT_NE(settings.cache_fault.find("HOME"), std::string::npos) << settings.cache_fault;
+}
+
+struct Nonsense {
+  const char* variable;
+  const char* value;
+  const char* message;
+};
+
+class NonsenseSetting : public ::testing::TestWithParam<Nonsense> {};
+
+TEST_P(NonsenseSetting, IsAnErrorThatNamesTheVariable) {
+  const ScopedVariable variable(GetParam().variable, GetParam().value);
+  const auto runtime = Runtime::open();
+  ASSERT_FALSE(runtime);
+  EXPECT_EQ(runtime.error().code, ErrorCode::invalid_setting);
+  EXPECT_EQ(runtime.error().message, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variables, NonsenseSetting,
+    ::testing::Values(
+        Nonsense{"KILN_CACHE_DIR", "relative/cache",
+                 "KILN_CACHE_DIR: 'relative/cache' is not an absolute path"},
+        Nonsense{"KILN_CACHE_DISABLE", "maybe",
+                 "KILN_CACHE_DISABLE: 'maybe' is not a switch: use 1 or 0 (or true/false, yes/no, "
+                 "on/off)"},
+        Nonsense{
+            "KILN_CACHE_READONLY", "2",
+            "KILN_CACHE_READONLY: '2' is not a switch: use 1 or 0 (or true/false, yes/no, on/off)"},
+        Nonsense{"KILN_NVRTC", "libnvrtc.so", "KILN_NVRTC: 'libnvrtc.so' is not an absolute path"},
+        Nonsense{"KILN_CUDA_DRIVER", "libcuda.so.1",
+                 "KILN_CUDA_DRIVER: 'libcuda.so.1' is not an absolute path"},
+        Nonsense{"KILN_LOG", "loud",
+                 "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}),
+    [](const auto& nonsense) { return std::string(nonsense.param.variable); });
+
+}  // namespace
+}  // namespace kiln::test

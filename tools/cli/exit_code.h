@@ -1,0 +1,31 @@
+#pragma once
+
+#include "kiln/error.h"
+
+namespace kiln::cli {
+
+/// What the tool's exit status says to a script.
+enum class ExitCode {
+  done = 0,
+  findings = 1,  ///< A miss, or something found that a person should look at.
+  usage = 2,     ///< The command line or a `KILN_*` variable makes no sense.
+  failure = 3,
+};
+
+/// The exit status that an error deserves.
+[[nodiscard]] constexpr ExitCode exit_code_of(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::not_found:
+    case ErrorCode::ambiguous:
+      return ExitCode::findings;
+    case ErrorCode::invalid_argument:
+    case ErrorCode::invalid_setting:
+    case ErrorCode::invalid_option:
+    case ErrorCode::unknown_arch:
+      return ExitCode::usage;
+    default:
+      return ExitCode::failure;
+  }
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "kiln/cache.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+
+/// The cache that the command line and the settings name, to be looked at and left as it is.
+/// Errors: invalid_setting, cache_unusable.
+[[nodiscard]] Result<Cache> open_for_inspection(const Globals& globals);
+
+/// The one entry whose key begins with these digits. Errors: as Cache::resolve and Cache::entry.
+[[nodiscard]] Result<StoredEntry> find_entry(Cache& cache, const std::string& key_prefix);
+
+}  // namespace kiln::cli

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "inspect.h"
+#include "json.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+
+namespace {
+
+using Entries = std::vector<EntrySummary>;
+using Order = bool (*)(const EntrySummary&, const EntrySummary&);
+
+struct LsWords {
+  std::string sort = "program";
+  std::vector<std::string> archs;
+};
+
+// What people look for comes first: the largest, the newest, the slowest to compile.
+std::map<std::string, Order> orders() {
+  return {
+      {"key", [](const auto& a, const auto& b) { return a.key < b.key; }},
+      {"program",
+       [](const auto& a, const auto& b) {
+         return std::tie(a.program, a.arch) < std::tie(b.program, b.arch);
+       }},
+      {"size", [](const auto& a, const auto& b) { return a.image_bytes > b.image_bytes; }},
+      {"age", [](const auto& a, const auto& b) { return a.created > b.created; }},
+      {"compile", [](const auto& a, const auto& b) { return a.compile_us > b.compile_us; }},
+  };
+}
+
+std::size_t common_prefix(const std::string& a, const std::string& b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                                  a.begin());
+}
+
+// In key order the nearest neighbours share the longest prefix. REQUIRES: `entries` in key order.
+std::size_t shortest_unique_prefix(const Entries& entries) {
+  std::size_t digits = 8;
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    digits = std::max(digits, common_prefix(entries[i - 1].key.hex(), entries[i].key.hex()) + 1);
+  }
+  return digits;
+}
+
+void keep_archs(Entries& entries, const std::vector<std::string>& archs) {
+  if (archs.empty()) return;
+  std::erase_if(entries, [&](const EntrySummary& entry) {
+    return std::find(archs.begin(), archs.end(), entry.arch) == archs.end();
+  });
+}
+
+void print_table(const Entries& entries, std::size_t key_digits) {
+  Table table({{"KEY"},
+               {"PROGRAM"},
+               {"ARCH"},
+               {"IMAGE"},
+               {"KERNELS", Align::right},
+               {"SIZE", Align::right},
+               {"STORED", Align::right},
+               {"AGE", Align::right},
+               {"COMPILE", Align::right}});
+  const auto now = std::time(nullptr);
+  for (const auto& entry : entries) {
+    table.add({entry.key.hex().substr(0, key_digits), entry.program, entry.arch, entry.kind,
+               std::to_string(entry.kernels), format_bytes(entry.image_bytes),
+               format_bytes(entry.stored_bytes), format_age(entry.created, now),
+               format_duration(entry.compile_us)});
+  }
+  fmt::print("{}", table.text(wants_colour(stdout)));
+}
+
+Result<ExitCode> list_entries(const Globals& globals, const LsWords& words) {
+  auto cache = open_for_inspection(globals);
+  if (!cache) return tl::unexpected(cache.error());
+  auto entries = cache->list();
+  if (!entries) return tl::unexpected(entries.error());
+
+  const auto key_digits = shortest_unique_prefix(*entries);
+  keep_archs(*entries, words.archs);
+  std::stable_sort(entries->begin(), entries->end(), orders().at(words.sort));
+  if (globals.json) {
+    for (const auto& entry : *entries) print_json(summary_json(entry));
+  } else {
+    print_table(*entries, key_digits);
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_ls(CLI::App& app, const Globals& globals, Action& chosen) {
+  auto words = std::make_shared<LsWords>();
+  auto* verb = app.add_subcommand("ls", "List the entries of a cache");
+  verb->add_option("--sort", words->sort, "Order of the list")
+      ->type_name("ORDER")
+      ->check(CLI::IsMember(orders()))
+      ->capture_default_str();
+  verb->add_option("--arch", words->archs, "Only entries of these architectures")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("A[,B...]");
+  verb->callback([words, &globals, &chosen] {
+    chosen = [words, &globals] { return list_entries(globals, *words); };
+  });
+}
+
+}  // namespace kiln::cli

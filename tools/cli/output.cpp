@@ -1,0 +1,109 @@
+#include "output.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "json.h"
+#include "table.h"
+
+namespace kiln::cli {
+
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+tl::unexpected<Error> io_failure(std::string_view what, const std::filesystem::path& path) {
+  return fail(ErrorCode::io_failed,
+              fmt::format("{} {}: {}", what, path.string(), std::strerror(errno)));
+}
+
+void print_whole(std::string_view log) {
+  fmt::print(stderr, "{}{}", log, log.empty() || log.ends_with('\n') ? "" : "\n");
+}
+
+Result<std::string> read_all(std::FILE* file, const std::filesystem::path& path) {
+  std::string text;
+  std::array<char, 16384> buffer;
+  while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file)) {
+    text.append(buffer.data(), count);
+  }
+  if (std::ferror(file) != 0) return io_failure("cannot read", path);
+  return text;
+}
+
+Result<void> write_in_place(const std::filesystem::path& path, std::string_view bytes) {
+  File file(std::fopen(path.c_str(), "wb"));
+  if (file == nullptr) return io_failure("cannot write", path);
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
+  if (!written || std::fclose(file.release()) != 0) return io_failure("cannot write", path);
+  return {};
+}
+
+bool is_plain_file_or_absent(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::symlink_status(path, ignored);
+  return std::filesystem::is_regular_file(status) || !std::filesystem::exists(status);
+}
+
+}  // namespace
+
+bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
+
+bool wants_colour(std::FILE* stream) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0');
+}
+
+void report(const Globals& globals, const Error& error) {
+  fmt::print(stderr, "{} {}\n", bold("kiln: error:", wants_colour(stderr)), error.message);
+  print_whole(error.log);
+  if (globals.json) print_json(error_json(error));
+}
+
+void print_log(std::string_view title, std::string_view log) {
+  fmt::print(stderr, "{}\n", bold(title, wants_colour(stderr)));
+  print_whole(log);
+}
+
+LogCallback log_to_standard_error() {
+  return [](LogLevel level, std::string_view line) {
+    fmt::print(stderr, "kiln: {}{}\n", level == LogLevel::warn ? "warning: " : "", line);
+  };
+}
+
+Result<std::string> read_input(const std::filesystem::path& path) {
+  if (path == "-") return read_all(stdin, "standard input");
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return io_failure("cannot read", path);
+  return read_all(file.get(), path);
+}
+
+Result<void> write_file(const std::filesystem::path& path, std::string_view bytes) {
+  if (!is_plain_file_or_absent(path)) return write_in_place(path, bytes);
+
+  auto temporary = path;
+  temporary += fmt::format(".{}.tmp", getpid());
+  auto written = write_in_place(temporary, bytes);
+  if (written && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    written = io_failure("cannot write", path);
+  }
+  if (!written) unlink(temporary.c_str());
+  return written;
+}
+
+Result<void> flush_standard_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  return io_failure("cannot write", "standard output");
+}
+
+}  // namespace kiln::cli

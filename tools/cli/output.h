@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "kiln/error.h"
+#include "kiln/observer.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+
+[[nodiscard]] bool is_terminal(std::FILE* stream);
+
+/// On a terminal, unless NO_COLOR is set to anything.
+[[nodiscard]] bool wants_colour(std::FILE* stream);
+
+/// The error for people on standard error, its log whole beneath; with `--json` also a document.
+void report(const Globals& globals, const Error& error);
+
+/// A compiler's log beneath a line that says whose it is, on standard error.
+void print_log(std::string_view title, std::string_view log);
+
+/// What the library says while it works, as the tool says it.
+[[nodiscard]] LogCallback log_to_standard_error();
+
+/// The whole of a file, or of standard input for "-". Errors: io_failed.
+[[nodiscard]] Result<std::string> read_input(const std::filesystem::path& path);
+
+/// A file appears whole or not at all, and replaces what was there. A device, a pipe or a link is
+/// written in place. Errors: io_failed, naming the path.
+[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+
+/// Sends what was printed on its way. Errors: io_failed, also for a failure some lines ago.
+[[nodiscard]] Result<void> flush_standard_output();
+
+}  // namespace kiln::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kiln::cli {
+
+enum class Align { left, right };
+
+struct Column {
+  std::string heading;
+  Align align = Align::left;
+};
+
+/// Rows of text under headings, each column as wide as its widest cell.
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns);
+
+  /// REQUIRES: as many cells as there are columns.
+  void add(std::vector<std::string> cells);
+
+  /// One line per row; with colour the headings stand out.
+  [[nodiscard]] std::string text(bool colour) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// A label and what belongs to it; further lines of the value are indented below the first.
+using Field = std::pair<std::string, std::string>;
+
+/// Labels in one column, values beside them; with colour the labels stand out.
+[[nodiscard]] std::string field_list(const std::vector<Field>& fields, bool colour);
+
+[[nodiscard]] std::string bold(std::string_view text, bool colour);
+
+/// "512 B", "26.3 KiB", "1.9 MiB".
+[[nodiscard]] std::string format_bytes(std::uint64_t bytes);
+
+/// "870 us", "38.1 ms", "1.2 s".
+[[nodiscard]] std::string format_duration(std::uint64_t microseconds);
+
+/// How long ago, in the largest unit that fits: "12s", "5m", "3h", "40d". Seconds since 1970.
+[[nodiscard]] std::string format_age(std::int64_t then, std::int64_t now);
+
+/// UTC, e.g. "2026-01-31 12:00:00 UTC".
+[[nodiscard]] std::string format_time(std::int64_t seconds_since_1970);
+
+}  // namespace kiln::cli

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "exit_code.h"
+#include "kiln/error.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
+class App;
+}
+
+namespace kiln::cli {
+
+/// What may be said before or after any verb.
+struct Globals {
+  std::optional<std::filesystem::path> cache;
+  bool json = false;
+  bool quiet = false;
+};
+
+/// The work of the verb on the command line; set while it is parsed, run afterwards.
+using Action = std::function<Result<ExitCode>()>;
+
+// Each declares its verb and the words that belong to it. `globals` and `chosen` must outlive `app`.
+void add_compile(CLI::App& app, const Globals& globals, Action& chosen);
+void add_ls(CLI::App& app, const Globals& globals, Action& chosen);
+void add_show(CLI::App& app, const Globals& globals, Action& chosen);
+void add_extract(CLI::App& app, const Globals& globals, Action& chosen);
+void add_stats(CLI::App& app, const Globals& globals, Action& chosen);
+void add_doctor(CLI::App& app, const Globals& globals, Action& chosen);
+
+}  // namespace kiln::cli

@@ -1,0 +1,35 @@
+# What kiln is built from. Only tl::expected shows in the public headers.
+find_package(tl-expected REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+
+if(KILN_BUILD_TOOLS)
+  find_package(CLI11 REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+endif()
+if(KILN_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+endif()
+if(KILN_BUILD_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()
+
+# CUDA: headers alone, at build time alone. The second hint is where tools/setup.sh puts the wheels.
+find_path(KILN_CUDA_INCLUDE_DIR cudaTypedefs.h
+  DOC "Folder with cuda.h, cudaTypedefs.h and nvrtc.h"
+  HINTS ENV CUDA_HOME ENV CUDA_PATH "${PROJECT_SOURCE_DIR}/build/cuda/nvidia/cu13"
+  PATHS /usr/local/cuda
+  PATH_SUFFIXES include)
+foreach(header cuda.h cudaTypedefs.h nvrtc.h)
+  if(NOT EXISTS "${KILN_CUDA_INCLUDE_DIR}/${header}")
+    message(FATAL_ERROR
+      "The CUDA header ${header} was not found (KILN_CUDA_INCLUDE_DIR: '${KILN_CUDA_INCLUDE_DIR}'). "
+      "Install a CUDA toolkit, or run tools/setup.sh, or set KILN_CUDA_INCLUDE_DIR to a folder with "
+      "cuda.h, cudaTypedefs.h and nvrtc.h.")
+  endif()
+endforeach()

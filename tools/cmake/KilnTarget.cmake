@@ -1,0 +1,31 @@
+set(kiln_warnings -Wall -Wextra -Wpedantic)
+if(KILN_DEVELOPER)
+  list(APPEND kiln_warnings -Werror)
+endif()
+
+set(kiln_sanitizers)
+if(KILN_SANITIZE STREQUAL "address")
+  set(kiln_sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(KILN_SANITIZE STREQUAL "thread")
+  set(kiln_sanitizers -fsanitize=thread)
+elseif(KILN_SANITIZE)
+  message(FATAL_ERROR "KILN_SANITIZE is '${KILN_SANITIZE}'; it can be address or thread.")
+endif()
+
+# From bin/ to lib/, so that an installed tree can be moved.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_FULL_BINDIR}"
+  OUTPUT_VARIABLE kiln_bin_to_lib)
+
+# What every compiled target of the project has in common.
+function(kiln_target_defaults target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE ${kiln_warnings})
+  set_target_properties(${target} PROPERTIES
+    CXX_EXTENSIONS OFF
+    POSITION_INDEPENDENT_CODE ON
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/${kiln_bin_to_lib}")
+  if(kiln_sanitizers)
+    target_compile_options(${target} PRIVATE ${kiln_sanitizers} -O1 -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE ${kiln_sanitizers})
+  endif()
+endfunction()
