@@ -52,7 +52,6 @@ std::string encode_artifact(const Artifact& artifact) {
   out.reserve(artifact.image.size() + artifact.log.size() + 256 * (artifact.kernels.size() + 1));
   out.number(Tag::artifact_version, artifact_version);
   out.bytes(Tag::toolchain_text, artifact.toolchain);
-  out.number(Tag::compile_us, artifact.compile_us);
   out.bytes(Tag::log, artifact.log);
   for (const KernelInfo& kernel : artifact.kernels) encode_kernel(out, kernel);
   out.bytes(Tag::image, artifact.image);
@@ -64,7 +63,6 @@ std::optional<Artifact> decode_artifact(std::string_view record) {
   if (in.number(Tag::artifact_version) != artifact_version) return std::nullopt;
   Artifact artifact;
   artifact.toolchain = in.text(Tag::toolchain_text);
-  artifact.compile_us = in.number(Tag::compile_us);
   artifact.log = in.text(Tag::log);
   while (in.at(Tag::kernel_expression)) artifact.kernels.push_back(decode_kernel(in));
   artifact.image = in.text(Tag::image);

@@ -1,25 +1,160 @@
 #include "kiln/cache.h"
 
+#include <unistd.h>
+
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "cache_impl.h"
 #include "schema.h"
 
 namespace kiln {
 
-Cache::Impl::Impl(std::filesystem::path file, storage::Connection connection)
-    : file_(std::move(file)),
-      read_only_(connection.read_only()),
-      connection_(std::move(connection)) {}
+using storage::Database;
+using storage::Place;
+using storage::Session;
 
-CacheCounters Cache::Impl::counters() const noexcept {
-  return {
-      .hits = hits_, .misses = misses_, .stores = stores_, .damaged = damaged_, .errors = errors_};
+Cache::Impl::Impl(Place place, CacheOptions options, Database database)
+    : place_(std::move(place)),
+      options_(std::move(options)),
+      faults_(options_.on_fault),
+      session_(new Session(::getpid())) {
+  adopt(std::move(database));
 }
 
-tl::unexpected<Error> Cache::Impl::failure(std::string_view doing) {
-  ++errors_;
-  return connection_.failure(doing);
+Cache::Impl::~Impl() {
+  Session* session = session_;
+  if (session->process != ::getpid()) {
+    storage::abandon(session);
+  } else {
+    flush();
+    delete session;
+  }
+}
+
+Session& Cache::Impl::session() {
+  const int process = ::getpid();
+  Session* session = session_;
+  while (session->process != process) {
+    auto fresh = std::make_unique<Session>(process);
+    fresh->told = tally_.now();  // The parent tells what it did itself.
+    if (session_.compare_exchange_strong(session, fresh.get())) {
+      storage::abandon(session);
+      session = fresh.release();
+    }
+  }
+  return *session;
+}
+
+bool Cache::Impl::ensure_open() {
+  {
+    Hold hold(*this);
+    if (hold) return true;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < hold.session().not_before) return false;
+    hold.session().not_before = now + std::chrono::seconds(1);
+  }
+  auto opened = storage::open_place(place_, options_);
+  if (!opened) {
+    static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
+                                    std::move(opened.error())));
+    return false;
+  }
+  adopt(std::move(*opened));
+  return true;
+}
+
+bool Cache::Impl::look_again() {
+  if (place_.kind != Place::Kind::directory) return false;
+  {
+    Hold hold(*this);
+    if (hold && !storage::is_superseded(hold.database())) return false;
+  }
+  auto opened = storage::open_place(place_, options_);
+  tally_.add(Counter::reopened);
+  if (!opened) {
+    // What is open still serves, whatever became of its name.
+    static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
+                                    std::move(opened.error())));
+    return false;
+  }
+  adopt(std::move(*opened));
+  return true;
+}
+
+bool Cache::Impl::leave_corrupt_file() {
+  std::filesystem::path directory;
+  unsigned corrupt = 0;
+  {
+    Hold hold(*this);
+    corrupt = std::exchange(hold.session().corrupt_generation, 0);
+    if (corrupt == 0 || read_only() || !hold) return false;
+    if (hold.database().generation != corrupt) return true;
+    directory = hold.database().file.parent_path();
+  }
+  auto opened = storage::open_generation_after(directory, corrupt, options_);
+  if (!opened) {
+    static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
+                                    std::move(opened.error())));
+    return false;
+  }
+  adopt(std::move(*opened));
+  return true;
+}
+
+void Cache::Impl::adopt(Database database) {
+  if (!database.set_aside.empty()) {
+    tally_.add(Counter::generations);
+    faults_.tell(Counter::generations, database.set_aside);
+  }
+  Hold hold(*this);
+  hold.session().used.clear();
+  hold.session().database.emplace(std::move(database));
+}
+
+bool Cache::Impl::read_only() const noexcept {
+  return place_.kind != Place::Kind::directory ||
+         options_.access == CacheOptions::Access::read_only;
+}
+
+Origin Cache::Impl::own_origin() const noexcept {
+  return place_.kind == Place::Kind::directory ? Origin::local : Origin::bundle;
+}
+
+std::filesystem::path Cache::Impl::file() {
+  Hold hold(*this);
+  return hold ? hold.database().file : place_.path;
+}
+
+tl::unexpected<Error> Cache::Impl::failure(Hold& hold, std::string_view doing) {
+  const int code = hold.connection().last_code();
+  const Counter kind = storage::counter_of_failure(code, hold.connection().system_error());
+  if (storage::is_corrupt(code)) {
+    hold.session().corrupt_generation = hold.database().generation;
+  }
+  return count_failure(kind, hold.connection().failure(doing).value());
+}
+
+tl::unexpected<Error> Cache::Impl::count_failure(Counter kind, Error error) {
+  tally_.add(kind);
+  faults_.tell(kind, error.message);
+  return tl::unexpected(std::move(error));
+}
+
+tl::unexpected<Error> Cache::Impl::not_open() {
+  return fail(ErrorCode::cache_unusable,
+              fmt::format("cache '{}' cannot be opened any more", place_.path.string()));
+}
+
+void Cache::Impl::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
+  // The column is not protected: a damaged one must not make nonsense of the sum.
+  constexpr std::uint64_t a_day = 86'400'000'000;
+  const Counter counter = origin == Origin::memory  ? Counter::hits_memory
+                          : origin == Origin::local ? Counter::hits_local
+                                                    : Counter::hits_bundle;
+  tally_.add(counter);
+  if (compile_us <= a_day) tally_.add(Counter::saved_us, compile_us);
 }
 
 Cache::Cache(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -27,20 +162,43 @@ Cache::Cache(Cache&&) noexcept = default;
 Cache& Cache::operator=(Cache&&) noexcept = default;
 Cache::~Cache() = default;
 
-Result<Cache> Cache::open(const std::filesystem::path& directory, Access access) {
-  auto connection = storage::open_database(directory, access);
-  if (!connection) return tl::unexpected(connection.error());
-  return Cache(std::make_unique<Impl>(directory / storage::database_name, std::move(*connection)));
+Result<Cache> Cache::open_place(storage::Place place, CacheOptions options) {
+  auto database = storage::open_place(place, options);
+  if (!database) return tl::unexpected(database.error());
+  return Cache(std::make_unique<Impl>(std::move(place), std::move(options), std::move(*database)));
 }
 
-const std::filesystem::path& Cache::file() const noexcept { return impl_->file(); }
+Result<Cache> Cache::open(const std::filesystem::path& directory, CacheOptions options) {
+  return open_place({Place::Kind::directory, directory, {}}, std::move(options));
+}
+
+Result<Cache> Cache::open_bundle(const std::filesystem::path& file, CacheOptions options) {
+  return open_place({Place::Kind::bundle_file, file, {}}, std::move(options));
+}
+
+Result<Cache> Cache::open_bundle(std::span<const std::byte> bundle, CacheOptions options) {
+  return open_place({Place::Kind::bundle_bytes, {}, bundle}, std::move(options));
+}
+
+std::filesystem::path Cache::file() const { return impl_->file(); }
 
 std::optional<Artifact> Cache::find(const Request& request, const Digest& roots,
-                                    const std::function<bool(const Candidate&)>& accept) {
-  return impl_->find(request, roots, accept);
+                                    const std::function<bool(const Candidate&)>& accept,
+                                    MissReason* why_not) {
+  return impl_->find(request, roots, accept, why_not);
 }
 
 Result<void> Cache::put(const NewEntry& entry) { return impl_->put(entry); }
+
+void Cache::refuse(const Digest& key) { impl_->refuse(key); }
+
+void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
+  impl_->count_hit(origin, compile_us);
+}
+
+Flight Cache::take_turn(const Digest& what, std::chrono::milliseconds patience) {
+  return impl_->take_turn(what, patience);
+}
 
 Result<std::vector<EntrySummary>> Cache::list() { return impl_->list(); }
 
@@ -53,5 +211,24 @@ Result<std::string> Cache::text(const Digest& digest) { return impl_->text(diges
 Result<CacheStatistics> Cache::statistics() { return impl_->statistics(); }
 
 CacheCounters Cache::counters() const noexcept { return impl_->counters(); }
+
+Result<CacheCounters> Cache::history() { return impl_->history(); }
+
+Result<void> Cache::reset_history() { return impl_->reset_history(); }
+
+Result<void> Cache::pin(const Digest& key, bool pinned) { return impl_->pin(key, pinned); }
+
+Result<GcReport> Cache::collect(const GcOptions& options) { return impl_->collect(options); }
+
+Result<GcReport> Cache::clear() { return impl_->clear(); }
+
+Result<VerifyReport> Cache::verify(bool deep) { return impl_->verify(deep); }
+
+Result<ExportReport> Cache::export_bundle(const std::filesystem::path& bundle,
+                                          const ExportOptions& options) {
+  return impl_->export_bundle(bundle, options);
+}
+
+Result<ImportReport> Cache::import(Cache& from) { return impl_->import(*from.impl_); }
 
 }  // namespace kiln

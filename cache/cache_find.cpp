@@ -1,16 +1,15 @@
-#include <chrono>
+#include <limits>
+#include <utility>
 
 #include "cache_impl.h"
+#include "cache_write.h"
 #include "entry_reader.h"
-#include "file_lock.h"
-#include "schema.h"
+#include "entry_remover.h"
 
 namespace kiln {
 
-using storage::EntryIdentity;
-using storage::EntryReader;
 using storage::MaterialMatch;
-using storage::RowState;
+using storage::RawEntry;
 using storage::Statement;
 
 struct Cache::Impl::Wanted {
@@ -21,62 +20,131 @@ struct Cache::Impl::Wanted {
   const std::function<bool(const Candidate&)>& accept;
 };
 
+namespace {
+
+Counter counter_of(MissReason reason) {
+  switch (reason) {
+    case MissReason::unfit:
+      return Counter::misses_unfit;
+    case MissReason::damaged:
+      return Counter::misses_damaged;
+    case MissReason::unreadable:
+      return Counter::misses_unreadable;
+    default:
+      return Counter::misses_absent;
+  }
+}
+
+}  // namespace
+
 std::optional<Artifact> Cache::Impl::find(const Request& request, const Digest& roots,
-                                          const std::function<bool(const Candidate&)>& accept) {
+                                          const std::function<bool(const Candidate&)>& accept,
+                                          MissReason* why_not) {
   std::string material = request.material();
   const Digest digest = digest_of(material);
+  const Wanted wanted{request, std::move(material), digest, roots, accept};
   std::vector<std::int64_t> damaged;
-  auto artifact = search({request, std::move(material), digest, roots, accept}, damaged);
-  ++(artifact ? hits_ : misses_);
+  MissReason reason = MissReason::absent;
+  auto artifact = ensure_open() ? search(wanted, reason, damaged) : std::nullopt;
+  if (!artifact && (leave_corrupt_file() || look_again())) {
+    damaged.clear();
+    artifact = search(wanted, reason = MissReason::absent, damaged);
+  }
   if (!damaged.empty()) drop(damaged);
+  if (why_not != nullptr) *why_not = artifact ? MissReason::none : reason;
+  if (artifact) {
+    count_hit(artifact->origin, artifact->compile_us);
+  } else {
+    tally_.add(counter_of(reason));
+  }
   return artifact;
 }
 
-std::optional<Artifact> Cache::Impl::search(const Wanted& wanted,
+/// The newest row of the request that is older than `before`; nothing where there is none.
+std::optional<RawEntry> Cache::Impl::next_row(const Wanted& wanted, std::int64_t before,
+                                              MissReason& reason) {
+  Hold hold(*this);
+  if (!hold) return std::nullopt;
+  Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS
+                                   " FROM entries WHERE request = ? AND id < ? "
+                                   "ORDER BY id DESC LIMIT 1");
+  const int code = row.bind_blob(1, wanted.digest.view()).bind_integer(2, before).step();
+  if (code == SQLITE_DONE) return std::nullopt;
+  auto entry =
+      code == SQLITE_ROW ? storage::read_row(hold.connection(), row, &wanted.roots) : std::nullopt;
+  if (!entry) {
+    reason = MissReason::unreadable;
+    static_cast<void>(failure(hold, "looking for an entry"));
+  }
+  return entry;
+}
+
+std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& reason,
                                             std::vector<std::int64_t>& damaged) {
-  std::lock_guard guard(mutex_);
-  EntryReader reader(connection_, decoder_);
-  Statement row(connection_,
-                "SELECT key, toolchain, dependencies, material, payload, id FROM entries "
-                "WHERE request = ? ORDER BY id DESC");
-  row.bind_blob(1, wanted.digest.view());
-  int code = row.step();
-  for (; code == SQLITE_ROW; code = row.step()) {
-    const auto found_damaged = [&] { damaged.push_back(row.integer(storage::first_other_column)); };
-    const auto stored_material = row.blob(storage::material_column);
-    const auto match = storage::match_material(stored_material, wanted.material, wanted.digest);
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();
+  while (const auto row = next_row(wanted, before, reason)) {
+    before = row->id;
+    const auto found_damaged = [&] {
+      reason = MissReason::damaged;
+      damaged.push_back(row->id);
+    };
+    const auto match = storage::match_material(row->material, wanted.material, wanted.digest);
     if (match == MaterialMatch::damaged) found_damaged();
     if (match != MaterialMatch::same) continue;
-
-    EntryIdentity identity;
-    const RowState state = reader.identify(row, wanted.digest, identity);
-    if (state == RowState::damaged) found_damaged();
-    if (state == RowState::unreadable) ++errors_;
-    if (state != RowState::sound) continue;
-
-    const auto witness = reader.witness(identity, wanted.roots);
-    const bool accepted = wanted.accept(
-        {identity.key, identity.toolchain, identity.dependencies, witness ? &*witness : nullptr});
-    if (!accepted) continue;
-    if (auto artifact = reader.artifact(row, identity, wanted.request)) return artifact;
+    const auto identity = storage::identify(*row, wanted.digest);
+    if (!identity) {
+      found_damaged();
+      continue;
+    }
+    const auto witness = storage::witness_of(*row, *identity, wanted.roots);
+    const bool accepted = !is_refused(identity->key) &&
+                          wanted.accept({identity->key, identity->toolchain, identity->dependencies,
+                                         witness ? &*witness : nullptr});
+    if (!accepted) {
+      if (reason == MissReason::absent) reason = MissReason::unfit;
+      continue;
+    }
+    if (auto artifact = storage::artifact_of(*row, *identity, wanted.request)) {
+      artifact->origin = own_origin();
+      if (!read_only()) Hold(*this).session().used.insert(row->id);
+      return artifact;
+    }
     found_damaged();
   }
-  if (code != SQLITE_DONE) ++errors_;
   return std::nullopt;
 }
 
 /// Best effort: a row that stays is found damaged again, and dropped then.
 void Cache::Impl::drop(const std::vector<std::int64_t>& damaged) {
-  damaged_ += damaged.size();
-  if (read_only_) return;
-  const auto lock = storage::FileLock::acquire(file_.parent_path() / storage::lock_name,
-                                               std::chrono::milliseconds::zero());
-  if (!lock) return;
-  std::lock_guard guard(mutex_);
-  for (const std::int64_t id : damaged) {
-    Statement row(connection_, "DELETE FROM entries WHERE id = ?");
-    if (!row.bind_integer(1, id).run()) ++errors_;
+  tally_.add(Counter::damaged_rows, damaged.size());
+  if (read_only()) return;
+  static_cast<void>(
+      write("dropping damaged rows", std::chrono::milliseconds::zero(), [&](Hold& hold) {
+        for (const std::int64_t id : damaged) {
+          if (!storage::remove_entry(hold.connection(), id)) return Step::failed;
+        }
+        return Step::commit;
+      }));
+  static_cast<void>(leave_corrupt_file());
+}
+
+bool Cache::Impl::is_refused(const Digest& key) {
+  const std::lock_guard guard(refused_mutex_);
+  return refused_.contains(key);
+}
+
+void Cache::Impl::refuse(const Digest& key) {
+  tally_.add(Counter::refused_images);
+  {
+    const std::lock_guard guard(refused_mutex_);
+    refused_.insert(key);
   }
+  if (read_only() || !ensure_open()) return;
+  // Best effort as well: this object does not serve it again in any case.
+  static_cast<void>(write("dropping a refused image", storage::writer_patience, [&](Hold& hold) {
+    const auto id = storage::entry_id(hold.connection(), key);
+    return commit_if(!id || storage::remove_entry(hold.connection(), *id));
+  }));
 }
 
 }  // namespace kiln

@@ -6,55 +6,132 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "frame.h"
+#include "file_lock.h"
 #include "kiln/cache.h"
+#include "session.h"
 #include "sqlite.h"
+#include "tally.h"
 
 namespace kiln {
 
-/// What a Cache hides: one connection behind one mutex. What looks up is in cache_find.cpp, what
-/// writes in cache_put.cpp, what shows in cache_inspect.cpp.
+namespace storage {
+struct PreparedEntry;
+struct RawEntry;
+}  // namespace storage
+
+/// What a Cache hides: one connection behind one mutex, for this process. What looks up is in
+/// cache_find.cpp, what writes in cache_put.cpp, what removes in cache_collect.cpp, what shows in
+/// cache_inspect.cpp and cache_verify.cpp, what ships in cache_bundle.cpp.
 class Cache::Impl {
  public:
-  Impl(std::filesystem::path file, storage::Connection connection);
+  Impl(storage::Place place, CacheOptions options, storage::Database database);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   std::optional<Artifact> find(const Request& request, const Digest& roots,
-                               const std::function<bool(const Candidate&)>& accept);
+                               const std::function<bool(const Candidate&)>& accept,
+                               MissReason* why_not);
   Result<void> put(const NewEntry& entry);
+  void refuse(const Digest& key);
+  void count_hit(Origin origin, std::uint64_t compile_us) noexcept;
+  Flight take_turn(const Digest& what, std::chrono::milliseconds patience);
+
   Result<std::vector<EntrySummary>> list();
   Result<Digest> resolve(std::string_view key_prefix);
   Result<StoredEntry> entry(const Digest& key);
   Result<std::string> text(const Digest& digest);
   Result<CacheStatistics> statistics();
+  Result<CacheCounters> history();
+  Result<VerifyReport> verify(bool deep);
 
-  const std::filesystem::path& file() const noexcept { return file_; }
-  CacheCounters counters() const noexcept;
+  Result<void> reset_history();
+  Result<void> pin(const Digest& key, bool pinned);
+  Result<GcReport> collect(const GcOptions& options);
+  Result<GcReport> clear();
+
+  Result<ExportReport> export_bundle(const std::filesystem::path& bundle,
+                                     const ExportOptions& options);
+  Result<ImportReport> import(Impl& from);
+
+  std::filesystem::path file();
+  CacheCounters counters() const noexcept { return tally_.now(); }
 
  private:
-  struct Wanted;
+  /// The session, locked for this thread.
+  class Hold {
+   public:
+    explicit Hold(Impl& impl) : session_(impl.session()), lock_(session_.mutex) {}
+    /// Whether a database is open. ensure_open() makes it so where that can be.
+    explicit operator bool() const noexcept { return session_.database.has_value(); }
+    [[nodiscard]] storage::Session& session() noexcept { return session_; }
+    [[nodiscard]] storage::Database& database() noexcept { return *session_.database; }
+    [[nodiscard]] storage::Connection& connection() noexcept { return database().connection; }
 
-  std::optional<Artifact> search(const Wanted& wanted, std::vector<std::int64_t>& damaged);
+   private:
+    storage::Session& session_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  /// How the work in a transaction ended.
+  enum class Step {
+    commit,
+    roll_back,  ///< It is not to be, for a reason that the work knows.
+    failed,     ///< SQLite refused something.
+  };
+  static Step commit_if(bool succeeded) noexcept { return succeeded ? Step::commit : Step::failed; }
+
+  /// Runs `work(Hold&)`, which gives a Step, in a transaction under the writers' lock.
+  /// The lock file comes before the mutex, so that waiting for another process keeps no hit waiting.
+  template <class Work>
+  Result<void> write(std::string_view doing, std::chrono::milliseconds patience, const Work& work);
+
+  storage::Session& session();
+  bool read_only() const noexcept;
+  Origin own_origin() const noexcept;
+
+  struct Wanted;
+  std::optional<storage::RawEntry> next_row(const Wanted& wanted, std::int64_t before,
+                                            MissReason& reason);
+  std::optional<Artifact> search(const Wanted& wanted, MissReason& reason,
+                                 std::vector<std::int64_t>& damaged);
   void drop(const std::vector<std::int64_t>& damaged);
-  Result<std::vector<Text>> not_stored(const std::vector<Text>& texts);
+  Result<void> give_back();
+  bool is_refused(const Digest& key);
+  Result<void> put_once(const NewEntry& entry, const storage::PreparedEntry& prepared);
+
+  // Which file is open. None of these may be called with a Hold or the writers' lock in hand.
+
+  /// False where the database cannot be opened; it is tried at most once a second.
+  bool ensure_open();
+  /// Looks whether the file is still the one of its name, and opens what has taken its place. True
+  /// where something else is open now.
+  bool look_again();
+  /// Begins a new generation where the file was found corrupt. True where another one is open now.
+  bool leave_corrupt_file();
+  void adopt(storage::Database database);
 
   /// Counts what SQLite just refused, and gives it as an error.
-  tl::unexpected<Error> failure(std::string_view doing);
+  tl::unexpected<Error> failure(Hold& hold, std::string_view doing);
+  tl::unexpected<Error> count_failure(Counter kind, Error error);
+  tl::unexpected<Error> not_open();
 
-  const std::filesystem::path file_;
-  const bool read_only_;
-  std::mutex mutex_;  ///< Guards the two below.
-  storage::Connection connection_;
-  storage::FrameDecoder decoder_;
+  /// Writes down use marks and counters where that is due; see use_marks.h.
+  void flush() noexcept;
 
-  std::atomic<std::uint64_t> hits_ = 0;
-  std::atomic<std::uint64_t> misses_ = 0;
-  std::atomic<std::uint64_t> stores_ = 0;
-  std::atomic<std::uint64_t> damaged_ = 0;
-  std::atomic<std::uint64_t> errors_ = 0;
+  const storage::Place place_;
+  const CacheOptions options_;
+  storage::Tally tally_;
+  storage::Faults faults_;
+  std::atomic<storage::Session*> session_;
+
+  std::mutex refused_mutex_;
+  std::set<Digest> refused_;
 };
 
 }  // namespace kiln

@@ -1,51 +1,166 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
+#include "cache_write.h"
+#include "entry_remover.h"
 #include "entry_writer.h"
-#include "file_lock.h"
-#include "schema.h"
+#include "use_marks.h"
+#include "wall_clock.h"
 
 namespace kiln {
 
+using storage::Connection;
+using storage::PreparedEntry;
 using storage::Statement;
 
-Result<std::vector<Text>> Cache::Impl::not_stored(const std::vector<Text>& texts) {
-  std::lock_guard guard(mutex_);
+namespace {
+
+/// A put evicts at most so many entries, so that its transaction and its journal stay small.
+constexpr int most_evictions = 256;
+
+/// Free pages beyond this part of the file are given back, a few at a time.
+constexpr std::uint64_t part_of_file_to_keep_free = 4;
+constexpr int pages_to_give_back = 64;
+
+constexpr std::int64_t a_day = 86'400;
+
+std::uint64_t age_to_mark(const CacheOptions& options) {
+  return options.max_bytes / storage::part_of_cap_to_age;
+}
+
+Result<std::vector<Text>> not_stored(Connection& connection, const std::vector<Text>& texts) {
   std::vector<Text> missing;
   for (const Text& text : texts) {
-    Statement row(connection_, "SELECT 1 FROM texts WHERE digest = ?");
+    Statement row(connection, "SELECT 1 FROM texts WHERE digest = ?");
     const int code = row.bind_blob(1, text.digest.view()).step();
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return failure("looking for a text");
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return connection.failure("looking for a text");
     if (code == SQLITE_DONE) missing.push_back(text);
   }
   return missing;
 }
 
-Result<void> Cache::Impl::put(const NewEntry& entry) {
-  if (read_only_) {
-    return fail(ErrorCode::cache_unusable,
-                fmt::format("cache '{}' is read-only here; nothing is stored", file_.string()));
+/// Evicts until what is in use fits the cap. Gives how many went; nothing where SQLite refused
+/// something. `fits` tells whether it was enough.
+std::optional<std::uint64_t> make_room(Connection& connection, std::uint64_t cap,
+                                       std::int64_t newcomer, bool& fits) {
+  for (std::uint64_t evicted = 0;; ++evicted) {
+    const auto used = storage::used_bytes(connection);
+    if (!used) return std::nullopt;
+    fits = *used <= cap || evicted == most_evictions;
+    if (fits) return evicted;
+    const auto victim = storage::least_recently_used(connection, newcomer);
+    if (!victim) return evicted;
+    if (!storage::remove_entry(connection, *victim)) return std::nullopt;
   }
-  const auto texts = not_stored(entry.texts);
-  if (!texts) return tl::unexpected(texts.error());
-  const auto prepared = storage::prepare(entry, *texts);
-  if (!prepared) return tl::unexpected(prepared.error());
+}
 
-  // The lock file before the mutex, so that waiting for another process keeps no hit waiting.
-  const auto lock = storage::FileLock::acquire(file_.parent_path() / storage::lock_name,
-                                               storage::writer_patience);
-  if (!lock) {
-    ++errors_;
-    return tl::unexpected(lock.error());
+bool give_back_surplus(Connection& connection) {
+  const auto pages = connection.integer("PRAGMA page_count");
+  const auto unused = connection.integer("PRAGMA freelist_count");
+  if (!pages || !unused) return false;
+  const auto kept = static_cast<std::uint64_t>(*pages) / part_of_file_to_keep_free;
+  return static_cast<std::uint64_t>(*unused) <= kept + pages_to_give_back ||
+         storage::shrink(connection, pages_to_give_back);
+}
+
+}  // namespace
+
+Result<void> Cache::Impl::put(const NewEntry& entry) {
+  if (!ensure_open()) return not_open();
+  static_cast<void>(look_again());
+  Result<void> stored;
+  // The second time is for the generation that takes a corrupt file's place.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    Result<std::vector<Text>> texts;
+    {
+      Hold hold(*this);
+      if (!hold) return not_open();
+      texts = not_stored(hold.connection(), entry.texts);
+      if (!texts) static_cast<void>(failure(hold, "looking for a text"));
+    }
+    const auto prepared = storage::prepare(entry, texts ? *texts : entry.texts);
+    if (!prepared) return tl::unexpected(prepared.error());
+    stored = put_once(entry, *prepared);
+    if (stored || !leave_corrupt_file()) break;
   }
-  std::lock_guard guard(mutex_);
-  storage::Transaction transaction(connection_);
-  storage::EntryWriter writer(connection_, decoder_);
-  if (!transaction.begin() || !writer.write(entry, *prepared) || !transaction.commit()) {
-    return failure("storing an entry");
+  return stored;
+}
+
+Result<void> Cache::Impl::put_once(const NewEntry& entry, const PreparedEntry& prepared) {
+  bool fits = prepared.bytes() <= options_.max_bytes;
+  std::uint64_t evicted = 0;
+  CacheCounters counted;
+  const auto stored = [&](Hold& hold) {
+    Connection& connection = hold.connection();
+    storage::EntryWriter writer(connection);
+    const auto id = writer.write(entry, prepared);
+    if (!id || !storage::mark_stored(connection, *id, prepared.bytes())) return Step::failed;
+    // Before anything goes, so that what this process uses is not what goes.
+    const auto used = storage::aged(connection, hold.session().used, age_to_mark(options_));
+    if (!storage::mark_used(connection, used)) return Step::failed;
+    const auto gone = make_room(connection, options_.max_bytes, *id, fits);
+    if (!gone) return Step::failed;
+    if (!fits) return Step::roll_back;
+    evicted = *gone;
+    counted = tally_.now();
+    auto news = storage::difference(counted, hold.session().told);
+    ++news.values[static_cast<std::size_t>(Counter::stores)];
+    news.values[static_cast<std::size_t>(Counter::evictions)] += evicted;
+    return commit_if(storage::add_to_history(connection, news) && give_back_surplus(connection));
+  };
+  if (fits) {
+    const auto written = write("storing an entry", storage::writer_patience, stored);
+    if (!written) return written;
   }
-  ++stores_;
+  if (!fits) {
+    tally_.add(Counter::too_large);
+    return fail(ErrorCode::too_large,
+                fmt::format("'{}' for {} takes {} bytes, which the cache's size cap of {} bytes "
+                            "leaves no room for; raise the cap, or unpin entries",
+                            entry.request.program, entry.request.arch, prepared.bytes(),
+                            options_.max_bytes));
+  }
+  tally_.add(Counter::stores);
+  tally_.add(Counter::evictions, evicted);
+  {
+    Hold hold(*this);
+    hold.session().used.clear();
+    hold.session().told = counted;
+    auto& told = hold.session().told.values;
+    ++told[static_cast<std::size_t>(Counter::stores)];
+    told[static_cast<std::size_t>(Counter::evictions)] += evicted;
+  }
+  const std::lock_guard guard(refused_mutex_);
+  refused_.erase(prepared.key);
   return {};
+}
+
+/// Not on a hit's way: at the end, under a lock that is only tried, and only where there is something
+/// to tell other than hits, or to save from eviction, or once a day.
+void Cache::Impl::flush() noexcept {
+  if (read_only()) return;
+  std::set<std::int64_t> used;
+  {
+    Hold hold(*this);
+    if (!hold) return;
+    auto news = storage::difference(tally_.now(), hold.session().told);
+    const auto all = news;
+    for (const Counter hits :
+         {Counter::hits_memory, Counter::hits_local, Counter::hits_bundle, Counter::saved_us}) {
+      news.values[static_cast<std::size_t>(hits)] = 0;
+    }
+    used = storage::aged(hold.connection(), hold.session().used, age_to_mark(options_));
+    const auto age = storage::seconds_since_1970() - storage::history_time(hold.connection());
+    // A clock that went back makes it due as well, and sets it right.
+    const bool due = all != CacheCounters() && (age > a_day || age < 0);
+    if (news == CacheCounters() && used.empty() && !due) return;
+  }
+  static_cast<void>(
+      write("writing down what was used", std::chrono::milliseconds::zero(), [&](Hold& hold) {
+        const auto news = storage::difference(tally_.now(), hold.session().told);
+        return commit_if(storage::mark_used(hold.connection(), used) &&
+                         storage::add_to_history(hold.connection(), news));
+      }));
 }
 
 }  // namespace kiln

@@ -1,63 +1,77 @@
 #include "entry_reader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "artifact_codec.h"
 #include "witness_codec.h"
 
 namespace kiln::storage {
+namespace {
 
-RowState EntryReader::identify(Statement& row, const Digest& request, EntryIdentity& identity) {
-  const auto key = row.digest(key_column);
-  const auto toolchain = row.digest(toolchain_column);
-  if (!key || !toolchain) return RowState::damaged;
-  identity.key = *key;
-  identity.request = request;
-  identity.toolchain = *toolchain;
-  if (!row.is_null(dependencies_column)) {
-    identity.dependencies_id = row.integer(dependencies_column);
+/// The frame that the statement gives, if there is one. False where SQLite could not read.
+bool read_frame(Statement& row, std::string& frame) {
+  const int code = row.step();
+  if (code == SQLITE_ROW) frame = row.blob(0);
+  return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
+bool read_dependencies(Connection& connection, RawEntry& entry, const Digest* roots) {
+  Statement set(connection, "SELECT frame FROM dependency_sets WHERE id = ?");
+  set.bind_integer(1, *entry.dependencies_id);
+  if (!read_frame(set, entry.dependencies_frame)) return false;
+  if (roots == nullptr) return true;
+  Statement witness(connection, "SELECT frame FROM witnesses WHERE dependencies = ? AND roots = ?");
+  witness.bind_integer(1, *entry.dependencies_id).bind_blob(2, roots->view());
+  return read_frame(witness, entry.witness_frame);
+}
+
+}  // namespace
+
+std::optional<RawEntry> read_row(Connection& connection, Statement& row, const Digest* roots) {
+  RawEntry entry{.id = row.integer(0), .key = row.digest(1), .toolchain = row.digest(2)};
+  entry.compile_us = static_cast<std::uint64_t>(std::max<std::int64_t>(row.integer(4), 0));
+  entry.material = row.blob(5);
+  entry.payload = row.blob(6);
+  if (row.is_null(3)) return entry;
+  entry.dependencies_id = row.integer(3);
+  if (!read_dependencies(connection, entry, roots)) return std::nullopt;
+  return entry;
+}
+
+std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request) {
+  if (!row.key || !row.toolchain) return std::nullopt;
+  EntryIdentity identity{*row.key, request, *row.toolchain, {}, {}};
+  if (row.dependencies_id) {
+    const auto material = thread_decoder().decode(row.dependencies_frame, dependencies_owner());
+    auto set = material ? DependencySet::from_material(*material) : std::nullopt;
+    if (!set) return std::nullopt;
+    identity.dependencies_digest = digest_of(*material);
+    identity.dependencies = std::move(*set);
+  } else {
+    static const Digest of_none = digest_of(DependencySet().material());
+    identity.dependencies_digest = of_none;
   }
-  const RowState state = read_dependencies(identity);
-  if (state != RowState::sound) return state;
   const Digest key_of_parts = key_of(request, identity.dependencies_digest, identity.toolchain);
-  return identity.key == key_of_parts ? RowState::sound : RowState::damaged;
+  if (identity.key != key_of_parts) return std::nullopt;
+  return identity;
 }
 
-RowState EntryReader::read_dependencies(EntryIdentity& identity) {
-  if (!identity.dependencies_id) {
-    identity.dependencies_digest = digest_of(DependencySet().material());
-    return RowState::sound;
-  }
-  Statement row(connection_, "SELECT frame FROM dependency_sets WHERE id = ?");
-  const int code = row.bind_integer(1, *identity.dependencies_id).step();
-  if (code == SQLITE_DONE) return RowState::damaged;
-  if (code != SQLITE_ROW) return RowState::unreadable;
-  const auto material = decoder_.decode(row.blob(0), dependencies_owner());
-  if (!material) return RowState::damaged;
-  auto set = DependencySet::from_material(*material);
-  if (!set) return RowState::damaged;
-  identity.dependencies_digest = digest_of(*material);
-  identity.dependencies = std::move(*set);
-  return RowState::sound;
-}
-
-std::optional<Witness> EntryReader::witness(const EntryIdentity& identity, const Digest& roots) {
-  if (!identity.dependencies_id) return std::nullopt;
-  Statement row(connection_, "SELECT frame FROM witnesses WHERE dependencies = ? AND roots = ?");
-  row.bind_integer(1, *identity.dependencies_id).bind_blob(2, roots.view());
-  if (row.step() != SQLITE_ROW) return std::nullopt;
-  const auto record =
-      decoder_.decode(row.blob(0), witness_owner(identity.dependencies_digest, roots));
+std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& identity,
+                                  const Digest& roots) {
+  if (row.witness_frame.empty()) return std::nullopt;
+  const auto record = thread_decoder().decode(row.witness_frame,
+                                              witness_owner(identity.dependencies_digest, roots));
   if (!record) return std::nullopt;
   auto stamps = decode_stamps(*record);
   if (!stamps || stamps->size() != identity.dependencies.lookups.size()) return std::nullopt;
   return Witness{roots, std::move(*stamps)};
 }
 
-std::optional<Artifact> EntryReader::artifact(Statement& row, const EntryIdentity& identity,
-                                              const Request& request) {
+std::optional<Artifact> artifact_of(const RawEntry& row, const EntryIdentity& identity,
+                                    const Request& request) {
   const auto record =
-      decoder_.decode(row.blob(payload_column), payload_owner(identity.key, identity.request));
+      thread_decoder().decode(row.payload, payload_owner(identity.key, identity.request));
   if (!record) return std::nullopt;
   auto artifact = decode_artifact(*record);
   if (!artifact) return std::nullopt;
@@ -65,8 +79,13 @@ std::optional<Artifact> EntryReader::artifact(Statement& row, const EntryIdentit
   artifact->program = request.program;
   artifact->arch = request.arch;
   artifact->kind = request.kind;
-  artifact->origin = Origin::local;
+  artifact->compile_us = row.compile_us;
   return artifact;
+}
+
+FrameDecoder& thread_decoder() {
+  thread_local FrameDecoder decoder;
+  return decoder;
 }
 
 MaterialMatch match_material(std::string_view stored, std::string_view asked,

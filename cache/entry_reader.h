@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "frame.h"
@@ -12,54 +13,55 @@
 
 namespace kiln::storage {
 
-/// The columns that a statement must give first for an EntryReader to read its rows.
-enum EntryColumn : int {
-  key_column,
-  toolchain_column,
-  dependencies_column,
-  material_column,
-  payload_column,
-  first_other_column,
+/// The columns that a statement must give first for read_row() to read its rows.
+#define KILN_ENTRY_COLUMNS "id, key, toolchain, dependencies, compile_us, material, payload"
+inline constexpr int first_other_column = 7;
+
+/// An entry's row and what it refers to, copied and not looked into yet: what is done with it needs
+/// no lock.
+struct RawEntry {
+  std::int64_t id = 0;
+  std::optional<Digest> key;        ///< Nothing where the column holds something else.
+  std::optional<Digest> toolchain;  ///< Likewise.
+  std::optional<std::int64_t> dependencies_id = {};  ///< None for an entry without dependencies.
+  std::uint64_t compile_us = 0;
+  std::string material = {};
+  std::string payload = {};
+  std::string dependencies_frame = {};  ///< Empty where there is none, or its row is missing.
+  std::string witness_frame = {};       ///< Likewise.
 };
 
-enum class RowState {
-  sound,
-  damaged,     ///< What is stored is not what was written.
-  unreadable,  ///< SQLite could not read it: nothing is known of it.
-};
+/// Copies the current row. `roots` picks the witness; nullptr for none.
+/// Nothing where SQLite could not read what it refers to; the connection knows why.
+[[nodiscard]] std::optional<RawEntry> read_row(Connection& connection, Statement& row,
+                                               const Digest* roots);
 
 /// What an entry's row says it is, checked: the key is the digest of the rest.
 struct EntryIdentity {
   Digest key;
   Digest request;
   Digest toolchain;
-  std::optional<std::int64_t> dependencies_id;  ///< None for an entry without dependencies.
   Digest dependencies_digest;
   DependencySet dependencies;
 };
 
-/// Takes entries apart and trusts nothing in them. Borrows what it is made from.
-class EntryReader {
- public:
-  EntryReader(Connection& connection, FrameDecoder& decoder) noexcept
-      : connection_(connection), decoder_(decoder) {}
+// What follows takes rows apart and trusts nothing in them. It decompresses with a context of the
+// calling thread.
 
-  /// Reads all but the payload. `request` is the digest of the row's material.
-  [[nodiscard]] RowState identify(Statement& row, const Digest& request, EntryIdentity& identity);
+/// All but the payload; nothing for a damaged row. `request` is the digest of the row's material.
+[[nodiscard]] std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request);
 
-  /// The stamps kept for these include directories; nothing where there are none that fit.
-  [[nodiscard]] std::optional<Witness> witness(const EntryIdentity& identity, const Digest& roots);
+/// The stamps kept for these include directories; nothing where there are none that fit.
+[[nodiscard]] std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& identity,
+                                                const Digest& roots);
 
-  /// The payload, joined with what the request says; nothing for a damaged one.
-  [[nodiscard]] std::optional<Artifact> artifact(Statement& row, const EntryIdentity& identity,
-                                                 const Request& request);
+/// The payload, joined with what the request says; nothing for a damaged one.
+[[nodiscard]] std::optional<Artifact> artifact_of(const RawEntry& row,
+                                                  const EntryIdentity& identity,
+                                                  const Request& request);
 
- private:
-  RowState read_dependencies(EntryIdentity& identity);
-
-  Connection& connection_;
-  FrameDecoder& decoder_;
-};
+/// The decoder of the calling thread.
+[[nodiscard]] FrameDecoder& thread_decoder();
 
 /// How a row's request material relates to the one asked for.
 enum class MaterialMatch {

@@ -1,6 +1,5 @@
 #include "entry_writer.h"
 
-#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -8,15 +7,11 @@
 
 #include "artifact_codec.h"
 #include "entry_reader.h"
+#include "wall_clock.h"
 #include "witness_codec.h"
 
 namespace kiln::storage {
 namespace {
-
-std::int64_t seconds_since_1970() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
-}
 
 Result<PreparedText> prepare(const Text& text, FrameEncoder& encoder) {
   if (digest_of(text.bytes) != text.digest) {
@@ -67,22 +62,33 @@ Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& te
   return prepared;
 }
 
-bool EntryWriter::write(const NewEntry& entry, const PreparedEntry& prepared) {
+std::uint64_t PreparedEntry::bytes() const noexcept {
+  std::uint64_t sum =
+      material.size() + payload.size() + dependencies_frame.size() + witness_frame.size();
+  for (const PreparedText& text : texts) sum += text.frame.size();
+  return sum;
+}
+
+std::optional<std::int64_t> EntryWriter::write(const NewEntry& entry,
+                                               const PreparedEntry& prepared) {
   for (const PreparedText& text : prepared.texts) {
-    if (!write_text(text)) return false;
+    if (!write_text(text)) return std::nullopt;
   }
   if (entry.dependencies == DependencySet()) return write_row(entry, prepared, std::nullopt);
-  const auto dependencies = write_dependencies(prepared);
-  if (!dependencies) return false;
+  const auto dependencies = write_dependencies(entry, prepared);
+  if (!dependencies) return std::nullopt;
   if (entry.witness && !write_witness(*entry.witness, *dependencies, prepared.witness_frame)) {
-    return false;
+    return std::nullopt;
   }
   return write_row(entry, prepared, dependencies);
 }
 
+/// Mends a damaged one, since every entry that shares it would be lost to whoever wants its source.
 bool EntryWriter::write_text(const PreparedText& text) {
   Statement row(connection_,
-                "INSERT OR IGNORE INTO texts(digest, raw_bytes, frame) VALUES(?, ?, ?)");
+                "INSERT INTO texts(digest, raw_bytes, frame) VALUES(?, ?, ?) "
+                "ON CONFLICT(digest) DO UPDATE SET raw_bytes = excluded.raw_bytes, "
+                "frame = excluded.frame");
   return row.bind_blob(1, text.digest.view())
       .bind_integer(2, static_cast<std::int64_t>(text.raw_bytes))
       .bind_blob(3, text.frame)
@@ -90,7 +96,8 @@ bool EntryWriter::write_text(const PreparedText& text) {
 }
 
 /// The row of this set. A damaged one is mended, since every entry that shares it would be lost.
-std::optional<std::int64_t> EntryWriter::write_dependencies(const PreparedEntry& prepared) {
+std::optional<std::int64_t> EntryWriter::write_dependencies(const NewEntry& entry,
+                                                            const PreparedEntry& prepared) {
   std::optional<std::int64_t> id;
   {
     Statement row(connection_, "SELECT id, frame FROM dependency_sets WHERE digest = ?");
@@ -98,18 +105,33 @@ std::optional<std::int64_t> EntryWriter::write_dependencies(const PreparedEntry&
     if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
     if (code == SQLITE_ROW) {
       id = row.integer(0);
-      const auto stored = decoder_.decode(row.blob(1), dependencies_owner());
+      const auto stored = thread_decoder().decode(row.blob(1), dependencies_owner());
       if (stored == prepared.dependencies_material) return id;
     }
   }
   if (id) {
     Statement row(connection_, "UPDATE dependency_sets SET frame = ? WHERE id = ?");
     row.bind_blob(1, prepared.dependencies_frame).bind_integer(2, *id);
-    return row.run() ? id : std::nullopt;
+    if (!row.run()) return std::nullopt;
+  } else {
+    Statement row(connection_, "INSERT INTO dependency_sets(digest, frame) VALUES(?, ?)");
+    row.bind_blob(1, prepared.dependencies.view()).bind_blob(2, prepared.dependencies_frame);
+    if (!row.run()) return std::nullopt;
+    id = connection_.last_inserted();
   }
-  Statement row(connection_, "INSERT INTO dependency_sets(digest, frame) VALUES(?, ?)");
-  row.bind_blob(1, prepared.dependencies.view()).bind_blob(2, prepared.dependencies_frame);
-  return row.run() ? std::optional(connection_.last_inserted()) : std::nullopt;
+  return link_texts(entry.dependencies, *id) ? id : std::nullopt;
+}
+
+/// Which texts a set needs, so that they can go when the last set that needs them goes.
+bool EntryWriter::link_texts(const DependencySet& dependencies, std::int64_t id) {
+  for (const Dependency& lookup : dependencies.lookups) {
+    if (lookup.content.empty()) continue;
+    Statement row(connection_,
+                  "INSERT OR IGNORE INTO set_texts(dependencies, text) "
+                  "SELECT ?, id FROM texts WHERE digest = ?");
+    if (!row.bind_integer(1, id).bind_blob(2, lookup.content.view()).run()) return false;
+  }
+  return true;
 }
 
 bool EntryWriter::write_witness(const Witness& witness, std::int64_t dependencies,
@@ -122,12 +144,22 @@ bool EntryWriter::write_witness(const Witness& witness, std::int64_t dependencie
       .run();
 }
 
-bool EntryWriter::write_row(const NewEntry& entry, const PreparedEntry& prepared,
-                            std::optional<std::int64_t> dependencies) {
-  Statement row(connection_,
-                "INSERT OR REPLACE INTO entries(key, request, toolchain, source, image_bytes, "
-                "kernels, compile_us, created, arch, kind, toolchain_text, program, material, "
-                "payload, dependencies) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+/// An entry of the same key keeps its id, and with it its mark.
+std::optional<std::int64_t> EntryWriter::write_row(const NewEntry& entry,
+                                                   const PreparedEntry& prepared,
+                                                   std::optional<std::int64_t> dependencies) {
+  Statement row(
+      connection_,
+      "INSERT INTO entries(key, request, toolchain, source, image_bytes, kernels, compile_us, "
+      "created, arch, kind, toolchain_text, program, material, payload, dependencies) "
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+      "ON CONFLICT(key) DO UPDATE SET request = excluded.request, "
+      "toolchain = excluded.toolchain, source = excluded.source, "
+      "image_bytes = excluded.image_bytes, kernels = excluded.kernels, "
+      "compile_us = excluded.compile_us, created = excluded.created, arch = excluded.arch, "
+      "kind = excluded.kind, toolchain_text = excluded.toolchain_text, "
+      "program = excluded.program, material = excluded.material, payload = excluded.payload, "
+      "dependencies = excluded.dependencies RETURNING id");
   row.bind_blob(1, prepared.key.view())
       .bind_blob(2, prepared.request.view())
       .bind_blob(3, entry.toolchain.identity.view())
@@ -143,7 +175,9 @@ bool EntryWriter::write_row(const NewEntry& entry, const PreparedEntry& prepared
       .bind_blob(13, prepared.material)
       .bind_blob(14, prepared.payload);
   if (dependencies) row.bind_integer(15, *dependencies);
-  return row.run();
+  if (row.step() != SQLITE_ROW) return std::nullopt;
+  const std::int64_t id = row.integer(0);
+  return row.step() == SQLITE_DONE ? std::optional(id) : std::nullopt;
 }
 
 }  // namespace kiln::storage

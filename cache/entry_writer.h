@@ -28,6 +28,9 @@ struct PreparedEntry {
   std::string dependencies_frame;
   std::string witness_frame;
   std::vector<PreparedText> texts;
+
+  /// What it will take up in the database, but for the overhead of pages.
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
 };
 
 /// `texts` are those of the entry that the cache does not hold yet.
@@ -39,20 +42,22 @@ struct PreparedEntry {
 /// function cannot do, it tells by false or nothing; the connection then knows why.
 class EntryWriter {
  public:
-  EntryWriter(Connection& connection, FrameDecoder& decoder) noexcept
-      : connection_(connection), decoder_(decoder) {}
+  explicit EntryWriter(Connection& connection) noexcept : connection_(connection) {}
 
-  [[nodiscard]] bool write(const NewEntry& entry, const PreparedEntry& prepared);
+  /// Gives the entry's id.
+  [[nodiscard]] std::optional<std::int64_t> write(const NewEntry& entry,
+                                                  const PreparedEntry& prepared);
 
  private:
   bool write_text(const PreparedText& text);
-  std::optional<std::int64_t> write_dependencies(const PreparedEntry& prepared);
+  std::optional<std::int64_t> write_dependencies(const NewEntry& entry,
+                                                 const PreparedEntry& prepared);
+  bool link_texts(const DependencySet& dependencies, std::int64_t id);
   bool write_witness(const Witness& witness, std::int64_t dependencies, std::string_view frame);
-  bool write_row(const NewEntry& entry, const PreparedEntry& prepared,
-                 std::optional<std::int64_t> dependencies);
+  std::optional<std::int64_t> write_row(const NewEntry& entry, const PreparedEntry& prepared,
+                                        std::optional<std::int64_t> dependencies);
 
   Connection& connection_;
-  FrameDecoder& decoder_;
 };
 
 }  // namespace kiln::storage

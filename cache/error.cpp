@@ -31,6 +31,8 @@ const char* to_string(ErrorCode code) noexcept {
       return "argument_mismatch";
     case ErrorCode::cache_unusable:
       return "cache_unusable";
+    case ErrorCode::too_large:
+      return "too_large";
     case ErrorCode::not_found:
       return "not_found";
     case ErrorCode::ambiguous:

@@ -34,7 +34,6 @@ enum class Tag : std::uint8_t {
 
   artifact_version = 0x60,
   toolchain_text = 0x61,
-  compile_us = 0x62,
   log = 0x63,
   kernel_expression = 0x64,
   kernel_symbol = 0x65,
@@ -52,6 +51,13 @@ enum class Tag : std::uint8_t {
   stamp_size = 0x83,
   stamp_modified_ns = 0x84,
   stamp_changed_ns = 0x85,
+
+  failure_version = 0xa0,
+  failure_serial = 0xa1,
+  failure_code = 0xa2,
+  failure_message = 0xa3,
+  failure_log = 0xa4,
+  failure_vendor_code = 0xa5,
 };
 
 /// Writes a record: a sequence of fields, each `tag (1 byte) · length (varint) · bytes`.

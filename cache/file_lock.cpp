@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "fork_guard.h"
 #include "private_path.h"
 
 namespace kiln::storage {
@@ -28,7 +29,7 @@ bool lock_within(int descriptor, std::chrono::milliseconds patience) {
     if (errno != EWOULDBLOCK && errno != EINTR) return false;
     if (Clock::now() >= deadline) return false;
     std::this_thread::sleep_for(nap);
-    nap = std::min<std::chrono::microseconds>(nap * 2, std::chrono::milliseconds(2));
+    nap = std::min<std::chrono::microseconds>(nap * 2, std::chrono::microseconds(500));
   }
   return true;
 }
@@ -56,11 +57,17 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
   return lock;
 }
 
-FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+FileLock::FileLock(int descriptor) noexcept : descriptor_(descriptor), process_(::getpid()) {
+  close_in_children(descriptor_);
+}
+
+FileLock::FileLock(FileLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), process_(other.process_) {}
 
 FileLock::~FileLock() {
-  if (descriptor_ < 0) return;
-  // Said aloud, because a child forked meanwhile shares the lock and would keep it past the close.
+  if (descriptor_ < 0 || process_ != ::getpid()) return;
+  forget_in_children(descriptor_);
+  // Said aloud, because a child forked by other means than fork() may share it past the close.
   ::flock(descriptor_, LOCK_UN);
   ::close(descriptor_);
 }

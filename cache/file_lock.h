@@ -8,7 +8,7 @@
 namespace kiln::storage {
 
 /// Holds a lock file exclusively: against other processes and against other threads of this one. The
-/// kernel releases it when the holder dies.
+/// kernel releases it when the holder dies; a child that it forked meanwhile does not keep it.
 class FileLock {
  public:
   /// Waits at most `patience`; zero only tries. The file is made, 0600, where there is none.
@@ -22,8 +22,9 @@ class FileLock {
   ~FileLock();
 
  private:
-  explicit FileLock(int descriptor) noexcept : descriptor_(descriptor) {}
+  explicit FileLock(int descriptor) noexcept;
   int descriptor_;
+  int process_;  ///< A forked child's copy of this object holds nothing.
 };
 
 }  // namespace kiln::storage

@@ -18,7 +18,13 @@ inline constexpr std::uint64_t max_raw_bytes = std::uint64_t{1} << 30;
 /// Which row a frame belongs to. It goes into the checksum and is not stored, so that a sound frame
 /// in another row's place is as bad as a damaged one.
 struct FrameOwner {
-  enum class Table : char { entries = 'e', texts = 't', dependency_sets = 'd', witnesses = 'w' };
+  enum class Table : char {
+    entries = 'e',
+    texts = 't',
+    dependency_sets = 'd',
+    witnesses = 'w',
+    failures = 'f'
+  };
 
   Table table;
   Digest first = {};

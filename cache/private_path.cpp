@@ -37,14 +37,15 @@ Result<std::optional<struct stat>> look_at(const fs::path& path) {
   return unusable(path, "cannot be looked at", errno);
 }
 
-Result<void> check_owner_and_mode(const fs::path& path, const struct stat& status) {
-  if (status.st_uid != ::geteuid()) {
+Result<void> check_owner_and_mode(const fs::path& path, const struct stat& status, Trust trust) {
+  const bool owned = status.st_uid == ::geteuid() || (trust.owned_by_root && status.st_uid == 0);
+  if (!owned) {
     return unusable(path,
                     fmt::format("belongs to user {}, not to the user {} who runs this",
                                 status.st_uid, ::geteuid()),
                     use_another);
   }
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  if (!trust.writable_by_others && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return unusable(path,
                     fmt::format("can be written by others (mode {:o})", status.st_mode & 07777),
                     fmt::format("chmod go-w '{}'", path.string()));
@@ -52,7 +53,8 @@ Result<void> check_owner_and_mode(const fs::path& path, const struct stat& statu
   return {};
 }
 
-Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view expected) {
+Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view expected,
+                            Trust trust) {
   const auto status = look_at(path);
   if (!status) return tl::unexpected(status.error());
   if (!status->has_value()) return false;
@@ -61,7 +63,11 @@ Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view 
     return unusable(path, "is a symbolic link", "name what it points to, or remove it");
   }
   if (found != type) return unusable(path, fmt::format("is not a {}", expected), use_another);
-  if (auto checked = check_owner_and_mode(path, **status); !checked) {
+  // A second name would be a way around the rights of the directory.
+  if (type == S_IFREG && (*status)->st_nlink > 1 && !trust.owned_by_root) {
+    return unusable(path, "has several names (hard links)", "remove the others, or copy it");
+  }
+  if (auto checked = check_owner_and_mode(path, **status, trust); !checked) {
     return tl::unexpected(checked.error());
   }
   return true;
@@ -79,12 +85,12 @@ Result<void> make_private_directory(const fs::path& directory) {
   return unusable(directory, "cannot be made", errno);
 }
 
-Result<bool> private_directory_exists(const fs::path& directory) {
-  return private_exists(directory, S_IFDIR, "directory");
+Result<bool> private_directory_exists(const fs::path& directory, Trust trust) {
+  return private_exists(directory, S_IFDIR, "directory", trust);
 }
 
-Result<bool> private_file_exists(const fs::path& file) {
-  return private_exists(file, S_IFREG, "regular file");
+Result<bool> private_file_exists(const fs::path& file, Trust trust) {
+  return private_exists(file, S_IFREG, "regular file", trust);
 }
 
 Result<void> make_private_file(const fs::path& file) {

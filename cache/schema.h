@@ -1,24 +1,25 @@
 #pragma once
 
-#include <chrono>
-#include <filesystem>
-
-#include "kiln/cache.h"
-#include "kiln/error.h"
 #include "sqlite.h"
 
 namespace kiln::storage {
 
-/// The database and lock of a cache directory. Another schema is another file name.
-inline constexpr const char* database_name = "kernels.v1.db";
-inline constexpr const char* lock_name = "kernels.v1.lock";
+/// What a file turns out to hold.
+enum class Content {
+  current,       ///< A kiln cache of this schema; the connection is set up for it.
+  none,          ///< Nothing yet: somebody is creating it, or never finished.
+  foreign,       ///< A database that is none of kiln's.
+  other_schema,  ///< One of kiln's that this version does not know.
+  corrupt,       ///< No database, or a damaged one.
+  unreadable,    ///< It could not be read; the connection knows why.
+};
 
-/// How long a write waits for other writers.
-inline constexpr std::chrono::milliseconds writer_patience{5000};
+[[nodiscard]] Content look_into(Connection& connection);
 
-/// Opens the database of this directory, checked to be private and of this schema; makes what is
-/// missing where `access` allows it. Errors: those of Cache::open().
-[[nodiscard]] Result<Connection> open_database(const std::filesystem::path& directory,
-                                               Cache::Access access);
+/// Makes the tables in an empty database, in one transaction. False on failure.
+[[nodiscard]] bool create_schema(Connection& connection);
+
+/// Whether this code of SQLite's means that the file itself is damaged.
+[[nodiscard]] bool is_corrupt(int code) noexcept;
 
 }  // namespace kiln::storage

@@ -24,6 +24,17 @@ int wait_for_lock(void*, int naps_so_far) {
   return 1;
 }
 
+/// SQLite reads '%', '?' and '#' of a URI as more than characters of the path.
+std::string immutable_uri(const std::filesystem::path& file) {
+  std::string uri = "file:";
+  for (const char character : file.string()) {
+    const bool special = character == '%' || character == '?' || character == '#';
+    uri += special ? fmt::format("%{:02X}", static_cast<unsigned char>(character))
+                   : std::string(1, character);
+  }
+  return uri + "?immutable=1";
+}
+
 bool distrust(sqlite3* handle) noexcept {
   const auto set = [&](int option, int value) {
     return sqlite3_db_config(handle, option, value, nullptr) == SQLITE_OK;
@@ -36,17 +47,41 @@ bool distrust(sqlite3* handle) noexcept {
 
 Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
   const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  const std::string name = mode == Mode::immutable ? immutable_uri(file) : file.string();
+  return open(name.c_str(),
+              access | SQLITE_OPEN_NOFOLLOW | (mode == Mode::immutable ? SQLITE_OPEN_URI : 0));
+}
+
+Result<Connection> Connection::open(std::span<const std::byte> database) {
+  auto connection = open(":memory:", SQLITE_OPEN_READWRITE);
+  if (!connection) return connection;
+  // SQLite's signature has no const; READONLY keeps it from writing.
+  auto* bytes = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(database.data()));
+  const auto size = static_cast<sqlite3_int64>(database.size());
+  if (sqlite3_deserialize(connection->handle_.get(), "main", bytes, size, size,
+                          SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
+    return connection->failure("opening");
+  }
+  return connection;
+}
+
+Result<Connection> Connection::open(const char* name, int flags) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &handle,
-                                   access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE |
-                                       SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE,
-                                   nullptr);
+  const int code = sqlite3_open_v2(
+      name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
+      nullptr);
   Connection connection;
   connection.handle_.reset(handle);
   if (code != SQLITE_OK) return connection.failure("opening");
   sqlite3_busy_handler(handle, wait_for_lock, nullptr);
   if (!distrust(handle)) return connection.failure("setting up");
   return connection;
+}
+
+bool Connection::has_moved() noexcept {
+  int moved = 0;
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+         moved != 0;
 }
 
 int Connection::execute(const char* sql) noexcept {

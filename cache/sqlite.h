@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -17,11 +19,18 @@ namespace kiln::storage {
 /// An open database and the statements prepared on it, which are kept. Not thread-safe.
 class Connection {
  public:
-  enum class Mode { read_write, read_only };
+  enum class Mode {
+    read_write,
+    read_only,
+    immutable,  ///< Nobody changes the file while it is open: no locks, no journal.
+  };
 
   /// Opens an existing file, distrusting what it says of itself: its triggers and views do not run,
   /// and no symlink on the way is followed. Reads nothing of it yet.
   [[nodiscard]] static Result<Connection> open(const std::filesystem::path& file, Mode mode);
+
+  /// Opens a database that lies in memory, read-only. The bytes are borrowed.
+  [[nodiscard]] static Result<Connection> open(std::span<const std::byte> database);
 
   /// Runs statements that give no rows. Gives SQLite's result code.
   [[nodiscard]] int execute(const char* sql) noexcept;
@@ -35,6 +44,15 @@ class Connection {
   [[nodiscard]] std::int64_t last_inserted() const noexcept {
     return sqlite3_last_insert_rowid(handle_.get());
   }
+
+  /// Whether the file that is open is no longer the one of its name.
+  [[nodiscard]] bool has_moved() noexcept;
+
+  /// How many rows the last statement changed.
+  [[nodiscard]] std::int64_t changes() const noexcept { return sqlite3_changes64(handle_.get()); }
+
+  /// errno of the last failed call of the system.
+  [[nodiscard]] int system_error() const noexcept { return sqlite3_system_errno(handle_.get()); }
 
   /// SQLite's extended code of the last failure.
   [[nodiscard]] int last_code() const noexcept { return sqlite3_extended_errcode(handle_.get()); }
@@ -50,6 +68,8 @@ class Connection {
   struct Finalize {
     void operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
   };
+
+  [[nodiscard]] static Result<Connection> open(const char* name, int flags);
 
   /// Null when it does not compile, which last_code() then tells.
   [[nodiscard]] sqlite3_stmt* prepared(std::string_view sql);

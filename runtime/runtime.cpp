@@ -146,8 +146,9 @@ class Runtime::Impl {
 
   [[nodiscard]] RuntimeCounters counters() const {
     const auto on_disk = cache_ ? cache_->counters() : CacheCounters{};
-    return {memory_hits_, local_hits_, misses_,
-            compiles_,    stores_,     cache_errors_ + on_disk.damaged + on_disk.errors,
+    return {memory_hits_, local_hits_,
+            misses_,      compiles_,
+            stores_,      cache_errors_ + on_disk[Counter::damaged_rows] + on_disk.errors(),
             loads_};
   }
 
@@ -161,7 +162,7 @@ class Runtime::Impl {
     if (!settings_.cache_fault.empty()) return lose_cache(settings_.cache_fault);
     const auto access =
         settings_.cache_read_only ? Cache::Access::read_only : Cache::Access::read_write;
-    auto opened = Cache::open(settings_.cache_directory, access);
+    auto opened = Cache::open(settings_.cache_directory, {.access = access});
     if (!opened) return lose_cache(opened.error().message);
     cache_.emplace(std::move(*opened));
   }

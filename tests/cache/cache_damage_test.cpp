@@ -61,7 +61,7 @@ class CacheDamage : public ::testing::Test {
 
   void expect_survives(const std::string& bytes, Cache::Access access) {
     test::write_file(file_, bytes);
-    auto cache = Cache::open(folder_.path(), access);
+    auto cache = Cache::open(folder_.path(), {access});
     if (cache) expect_right_or_nothing(*cache);
   }
 
@@ -86,11 +86,11 @@ class CacheDamage : public ::testing::Test {
     test::run_sql(file_, sql);
     Cache cache = Cache::open(folder_.path()).value();
     EXPECT_FALSE(test::find(cache, sample_));
-    EXPECT_EQ(cache.counters().damaged, 1u);
-    EXPECT_EQ(cache.counters().misses, 1u);
+    EXPECT_EQ(cache.counters()[Counter::damaged_rows], 1u);
+    EXPECT_EQ(cache.counters().misses(), 1u);
     EXPECT_EQ(cache.statistics().value().entries, 0u);
     EXPECT_FALSE(test::find(cache, sample_));
-    EXPECT_EQ(cache.counters().damaged, 1u);
+    EXPECT_EQ(cache.counters()[Counter::damaged_rows], 1u);
     ASSERT_TRUE(cache.put(sample_.entry()));
     const auto artifact = test::find(cache, sample_);
     ASSERT_TRUE(artifact);
@@ -197,7 +197,7 @@ TEST_F(CacheDamage, ADamagedWitnessIsOnlyAHintLost) {
     return true;
   });
   EXPECT_TRUE(artifact);
-  EXPECT_EQ(cache.counters().damaged, 0u);
+  EXPECT_EQ(cache.counters()[Counter::damaged_rows], 0u);
 }
 
 TEST_F(CacheDamage, AWitnessOfAnotherDependencySetIsNotBelieved) {
@@ -225,7 +225,7 @@ TEST_F(CacheDamage, PayloadsSwappedBetweenRowsAreNotServed) {
   Cache cache = Cache::open(folder_.path()).value();
   EXPECT_FALSE(test::find(cache, sample_));
   EXPECT_FALSE(test::find(cache, other));
-  EXPECT_EQ(cache.counters().damaged, 2u);
+  EXPECT_EQ(cache.counters()[Counter::damaged_rows], 2u);
 }
 
 TEST_F(CacheDamage, ASoundCandidateIsServedPastADamagedOne) {
@@ -238,7 +238,7 @@ TEST_F(CacheDamage, ASoundCandidateIsServedPastADamagedOne) {
       cache.find(sample_.request, sample_.witness.roots, [](const Candidate&) { return true; });
   ASSERT_TRUE(artifact);
   EXPECT_EQ(artifact->key, as_found(sample_).key);
-  EXPECT_EQ(cache.counters().damaged, 1u);
+  EXPECT_EQ(cache.counters()[Counter::damaged_rows], 1u);
   EXPECT_EQ(cache.statistics().value().entries, 1u);
 }
 
@@ -259,9 +259,9 @@ TEST_F(CacheDamage, ADamagedEntryIsShownAsSuchAndLeftAlone) {
 TEST_F(CacheDamage, AReadOnlyCacheCountsDamageAndLeavesIt) {
   test::run_sql(file_, "UPDATE entries SET payload = x'00'");
   const auto before = test::snapshot(folder_.path());
-  Cache cache = Cache::open(folder_.path(), Cache::Access::read_only).value();
+  Cache cache = Cache::open(folder_.path(), {Cache::Access::read_only}).value();
   EXPECT_FALSE(test::find(cache, sample_));
-  EXPECT_EQ(cache.counters().damaged, 1u);
+  EXPECT_EQ(cache.counters()[Counter::damaged_rows], 1u);
   EXPECT_EQ(test::snapshot(folder_.path()), before);
 }
 
@@ -278,7 +278,7 @@ TEST_F(CacheDamage, TriggersAndViewsDoNotRun) {
                 "CREATE VIEW entries AS SELECT * FROM hidden");
   Cache cache = Cache::open(folder_.path()).value();
   EXPECT_FALSE(test::find(cache, sample_));
-  EXPECT_EQ(cache.counters().errors, 1u);
+  EXPECT_EQ(cache.counters().errors(), 1u);
   EXPECT_FALSE(cache.list());
 }
 

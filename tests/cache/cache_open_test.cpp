@@ -29,7 +29,7 @@ class CacheOpen : public ::testing::Test {
   void expect_refused(const fs::path& directory, std::string_view words, const fs::path& named,
                       ErrorCode code = ErrorCode::cache_unusable) {
     for (const auto access : {read_write, read_only}) {
-      const auto cache = Cache::open(directory, access);
+      const auto cache = Cache::open(directory, {access});
       ASSERT_FALSE(cache);
       EXPECT_EQ(cache.error().code, code) << cache.error().message;
       EXPECT_NE(cache.error().message.find(words), std::string::npos) << cache.error().message;
@@ -83,7 +83,7 @@ TEST_F(CacheOpen, TakesATrailingSlashAndASymlinkOnTheWay) {
 
 TEST_F(CacheOpen, ReadOnlyFindsNoCacheWhereThereIsNone) {
   const auto expect_none = [&](const fs::path& directory) {
-    const auto cache = Cache::open(directory, read_only);
+    const auto cache = Cache::open(directory, {read_only});
     ASSERT_FALSE(cache);
     EXPECT_EQ(cache.error().code, ErrorCode::not_found);
     EXPECT_NE(cache.error().message.find("no cache at"), std::string::npos);
@@ -142,7 +142,7 @@ TEST_F(CacheOpen, ATruncatedDatabaseIsRefusedOrWithoutItsEntries) {
   const std::string whole = test::read_file(file);
   for (std::size_t size = 1; size < whole.size(); size += 257) {
     test::write_file(file, std::string_view(whole).substr(0, size));
-    auto cache = Cache::open(folder_.path(), read_only);
+    auto cache = Cache::open(folder_.path(), {read_only});
     if (!cache) continue;
     const auto artifact = test::find(*cache, sample);
     if (artifact) {
@@ -206,7 +206,7 @@ TEST_F(CacheOpen, ASymlinkInPlaceOfTheLockStopsWritesOnly) {
   const auto put = cache.put(test::make_sample(2).entry());
   ASSERT_FALSE(put);
   EXPECT_EQ(put.error().code, ErrorCode::cache_unusable);
-  EXPECT_EQ(cache.counters().errors, 1u);
+  EXPECT_EQ(cache.counters().errors(), 1u);
   EXPECT_FALSE(fs::exists(folder_.path() / "victim"));
 }
 
@@ -220,7 +220,7 @@ class CacheRights : public CacheOpen {
 
   static std::string open_as_nobody(const fs::path& directory, Cache::Access access = read_write) {
     return test::run_as_nobody([&] {
-      const auto cache = Cache::open(directory, access);
+      const auto cache = Cache::open(directory, {access});
       return cache ? std::string("opened") : cache.error().message;
     });
   }

@@ -104,7 +104,7 @@ TEST_F(CacheSharing, ThreadsShareOneCache) {
   for (std::thread& worker : workers) worker.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(cache.statistics().value().entries, static_cast<std::uint64_t>(threads / 2 * rounds));
-  EXPECT_EQ(cache.counters().errors, 0u);
+  EXPECT_EQ(cache.counters().errors(), 0u);
 }
 
 TEST_F(CacheSharing, AWriterThatHoldsTheLockKeepsNoHitWaiting) {
@@ -118,7 +118,7 @@ TEST_F(CacheSharing, AWriterThatHoldsTheLockKeepsNoHitWaiting) {
     EXPECT_TRUE(test::find(cache, make_sample(1, 5000)));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_EQ(cache.counters().stores, 1u);
+  EXPECT_EQ(cache.counters()[Counter::stores], 1u);
   ::flock(other, LOCK_UN);
   waiting.join();
   ::close(other);
@@ -136,7 +136,7 @@ TEST_F(CacheSharing, ADamagedRowIsLeftWhileSomebodyWrites) {
   ::close(other);
   EXPECT_FALSE(test::find(cache, sample));
   EXPECT_EQ(cache.statistics().value().entries, 0u);
-  EXPECT_EQ(cache.counters().damaged, 2u);
+  EXPECT_EQ(cache.counters()[Counter::damaged_rows], 2u);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ using test::Sample;
 class CacheTest : public ::testing::Test {
  protected:
   Cache open(Cache::Access access = Cache::Access::read_write) {
-    return Cache::open(folder_.path(), access).value();
+    return Cache::open(folder_.path(), {access}).value();
   }
 
   test::TemporaryFolder folder_;
@@ -40,11 +40,11 @@ TEST_F(CacheTest, GivesBackWhatWasPut) {
     EXPECT_EQ(artifact->origin, Origin::local);
   }
   const CacheCounters counters = cache.counters();
-  EXPECT_EQ(counters.hits, 4u);
-  EXPECT_EQ(counters.misses, 4u);
-  EXPECT_EQ(counters.stores, 4u);
-  EXPECT_EQ(counters.damaged, 0u);
-  EXPECT_EQ(counters.errors, 0u);
+  EXPECT_EQ(counters.hits(), 4u);
+  EXPECT_EQ(counters.misses(), 4u);
+  EXPECT_EQ(counters[Counter::stores], 4u);
+  EXPECT_EQ(counters[Counter::damaged_rows], 0u);
+  EXPECT_EQ(counters.errors(), 0u);
 }
 
 TEST_F(CacheTest, KeepsItOverAReopen) {

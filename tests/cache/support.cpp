@@ -109,7 +109,7 @@ Artifact as_found(const Sample& sample) {
 bool same_artifact(const Artifact& a, const Artifact& b) {
   return a.key == b.key && a.program == b.program && a.arch == b.arch && a.kind == b.kind &&
          a.image == b.image && a.kernels == b.kernels && a.log == b.log &&
-         a.toolchain == b.toolchain && a.compile_us == b.compile_us;
+         a.toolchain == b.toolchain;
 }
 
 std::string read_file(const fs::path& file) {

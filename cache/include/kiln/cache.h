@@ -1,10 +1,14 @@
 #pragma once
 
+#include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +19,10 @@
 #include "kiln/request.h"
 
 namespace kiln {
+
+namespace storage {
+struct Place;
+}
 
 /// A stored entry as it stands before its image is read: what a look-up decides on.
 struct Candidate {
@@ -53,7 +61,8 @@ struct EntrySummary {
   std::uint64_t stored_bytes = 0;  ///< Of the row's compressed payload.
   std::uint64_t kernels = 0;
   std::uint64_t compile_us = 0;
-  std::int64_t created = 0;  ///< Seconds since 1970.
+  std::int64_t created = 0;  ///< Seconds since 1970; 0 in a bundle.
+  bool pinned = false;
 };
 
 /// Everything stored of one entry.
@@ -78,54 +87,201 @@ struct CacheStatistics {
   std::uint64_t compile_us = 0;  ///< What compiling all of it took.
 };
 
-/// What happened through this object since it was opened.
+/// What a cache counts. A miss has one reason, an error one kind.
+enum class Counter : std::uint8_t {
+  hits_memory,        ///< Of the layer above, as told by count_hit().
+  hits_local,         ///< Served by a cache.
+  hits_bundle,        ///< Served by a bundle.
+  misses_absent,      ///< Nothing was stored for the request.
+  misses_unfit,       ///< What was stored did not fit: another compiler, a header that changed.
+  misses_damaged,     ///< What was stored failed its checksum or did not decode.
+  misses_unreadable,  ///< SQLite could not read it.
+  damaged_rows,       ///< Such rows met, and removed where that may be.
+  stores,
+  evictions,       ///< Entries removed to make room.
+  refused_images,  ///< Entries dropped because the driver did not take their image.
+  too_large,       ///< Entries served and not stored, because the size cap leaves no room for them.
+  errors_full,     ///< No room on the disk.
+  errors_locked,   ///< Somebody else held a lock for longer than the patience.
+  errors_denied,   ///< Read-only, no rights.
+  errors_corrupt,  ///< SQLite found its own structure damaged.
+  errors_io,       ///< Any other failure of the filesystem or of SQLite.
+  generations,     ///< New generations begun because the current file was corrupt or foreign.
+  reopened,        ///< The file had gone or been replaced while it was open.
+  saved_us,        ///< Compile time that hits saved. Microseconds.
+};
+inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::saved_us) + 1;
+
+/// The counter's own word, e.g. "misses_absent". Static lifetime.
+[[nodiscard]] const char* to_string(Counter counter) noexcept;
+
+/// One number for each Counter.
 struct CacheCounters {
-  std::uint64_t hits = 0;
-  std::uint64_t misses = 0;
-  std::uint64_t stores = 0;
-  std::uint64_t damaged =
-      0;  ///< Rows that failed their checksum or did not decode: misses, and removed.
-  std::uint64_t errors = 0;  ///< Reads or writes that SQLite or the filesystem refused.
+  std::array<std::uint64_t, counter_count> values{};
+
+  bool operator==(const CacheCounters&) const = default;
+
+  [[nodiscard]] std::uint64_t operator[](Counter counter) const noexcept {
+    return values[static_cast<std::size_t>(counter)];
+  }
+  [[nodiscard]] std::uint64_t hits() const noexcept;
+  [[nodiscard]] std::uint64_t misses() const noexcept;
+  [[nodiscard]] std::uint64_t errors() const noexcept;
 };
 
-/// A persistent store of artifacts: one SQLite file, `kernels.v1.db`, in a private directory.
-///
-/// Thread safety: all functions may be called from any thread. Processes share one directory freely.
-/// Ownership: movable; closes its file on destruction. Nothing throws. A hit writes nothing.
-class Cache {
- public:
+/// Why find() gave nothing; the nearest there was.
+enum class MissReason { none, absent, unfit, damaged, unreadable };
+
+/// Told of a fault that the cache lives with, once for each kind of fault and each Cache: a line fit
+/// for a person. Called on the thread that met it; must not call back into the cache.
+using FaultCallback = std::function<void(std::string_view)>;
+
+/// How a cache is opened.
+struct CacheOptions {
   enum class Access {
     read_write,  ///< Creates the directory (0700) and the file (0600) where there are none.
     read_only,   ///< Creates and changes nothing.
   };
 
-  /// Opens the cache in `directory`, an absolute path.
+  Access access = Access::read_write;
+  /// What the database may grow to; the least recently used entries make room. Bytes.
+  std::uint64_t max_bytes = std::uint64_t{5} << 30;
+  /// Accepts a directory and files that others may write. What they hold runs on the GPU.
+  bool trust_others = false;
+  FaultCallback on_fault = {};
+};
+
+/// One process's (or thread's) turn to make what several ask for at one time. The turn ends with the
+/// object, and the kernel ends it when its holder dies.
+class Flight {
+ public:
+  Flight(Flight&&) noexcept;
+  Flight& operator=(Flight&&) = delete;
+  ~Flight();
+
+  /// Whether somebody else had the turn before, so that it is worth looking again.
+  [[nodiscard]] bool waited() const noexcept;
+  /// What the turn that was waited for came to, where that was a failure.
+  [[nodiscard]] const std::optional<Error>& shared_failure() const noexcept;
+  /// False where the turn could not be had within the patience, or locks do not work here.
+  [[nodiscard]] bool exclusive() const noexcept;
+  /// Tells those who wait now (and nobody later) that it failed, and how.
+  void fail(const Error& error) noexcept;
+
+  class Impl;
+  explicit Flight(std::unique_ptr<Impl> impl) noexcept;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What collect() shall remove. Pinned entries stay.
+struct GcOptions {
+  std::optional<std::uint64_t> max_bytes = {};  ///< Least recently used first, down to this.
+  std::optional<std::chrono::seconds> older_than =
+      {};  ///< Made longer ago than this, by the clock.
+  bool dry_run = false;
+};
+
+/// What was removed, or would have been.
+struct GcReport {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;  ///< Of their payloads, as stored.
+};
+
+/// Something that is not as it was written.
+struct Finding {
+  std::string what;     ///< "entry", "text", "dependency set", "witness", "structure" or "file".
+  std::string name;     ///< A key, a digest or a path.
+  std::string problem;  ///< In words.
+};
+
+struct VerifyReport {
+  std::uint64_t entries = 0;  ///< Looked at.
+  std::uint64_t texts = 0;
+  std::uint64_t dependency_sets = 0;
+  std::vector<Finding> findings;
+};
+
+struct ExportOptions {
+  bool without_sources =
+      false;  ///< Leaves out sources and headers, for those who must not ship them.
+};
+
+struct ExportReport {
+  std::uint64_t entries = 0;
+  std::uint64_t file_bytes = 0;
+  std::vector<Finding> skipped;  ///< Damaged rows, left out.
+};
+
+struct ImportReport {
+  std::uint64_t added = 0;
+  std::uint64_t present = 0;     ///< Were there already.
+  std::vector<Finding> skipped;  ///< Damaged rows, left out.
+};
+
+/// A persistent store of artifacts: one SQLite file, `kernels.v1.db` (or a later generation of it),
+/// in a private directory; or a bundle, which is such a file made to be shipped.
+///
+/// Thread safety: all functions may be called from any thread. Processes share one directory freely.
+/// A child that was forked opens the file anew at its first call and leaves its parent's handle alone.
+/// Ownership: movable; closes its file on destruction. Nothing throws. A hit writes nothing.
+class Cache {
+ public:
+  using Access = CacheOptions::Access;
+
+  /// Opens the cache in `directory`, an absolute path. A file that is corrupt or none of kiln's is
+  /// left as it is, and a new generation takes over (unless read-only).
   /// Errors: cache_unusable, naming the path and what is the matter with it: not a directory, no
-  /// rights, another owner, writable by others, a symlink, not a kiln database, another schema;
-  /// not_found where there is nothing and `access` is read_only. What is refused is left as it was.
+  /// rights, another owner, writable by others, a symlink; not_found where there is nothing and
+  /// access is read-only. What is refused is left as it was.
   [[nodiscard]] static Result<Cache> open(const std::filesystem::path& directory,
-                                          Access access = Access::read_write);
+                                          CacheOptions options = {});
+
+  /// Opens a bundle, read-only. It must belong to the user or to root, and not be writable by others
+  /// (but for `trust_others`). Only that and `on_fault` of the options count.
+  /// Errors: not_found; cache_unusable, also for what is no bundle.
+  [[nodiscard]] static Result<Cache> open_bundle(const std::filesystem::path& file,
+                                                 CacheOptions options = {});
+
+  /// Opens a bundle that lies in memory, such as one that was linked into the program. The bytes are
+  /// borrowed and must outlive the cache. No file is touched. Errors: cache_unusable.
+  [[nodiscard]] static Result<Cache> open_bundle(std::span<const std::byte> bundle,
+                                                 CacheOptions options = {});
 
   Cache(Cache&&) noexcept;
   Cache& operator=(Cache&&) noexcept;
+  /// Flushes use marks and counters where that is due, unless somebody else is writing.
   ~Cache();
 
-  /// The database file's path.
-  [[nodiscard]] const std::filesystem::path& file() const noexcept;
+  /// The path of the database file in use; empty for a bundle in memory.
+  [[nodiscard]] std::filesystem::path file() const;
 
   /// Gives the first entry of `request` that `accept` takes; nothing is a miss. `roots` picks the
-  /// witness that candidates carry. The artifact's origin is `local`. A damaged row is a counted
-  /// miss and is removed. `accept` must neither throw nor call back into this cache.
+  /// witness that candidates carry. The artifact's origin is `local`, or `bundle`. A damaged row is a
+  /// counted miss and is removed. No lock is held while `accept` runs; it must not throw.
   [[nodiscard]] std::optional<Artifact> find(const Request& request, const Digest& roots,
-                                             const std::function<bool(const Candidate&)>& accept);
+                                             const std::function<bool(const Candidate&)>& accept,
+                                             MissReason* why_not = nullptr);
 
-  /// Stores an entry in one transaction; replaces one of the same key. The key is computed from the
-  /// request, the dependencies and the toolchain; program, architecture and kind are the request's.
-  /// Errors: cache_unusable (open read-only), io_failed (also for more than 1 GiB),
+  /// Stores an entry in one transaction; replaces one of the same key. Makes room by evicting.
+  /// Errors: cache_unusable (read-only), too_large (nothing can make room for it), io_failed,
   /// invalid_argument (a text that has another digest); the cache is then as it was.
   [[nodiscard]] Result<void> put(const NewEntry& entry);
 
-  /// All entries, in key order.
+  /// The driver does not take this entry's image: it is not served again by this object, and dropped
+  /// from the file where that may be written. A put of the same key takes this back.
+  void refuse(const Digest& key);
+
+  /// Counts a hit of a layer that has no counters of its own, such as memory.
+  void count_hit(Origin origin, std::uint64_t compile_us) noexcept;
+
+  /// Waits until nobody else, in any process that shares this directory, has the turn for `what`; at
+  /// most `patience`, and less for a holder that is seen to be stopped. Never fails: where locks do
+  /// not work, everybody has the turn. A bundle or a read-only cache gives it at once.
+  [[nodiscard]] Flight take_turn(const Digest& what, std::chrono::milliseconds patience);
+
+  /// All entries, in key order. Read in small steps that hold up no writer.
   [[nodiscard]] Result<std::vector<EntrySummary>> list();
 
   /// The key of the one entry whose key begins with these hexadecimal digits.
@@ -139,11 +295,45 @@ class Cache {
   [[nodiscard]] Result<std::string> text(const Digest& digest);
 
   [[nodiscard]] Result<CacheStatistics> statistics();
+
+  /// Through this object, since it was opened.
   [[nodiscard]] CacheCounters counters() const noexcept;
+
+  /// Through all objects of all processes, since the cache was made or its history reset. Processes
+  /// tell when they store, and when they close with something other than hits to tell; one that only
+  /// hits tells at most once a day, so that a hit writes nothing.
+  [[nodiscard]] Result<CacheCounters> history();
+  [[nodiscard]] Result<void> reset_history();
+
+  /// Keeps an entry from being evicted or collected, or lets it go again. Errors: not_found,
+  /// cache_unusable (read-only), io_failed.
+  [[nodiscard]] Result<void> pin(const Digest& key, bool pinned);
+
+  /// Removes entries, and what only they needed, in small transactions; gives room back to the
+  /// filesystem. Errors: cache_unusable (read-only), io_failed.
+  [[nodiscard]] Result<GcReport> collect(const GcOptions& options);
+
+  /// Removes all entries, pinned ones too. Errors: as collect().
+  [[nodiscard]] Result<GcReport> clear();
+
+  /// Looks at everything stored and changes nothing; in small steps that hold up no writer. Checksums
+  /// and structure; `deep` also decompresses and decodes each row and compares it with what its key
+  /// and digest say. Errors: io_failed where it cannot be read at all.
+  [[nodiscard]] Result<VerifyReport> verify(bool deep);
+
+  /// Writes a bundle of all entries: rebuilt in key order without times, marks and pins, so that the
+  /// same content gives the same bytes; appears at `bundle` whole or not at all, synced.
+  /// Errors: io_failed, naming the path.
+  [[nodiscard]] Result<ExportReport> export_bundle(const std::filesystem::path& bundle,
+                                                   const ExportOptions& options = {});
+
+  /// Adds the entries of another cache or bundle that are not here. Errors: as put().
+  [[nodiscard]] Result<ImportReport> import(Cache& from);
 
  private:
   class Impl;
   explicit Cache(std::unique_ptr<Impl> impl) noexcept;
+  static Result<Cache> open_place(storage::Place place, CacheOptions options);
   std::unique_ptr<Impl> impl_;
 };
 

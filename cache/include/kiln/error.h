@@ -22,6 +22,7 @@ enum class ErrorCode {
   driver_failed,      ///< The driver answered with an error; `vendor_code` holds it.
   argument_mismatch,  ///< Launch arguments that are not what the kernel takes.
   cache_unusable,     ///< A cache directory or file that cannot be used, and why.
+  too_large,          ///< An entry that the cache's size cap leaves no room for.
   not_found,          ///< A key that names no entry.
   ambiguous,          ///< A key prefix that names more than one entry.
   io_failed,          ///< A file that could not be read or written.

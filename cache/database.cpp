@@ -1,0 +1,219 @@
+#include "database.h"
+
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "file_lock.h"
+#include "generation.h"
+#include "private_path.h"
+#include "schema.h"
+
+namespace kiln::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using Access = CacheOptions::Access;
+
+tl::unexpected<Error> no_cache(const fs::path& directory) {
+  return fail(ErrorCode::not_found, fmt::format("no cache at '{}'", directory.string()));
+}
+
+tl::unexpected<Error> unusable(const Error& cause) {
+  return fail(ErrorCode::cache_unusable, cause.message, {}, cause.vendor_code);
+}
+
+Trust trust_of(const CacheOptions& options) { return {.writable_by_others = options.trust_others}; }
+
+struct Opened {
+  Connection connection;
+  Content content;
+};
+
+Result<Opened> open_file(const fs::path& file, Connection::Mode mode) {
+  auto connection = Connection::open(file, mode);
+  // A file that does not even open as a database is told by what it holds, like any other.
+  if (!connection) return unusable(connection.error());
+  const Content content = look_into(*connection);
+  return Opened{std::move(*connection), content};
+}
+
+Connection::Mode mode_of(const CacheOptions& options) {
+  return options.access == Access::read_write ? Connection::Mode::read_write
+                                              : Connection::Mode::read_only;
+}
+
+/// What SQLite will open beside the database has to be as private: it would follow a symlink.
+Result<bool> private_database_exists(const fs::path& file, const CacheOptions& options) {
+  auto journal = private_file_exists(file.string() + "-journal", trust_of(options));
+  if (!journal) return journal;
+  return private_file_exists(file, trust_of(options));
+}
+
+/// What is wrong with a file that a new generation has to take the place of; empty if nothing is.
+std::string fault_of(Content content) {
+  switch (content) {
+    case Content::foreign:
+      return "is not a kiln cache";
+    case Content::other_schema:
+      return "has another schema than its name says";
+    case Content::corrupt:
+      return "is corrupt";
+    case Content::current:
+    case Content::none:
+    case Content::unreadable:
+      break;
+  }
+  return {};
+}
+
+/// The connection if its content is what it should be, else an error that says what it is.
+Result<Database> current_or_refused(Opened opened, const fs::path& file, unsigned generation) {
+  if (opened.content == Content::current) {
+    return Database{std::move(opened.connection), file, generation};
+  }
+  if (opened.content == Content::none) return no_cache(file.parent_path());
+  if (const auto fault = fault_of(opened.content); !fault.empty()) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("cache file '{}' {}; move it away or name another cache directory",
+                            file.string(), fault));
+  }
+  return unusable(opened.connection.failure("reading").value());
+}
+
+/// REQUIRES: the writers' lock is held.
+Result<Opened> open_or_fill(const fs::path& file, const CacheOptions& options) {
+  if (auto made = make_private_file(file); !made) return tl::unexpected(made.error());
+  if (auto usable = private_database_exists(file, options); !usable) {
+    return tl::unexpected(usable.error());
+  }
+  auto opened = open_file(file, Connection::Mode::read_write);
+  if (!opened || opened->content != Content::none) return opened;
+  if (!create_schema(opened->connection)) {
+    return unusable(opened->connection.failure("creating the schema").value());
+  }
+  return open_file(file, Connection::Mode::read_write);
+}
+
+/// The directory with no symlink left on the way to it: SQLite follows none at all, and a home
+/// directory behind one is common. Errors: those of Cache::open().
+Result<fs::path> settled_directory(const fs::path& directory, const CacheOptions& options) {
+  const fs::path plain = (directory / "").lexically_normal().parent_path();
+  if (!plain.is_absolute()) {
+    return fail(
+        ErrorCode::cache_unusable,
+        fmt::format("cache path '{}' is not absolute; name an absolute one", directory.string()));
+  }
+  auto found = private_directory_exists(plain, trust_of(options));
+  if (found && !*found) {
+    if (options.access == Access::read_only) return no_cache(plain);
+    if (auto made = make_private_directory(plain); !made) return tl::unexpected(made.error());
+    found = private_directory_exists(plain, trust_of(options));
+  }
+  if (!found) return tl::unexpected(found.error());
+  std::error_code error;
+  fs::path real = fs::canonical(plain, error);
+  if (error) {
+    return fail(ErrorCode::cache_unusable, fmt::format("cache path '{}' cannot be resolved: {}",
+                                                       plain.string(), error.message()));
+  }
+  return real;
+}
+
+/// Opens the current generation or begins one, under the writers' lock, since many processes may meet
+/// at one empty directory or one corrupt file. Generations up to `corrupt` count as corrupt.
+Result<Database> settle(const fs::path& directory, unsigned corrupt, const CacheOptions& options) {
+  const auto lock = FileLock::acquire(directory / lock_name, writer_patience);
+  if (!lock) return unusable(lock.error());
+  std::string set_aside;
+  if (corrupt != 0) {
+    set_aside =
+        fmt::format("cache file '{}' is corrupt", (directory / generation_name(corrupt)).string());
+  }
+  unsigned generation = current_generation(directory);
+  if (generation == 0 || generation <= corrupt) ++generation;
+  for (;; ++generation) {
+    const fs::path file = directory / generation_name(generation);
+    auto opened = open_or_fill(file, options);
+    if (!opened) return tl::unexpected(opened.error());
+    const auto fault = fault_of(opened->content);
+    if (fault.empty()) {
+      if (!set_aside.empty()) remove_generations_before(directory, generation - 1);
+      auto database = current_or_refused(std::move(*opened), file, generation);
+      if (database && !set_aside.empty()) {
+        database->set_aside = fmt::format("{}; it is left as it is and '{}' takes its place",
+                                          set_aside, file.string());
+      }
+      return database;
+    }
+    set_aside = fmt::format("cache file '{}' {}", file.string(), fault);
+  }
+}
+
+}  // namespace
+
+Result<Database> open_database(const fs::path& directory, const CacheOptions& options) {
+  const auto real = settled_directory(directory, options);
+  if (!real) return tl::unexpected(real.error());
+  const bool may_write = options.access == Access::read_write;
+  const unsigned generation = current_generation(*real);
+  if (generation == 0) return may_write ? settle(*real, 0, options) : no_cache(*real);
+
+  const fs::path file = *real / generation_name(generation);
+  const auto exists = private_database_exists(file, options);
+  if (!exists) return tl::unexpected(exists.error());
+  if (!*exists) return may_write ? settle(*real, 0, options) : no_cache(*real);
+  auto opened = open_file(file, mode_of(options));
+  if (!opened) return tl::unexpected(opened.error());
+  // An empty file is one that somebody is creating or never finished; and while somebody creates
+  // it, a read may fail for reasons that are gone once they are done.
+  if (may_write && opened->content != Content::current) {
+    // Its handle must be gone first: closing it would drop the locks of the one to come.
+    opened = tl::unexpected(Error{});
+    return settle(*real, 0, options);
+  }
+  // What took the file's place between the look at it and the opening is not what was looked at.
+  if (opened->connection.has_moved()) return no_cache(*real);
+  return current_or_refused(std::move(*opened), file, generation);
+}
+
+Result<Database> open_generation_after(const fs::path& directory, unsigned corrupt,
+                                       const CacheOptions& options) {
+  return settle(directory, corrupt, options);
+}
+
+bool is_superseded(Database& database) {
+  if (database.generation == 0) return false;
+  return database.connection.has_moved() ||
+         current_generation(database.file.parent_path()) != database.generation;
+}
+
+Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& options) {
+  const Trust trust{.writable_by_others = options.trust_others, .owned_by_root = true};
+  const auto exists = private_file_exists(file, trust);
+  if (!exists) return tl::unexpected(exists.error());
+  if (!*exists) {
+    return fail(ErrorCode::not_found, fmt::format("no bundle at '{}'", file.string()));
+  }
+  // SQLite follows no symlink, and the way to a bundle may have some.
+  std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  auto opened = open_file(error ? file : real, Connection::Mode::immutable);
+  if (!opened) return tl::unexpected(opened.error());
+  if (opened->content == Content::none) opened->content = Content::foreign;
+  return current_or_refused(std::move(*opened), file, 0);
+}
+
+Result<Database> open_bundle_bytes(std::span<const std::byte> bundle) {
+  auto connection = Connection::open(bundle);
+  if (!connection) return unusable(connection.error());
+  if (look_into(*connection) != Content::current) {
+    return fail(ErrorCode::cache_unusable,
+                "the bundle in memory is no kiln bundle of this schema, or damaged; embed one that "
+                "`kiln export` wrote");
+  }
+  return Database{std::move(*connection), {}, 0};
+}
+
+}  // namespace kiln::storage

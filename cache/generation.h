@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace kiln::storage {
+
+// A database that is corrupt, or none of kiln's, is left where it is and a new file takes its place,
+// its next generation: `kernels.v1.db`, `kernels.v1.g2.db`, `kernels.v1.g3.db`, … The highest number is
+// the current one. At most one older file is kept. Another schema is another name altogether.
+
+/// The file name of a generation, counted from 1.
+[[nodiscard]] std::string generation_name(unsigned generation);
+
+/// The highest generation whose file is in this directory; 0 where there is none, or no directory.
+[[nodiscard]] unsigned current_generation(const std::filesystem::path& directory);
+
+/// Removes the files of all generations before this one. Processes that have one open keep it.
+void remove_generations_before(const std::filesystem::path& directory, unsigned generation);
+
+}  // namespace kiln::storage
