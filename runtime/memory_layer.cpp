@@ -22,7 +22,7 @@ void MemoryLayer::put(const Digest& request, DependencySet dependencies, const D
   const auto [first, last] = by_request_.equal_range(request);
   for (auto at = first; at != last; ++at) {
     if (at->second->artifact->key != artifact->key) continue;
-    forget(at->second);
+    drop(at->second);
     break;
   }
   bytes_ += artifact->image.size();
@@ -31,11 +31,20 @@ void MemoryLayer::put(const Digest& request, DependencySet dependencies, const D
   drop_surplus();
 }
 
-void MemoryLayer::drop_surplus() {
-  while (bytes_ > most_bytes_ && entries_.size() > 1) forget(std::prev(entries_.end()));
+void MemoryLayer::forget(const Digest& key) {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (entry->artifact->key == key) drop(entry);
+    entry = next;
+  }
 }
 
-void MemoryLayer::forget(Entries::iterator entry) {
+void MemoryLayer::drop_surplus() {
+  while (bytes_ > most_bytes_ && entries_.size() > 1) drop(std::prev(entries_.end()));
+}
+
+void MemoryLayer::drop(Entries::iterator entry) {
   const auto [first, last] = by_request_.equal_range(entry->request);
   for (auto at = first; at != last; ++at) {
     if (at->second != entry) continue;

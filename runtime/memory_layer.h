@@ -29,6 +29,9 @@ class MemoryLayer {
   void put(const Digest& request, DependencySet dependencies, const Digest& toolchain,
            std::shared_ptr<const Artifact> artifact);
 
+  /// Drops what has this key.
+  void forget(const Digest& key);
+
  private:
   struct Entry {
     Digest request;
@@ -39,7 +42,7 @@ class MemoryLayer {
   using Entries = std::list<Entry>;  // Most recently used first.
 
   void drop_surplus();
-  void forget(Entries::iterator entry);
+  void drop(Entries::iterator entry);
 
   const std::size_t most_bytes_;
   std::mutex mutex_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <tuple>
@@ -22,9 +23,8 @@
 #include "header_files.h"
 #include "header_search.h"
 #include "image_choice.h"
-#include "kiln/cache.h"
+#include "layers.h"
 #include "load.h"
-#include "memory_layer.h"
 #include "output_paths.h"
 #include "reporter.h"
 #include "single_flight.h"
@@ -35,8 +35,6 @@
 namespace kiln {
 
 namespace {
-
-constexpr std::size_t memory_layer_bytes = std::size_t{256} * 1024 * 1024;
 
 class Stopwatch {
  public:
@@ -80,6 +78,27 @@ std::vector<FileStamp> settled_stamps(const Closure& closure) {
   return stamps;
 }
 
+// Errors that every process meets alike which compiles this program.
+bool is_of_the_program(const Error& error) {
+  return error.code == ErrorCode::compile_failed || error.code == ErrorCode::header_not_found ||
+         error.code == ErrorCode::unknown_kernel || error.code == ErrorCode::invalid_option ||
+         error.code == ErrorCode::unknown_arch;
+}
+
+// The driver's words for an image that it does not run, whatever the reason.
+bool is_refusal(const Error& error) {
+  switch (error.vendor_code) {
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_INVALID_SOURCE:
+      return error.code == ErrorCode::driver_failed;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 class Runtime::Impl {
@@ -87,15 +106,15 @@ class Runtime::Impl {
   Impl(Settings settings, RuntimeOptions options)
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
-        compiler_(settings_.nvrtc) {
-    open_cache();
-  }
+        compiler_(settings_.nvrtc),
+        layers_(settings_, reporter_) {}
 
   Result<Obtained> obtain(const Program& program, const Target& target) {
     if (target.is_native()) return obtain_native(program, target);
     const auto memo = std::tuple(program.id(), target.arch(), target.kind());
     if (auto artifact = recall(memo)) {
       ++memory_hits_;
+      layers_.count_memory_hit(*artifact);
       reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
       return Obtained{std::move(artifact), Origin::memory};
     }
@@ -118,15 +137,12 @@ class Runtime::Impl {
     if (!device) return tl::unexpected(device.error());
     const auto memo = std::tuple(program.id(), device->handle, std::string(expression));
     if (const auto* record = recall_kernel(memo)) return Kernel(*record);
-    const auto obtained = obtain_for(*device, program);
-    if (!obtained) return tl::unexpected(obtained.error());
-    const auto module = load(*device, *obtained);
+    const auto module = load_for(*device, program);
     if (!module) return tl::unexpected(module.error());
     const auto* record = (*module)->find(expression);
     if (record == nullptr) {
-      return fail(ErrorCode::unknown_kernel,
-                  fmt::format("{}: the image for {} has no kernel '{}'", program.name(),
-                              obtained->artifact->arch, expression));
+      return fail(ErrorCode::unknown_kernel, fmt::format("{}: the image for {} has no kernel '{}'",
+                                                         program.name(), device->name, expression));
     }
     const std::unique_lock lock(kernels_mutex_);
     kernels_[memo] = record;
@@ -142,36 +158,16 @@ class Runtime::Impl {
   }
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  [[nodiscard]] const std::string& cache_fault() const { return cache_fault_; }
+  [[nodiscard]] const std::string& cache_fault() const { return layers_.cache_fault(); }
 
   [[nodiscard]] RuntimeCounters counters() const {
-    const auto on_disk = cache_ ? cache_->counters() : CacheCounters{};
-    return {memory_hits_, local_hits_,
-            misses_,      compiles_,
-            stores_,      cache_errors_ + on_disk[Counter::damaged_rows] + on_disk.errors(),
-            loads_};
+    return {memory_hits_, local_hits_, bundle_hits_, misses_,          compiles_,
+            waits_,       stores_,     refusals_,    layers_.faults(), loads_};
   }
 
  private:
   using Memo = std::tuple<std::uint64_t, std::string, ImageKind>;
   using KernelMemo = std::tuple<std::uint64_t, CUdevice, std::string>;
-
-  // Without a usable cache the runtime goes on in memory, and says so once.
-  void open_cache() {
-    if (settings_.cache_disabled) return;
-    if (!settings_.cache_fault.empty()) return lose_cache(settings_.cache_fault);
-    const auto access =
-        settings_.cache_read_only ? Cache::Access::read_only : Cache::Access::read_write;
-    auto opened = Cache::open(settings_.cache_directory, {.access = access});
-    if (!opened) return lose_cache(opened.error().message);
-    cache_.emplace(std::move(*opened));
-  }
-
-  void lose_cache(const std::string& why) {
-    cache_fault_ = why;
-    ++cache_errors_;
-    reporter_.warn(fmt::format("going on without a cache on disk: {}", why));
-  }
 
   std::shared_ptr<const Artifact> recall(const Memo& memo) {
     const std::shared_lock lock(memos_mutex_);
@@ -185,6 +181,15 @@ class Runtime::Impl {
     // Programs made anew for each call would fill it for ever.
     if (memos_.size() >= most_memos) memos_.clear();
     memos_[memo] = artifact;
+  }
+
+  void forget(const Digest& key) {
+    layers_.refuse(key);
+    const std::unique_lock lock(memos_mutex_);
+    std::erase_if(memos_, [&](const auto& memo) {
+      const auto artifact = memo.second.lock();
+      return !artifact || artifact->key == key;
+    });
   }
 
   Result<Obtained> obtain_native(const Program& program, const Target& target) {
@@ -216,6 +221,26 @@ class Runtime::Impl {
     const std::shared_lock lock(kernels_mutex_);
     const auto at = kernels_.find(memo);
     return at != kernels_.end() ? at->second : nullptr;
+  }
+
+  // A stored image that the driver refuses is dropped, and the next best one taken, at the end one that
+  // is compiled anew; what that one meets is final, so that nothing goes round in circles.
+  Result<const Module*> load_for(const vendor::Device& device, const Program& program) {
+    for (;;) {
+      const auto obtained = obtain_for(device, program);
+      if (!obtained) return tl::unexpected(obtained.error());
+      auto module = load(device, *obtained);
+      if (module || obtained->origin == Origin::compiled) return module;
+      if (!is_refusal(module.error()) || !first_refusal(obtained->artifact->key)) return module;
+      ++refusals_;
+      reporter_.warn(fmt::format("{}; it is dropped from the cache", module.error().message));
+      forget(obtained->artifact->key);
+    }
+  }
+
+  bool first_refusal(const Digest& key) {
+    const std::lock_guard lock(modules_mutex_);
+    return refused_.insert(key).second;
   }
 
   // An image is given to the driver once for each device, however many kernels and programs use it.
@@ -259,52 +284,54 @@ class Runtime::Impl {
     if (why.empty()) why = "nothing is stored for this request";
     ++misses_;
     reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
-    return compile_and_store(query);
+    return compile_in_turn(query);
+  }
+
+  // One process compiles what several ask for; those who waited share what it came to.
+  Result<Obtained> compile_in_turn(const Query& query) {
+    auto turn = layers_.take_turn(turn_of(query), settings_.compile_patience);
+    if (turn && turn->waited()) {
+      ++waits_;
+      std::string why;
+      if (auto found = look_up(query, why)) return std::move(*found);
+      if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
+    }
+    auto compiled = compile_and_store(query);
+    // That there is no compiler, say, is this process's own affair.
+    if (turn && !compiled && is_of_the_program(compiled.error())) turn->fail(compiled.error());
+    return compiled;
+  }
+
+  // What two processes must agree in to share a compile: the request, where its headers are, and by whom.
+  Digest turn_of(const Query& query) {
+    std::string all(query.request_digest.view());
+    all += query.search.surroundings().view();
+    if (const auto& files = compiler_.search().files) all += files->toolchain.identity.view();
+    return digest_of(all);
   }
 
   // `why_not` becomes what speaks against the newest entry.
   std::optional<Obtained> look_up(const Query& query, std::string& why_not) {
     Fitness fitness(query.search, compiler_, files_);
-    auto found = ask_layers(query, fitness);
-    if (!found && fitness.trust()) found = ask_layers(query, fitness);
+    bool damaged = false;
+    auto found = ask_layers(query, fitness, damaged);
+    if (!found && fitness.trust()) found = ask_layers(query, fitness, damaged);
     why_not = fitness.why_not();
+    if (why_not.empty() && damaged) why_not = "what was stored for this request is damaged";
     return found;
   }
 
-  std::optional<Obtained> ask_layers(const Query& query, Fitness& fitness) {
+  std::optional<Obtained> ask_layers(const Query& query, Fitness& fitness, bool& damaged) {
     const Stopwatch watch;
-    if (auto artifact = memory_.find(query.request_digest,
-                                     [&](const auto& dependencies, const auto& toolchain) {
-                                       return fitness(dependencies, toolchain, nullptr);
-                                     })) {
-      ++memory_hits_;
-      reporter_.tell(EventKind::hit, *artifact, Origin::memory, watch.milliseconds(),
-                     fitness.remark());
-      return Obtained{std::move(artifact), Origin::memory};
-    }
-    if (auto artifact = find_on_disk(query, fitness)) {
-      ++local_hits_;
-      reporter_.tell(EventKind::hit, *artifact, Origin::local, watch.milliseconds(),
-                     fitness.remark());
-      return Obtained{std::move(artifact), Origin::local};
-    }
-    return std::nullopt;
-  }
-
-  std::shared_ptr<const Artifact> find_on_disk(const Query& query, Fitness& fitness) {
-    if (!cache_) return nullptr;
-    DependencySet dependencies;
-    Digest toolchain;
-    auto found = cache_->find(query.request, query.search.roots(), [&](const Candidate& candidate) {
-      if (!fitness(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
-      dependencies = candidate.dependencies;
-      toolchain = candidate.toolchain;
-      return true;
-    });
-    if (!found) return nullptr;
-    auto artifact = std::make_shared<const Artifact>(std::move(*found));
-    memory_.put(query.request_digest, std::move(dependencies), toolchain, artifact);
-    return artifact;
+    auto found =
+        layers_.find(query.request, query.request_digest, query.search.roots(), fitness, damaged);
+    if (!found) return std::nullopt;
+    ++(found->origin == Origin::memory   ? memory_hits_
+       : found->origin == Origin::bundle ? bundle_hits_
+                                         : local_hits_);
+    reporter_.tell(EventKind::hit, *found->artifact, found->origin, watch.milliseconds(),
+                   fitness.remark());
+    return Obtained{std::move(found->artifact), found->origin};
   }
 
   Result<Obtained> compile_and_store(const Query& query) {
@@ -344,9 +371,9 @@ class Runtime::Impl {
       return reporter_.tell(EventKind::not_stored, *artifact, Origin::compiled, 0,
                             closure.unaccountable);
     }
-    if (cache_ && !settings_.cache_read_only) store(query, closure, toolchain, *artifact);
-    memory_.put(query.request_digest, std::move(closure.dependencies), toolchain.identity,
-                artifact);
+    if (layers_.writable()) store(query, closure, toolchain, *artifact);
+    layers_.remember(query.request_digest, std::move(closure.dependencies), toolchain.identity,
+                     artifact);
   }
 
   void store(const Query& query, const Closure& closure, const Toolchain& toolchain,
@@ -356,10 +383,7 @@ class Runtime::Impl {
     NewEntry entry{query.request, closure.dependencies, toolchain, artifact, &witness, {}};
     entry.texts.push_back({query.program.source_digest(), query.program.source()});
     for (const auto& header : closure.texts) entry.texts.push_back({header->digest, header->text});
-    if (const auto stored = cache_->put(entry); !stored) {
-      std::call_once(store_failure_told_, [&] {
-        reporter_.warn(fmt::format("cannot store into the cache: {}", stored.error().message));
-      });
+    if (const auto stored = layers_.store(entry); !stored) {
       return reporter_.tell(EventKind::not_stored, artifact, Origin::compiled, watch.milliseconds(),
                             stored.error().message);
     }
@@ -371,29 +395,29 @@ class Runtime::Impl {
   const Reporter reporter_;
   CompilerOnThisMachine compiler_;
 
-  std::optional<Cache> cache_;
-  std::string cache_fault_;
-  MemoryLayer memory_{memory_layer_bytes};
+  Layers layers_;
   HeaderFiles files_;
   SingleFlight<Result<Obtained>> flights_;
   std::shared_mutex memos_mutex_;
   std::map<Memo, std::weak_ptr<const Artifact>> memos_;
-  std::once_flag store_failure_told_;
 
   std::once_flag driver_opened_;
   Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});
 
   std::mutex modules_mutex_;
   std::map<std::pair<Digest, CUdevice>, std::unique_ptr<const Module>> modules_;
+  std::set<Digest> refused_;
   std::shared_mutex kernels_mutex_;
   std::map<KernelMemo, const KernelRecord*> kernels_;
 
   std::atomic<std::uint64_t> memory_hits_{0};
   std::atomic<std::uint64_t> local_hits_{0};
+  std::atomic<std::uint64_t> bundle_hits_{0};
   std::atomic<std::uint64_t> misses_{0};
   std::atomic<std::uint64_t> compiles_{0};
+  std::atomic<std::uint64_t> waits_{0};
   std::atomic<std::uint64_t> stores_{0};
-  std::atomic<std::uint64_t> cache_errors_{0};
+  std::atomic<std::uint64_t> refusals_{0};
   std::atomic<std::uint64_t> loads_{0};
 };
 

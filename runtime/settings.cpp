@@ -1,13 +1,16 @@
 #include "kiln/settings.h"
 
 #include <array>
+#include <charconv>
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "kiln/cache.h"
+#include "kiln/size.h"
 
 namespace kiln {
 
@@ -54,6 +57,48 @@ Result<LogLevel> parse_log_level(const char* variable, const std::string& value)
   return nonsense(variable, value, "a log level: use off, warn, info or debug");
 }
 
+Result<std::uint64_t> parse_size(const char* variable, const std::string& value) {
+  const auto bytes = parse_bytes(value);
+  if (!bytes || *bytes == 0) {
+    return nonsense(variable, value,
+                    "a size above nothing: use a number with K, M, G or T, such as 5G");
+  }
+  return *bytes;
+}
+
+Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std::string& value) {
+  constexpr unsigned a_day = 86'400;
+  unsigned seconds = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, seconds);
+  if (error != std::errc() || rest != end || seconds > a_day) {
+    return nonsense(variable, value, "a number of seconds, at most a day");
+  }
+  return std::chrono::seconds(seconds);
+}
+
+Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
+                                                       const std::string& value) {
+  std::vector<std::filesystem::path> paths;
+  std::istringstream list(value);
+  for (std::string item; std::getline(list, item, ':');) {
+    if (item.empty()) continue;
+    auto path = parse_path(variable, item);
+    if (!path) return tl::unexpected(path.error());
+    paths.push_back(std::move(*path));
+  }
+  return paths;
+}
+
+std::string text_of(std::uint64_t bytes) { return fmt::format("{}", bytes); }
+std::string text_of(std::chrono::milliseconds value) {
+  return fmt::format("{}", static_cast<double>(value.count()) / 1000);
+}
+std::string text_of(const std::vector<std::filesystem::path>& paths) {
+  std::string text;
+  for (const auto& path : paths) text += (text.empty() ? "" : ":") + path.string();
+  return text;
+}
 std::string text_of(bool value) { return value ? "1" : "0"; }
 std::string text_of(const std::filesystem::path& value) { return value.string(); }
 std::string text_of(LogLevel value) {
@@ -94,6 +139,16 @@ Result<std::optional<std::filesystem::path>> decide_path(
   return decide<std::filesystem::path>(variable, option, parse_path, fallback, listing);
 }
 
+Result<std::optional<std::vector<std::filesystem::path>>> decide_bundles(
+    const RuntimeOptions& options, std::vector<Setting>& listing) {
+  using Paths = std::vector<std::filesystem::path>;
+  for (const auto& bundle : options.bundles.value_or(Paths())) {
+    if (auto checked = parse_path("KILN_BUNDLES", bundle); !checked)
+      return tl::unexpected(checked.error());
+  }
+  return decide<Paths>("KILN_BUNDLES", options.bundles, parse_paths, Paths(), listing);
+}
+
 }  // namespace
 
 Result<Settings> resolve_settings(const RuntimeOptions& options) {
@@ -115,6 +170,18 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   const auto read_only =
       decide<bool>("KILN_CACHE_READONLY", options.cache_read_only, parse_flag, false, listing);
   if (!read_only) return tl::unexpected(read_only.error());
+  const auto max_bytes = decide<std::uint64_t>("KILN_CACHE_MAX_SIZE", options.cache_max_bytes,
+                                               parse_size, CacheOptions().max_bytes, listing);
+  if (!max_bytes) return tl::unexpected(max_bytes.error());
+  const auto trust_others = decide<bool>("KILN_CACHE_TRUST_OTHERS", options.cache_trust_others,
+                                         parse_flag, false, listing);
+  if (!trust_others) return tl::unexpected(trust_others.error());
+  auto bundles = decide_bundles(options, listing);
+  if (!bundles) return tl::unexpected(bundles.error());
+  const auto patience =
+      decide<std::chrono::milliseconds>("KILN_COMPILE_PATIENCE", options.compile_patience,
+                                        parse_seconds, std::chrono::seconds(60), listing);
+  if (!patience) return tl::unexpected(patience.error());
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
@@ -129,6 +196,11 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   }
   settings.cache_disabled = **disabled;
   settings.cache_read_only = **read_only;
+  settings.cache_max_bytes = **max_bytes;
+  settings.cache_trust_others = **trust_others;
+  settings.bundles = std::move(**bundles);
+  settings.embedded_bundles = options.embedded_bundles;
+  settings.compile_patience = **patience;
   settings.nvrtc = std::move(*nvrtc);
   settings.cuda_driver = std::move(*driver);
   settings.log_level = **level;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "compiled.h"
 #include "fake_driver.h"
+#include "kiln/cache.h"
 #include "kiln/runtime.h"
 #include "support/scratch.h"
 
@@ -279,6 +281,52 @@ TEST_F(LaunchTest, TheDevicesOwnTargetIsCompiledOnAMiss) {
   set("FAKE_CUDA_ARCH", "89");
   Runtime runtime = open_runtime();
   EXPECT_EQ(runtime.kernel(program(), "fill<float>").value().arch(), "sm_89");
+}
+
+/// Puts another image into the entry of this key.
+void replace_image(const std::filesystem::path& directory, const Digest& key,
+                   const std::string& image) {
+  auto cache = Cache::open(directory).value();
+  auto stored = cache.entry(key).value();
+  stored.artifact.image = image;
+  ASSERT_TRUE(cache.put(
+      {stored.request, stored.dependencies, stored.toolchain, stored.artifact, nullptr, {}}));
+}
+
+TEST_F(LaunchTest, AStoredImageThatTheDriverRefusesIsCompiledAnewOnce) {
+  const kiln::test::ScratchDirectory scratch;
+  const RuntimeOptions options{.cache_directory = scratch / "cache",
+                               .cuda_driver = fake_driver_path(),
+                               .log_level = LogLevel::off};
+  const auto target = Target::parse("sm_90a").value();
+  const auto good = Runtime::open(options).value().compile(program(), target).value();
+  replace_image(scratch / "cache", good.key, compile_for(program(), "sm_80").image);
+  {
+    Runtime runtime = Runtime::open(options).value();
+    ASSERT_TRUE(runtime.kernel(program(), "fill<float>").has_value());
+    EXPECT_EQ(runtime.counters().refusals, 1U);
+    EXPECT_EQ(runtime.counters().compiles, 1U);
+  }
+  Runtime next = Runtime::open(options).value();
+  EXPECT_EQ(next.compile(program(), target).value().image, good.image);
+  EXPECT_EQ(next.counters().local_hits, 1U);
+}
+
+TEST_F(LaunchTest, ADriverThatRefusesWhateverItGetsIsAskedTwice) {
+  const kiln::test::ScratchDirectory scratch;
+  const RuntimeOptions options{.cache_directory = scratch / "cache",
+                               .cuda_driver = fake_driver_path(),
+                               .log_level = LogLevel::off};
+  ASSERT_TRUE(Runtime::open(options).value().compile(program(), Target::parse("sm_90a").value()));
+  Runtime runtime = Runtime::open(options).value();
+  fail_("cuLibraryLoadData", CUDA_ERROR_INVALID_IMAGE);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto found = runtime.kernel(program(), "fill<float>");
+    ASSERT_FALSE(found.has_value());
+    EXPECT_EQ(found.error().vendor_code, CUDA_ERROR_INVALID_IMAGE);
+    EXPECT_EQ(runtime.counters().compiles, 1U) << "dropped once, compiled once, no loop";
+    EXPECT_EQ(runtime.counters().refusals, 1U);
+  }
 }
 
 // The key does not cover a header that kiln cannot follow; the module that is launched must, all the same.

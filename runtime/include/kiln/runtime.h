@@ -19,9 +19,12 @@ namespace kiln {
 struct RuntimeCounters {
   std::uint64_t memory_hits = 0;
   std::uint64_t local_hits = 0;
+  std::uint64_t bundle_hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t compiles = 0;
+  std::uint64_t waits = 0;  ///< For another process that was compiling the same.
   std::uint64_t stores = 0;
+  std::uint64_t refusals = 0;  ///< Stored images that the driver did not take, and were dropped.
   std::uint64_t cache_errors = 0;  ///< Faults of the cache that were lived with.
   std::uint64_t loads = 0;
 };
@@ -46,7 +49,8 @@ class Runtime {
   [[nodiscard]] static Result<Runtime> open(RuntimeOptions options = {});
 
   /// The artifact of this program for this target: from memory, from the cache, or compiled and
-  /// stored. Needs no GPU (but for "native"). Threads that ask for the same one share one compile. A
+  /// stored. Needs no GPU (but for "native"). Threads and processes that ask for the same one share one
+  /// compile. A
   /// handle that was served once is served the same as long as this process keeps the artifact; a new
   /// handle looks at the headers anew.
   /// Errors: compile_failed, header_not_found, unknown_kernel, unknown_arch, invalid_option,

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +23,20 @@ struct RuntimeOptions {
   std::optional<bool> cache_disabled = {};
   /// Read what is there, write nothing. `KILN_CACHE_READONLY`.
   std::optional<bool> cache_read_only = {};
+  /// What the cache may grow to, in bytes; the least recently used entries make room.
+  /// `KILN_CACHE_MAX_SIZE` (such as 500M or 5GiB), else 5 GiB.
+  std::optional<std::uint64_t> cache_max_bytes = {};
+  /// Accept a cache and bundles that others may write: what they hold runs on the GPU.
+  /// `KILN_CACHE_TRUST_OTHERS`.
+  std::optional<bool> cache_trust_others = {};
+  /// Bundles beneath the cache, asked in this order; absolute. `KILN_BUNDLES`, separated by colons.
+  std::optional<std::vector<std::filesystem::path>> bundles = {};
+  /// Bundles in memory, such as kiln_embed_bundle() links in; asked last. Borrowed: they must outlive
+  /// the runtime.
+  std::vector<std::span<const std::byte>> embedded_bundles = {};
+  /// How long to wait for another process that compiles the same, before compiling it here as well.
+  /// `KILN_COMPILE_PATIENCE`, in seconds, else 60.
+  std::optional<std::chrono::milliseconds> compile_patience = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
@@ -44,6 +62,11 @@ struct Settings {
   std::string cache_fault;
   bool cache_disabled = false;
   bool cache_read_only = false;
+  std::uint64_t cache_max_bytes = 0;
+  bool cache_trust_others = false;
+  std::vector<std::filesystem::path> bundles;
+  std::vector<std::span<const std::byte>> embedded_bundles;
+  std::chrono::milliseconds compile_patience{};
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
