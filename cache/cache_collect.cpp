@@ -150,7 +150,7 @@ Result<GcReport> Cache::Impl::clear() {
 /// Gives all free pages back to the filesystem, in small transactions.
 Result<void> Cache::Impl::give_back() {
   for (bool more = true; more;) {
-    const auto written = write("giving room back", storage::writer_patience, [&](Hold& hold) {
+    auto written = write("giving room back", storage::writer_patience, [&](Hold& hold) {
       const auto unused = hold.connection().integer("PRAGMA freelist_count");
       if (!unused) return Step::failed;
       more = *unused > 0;
@@ -171,7 +171,7 @@ Result<void> Cache::Impl::reset_history() {
 Result<void> Cache::Impl::pin(const Digest& key, bool pinned) {
   if (!ensure_open()) return not_open();
   bool found = false;
-  const auto written = write("pinning an entry", storage::writer_patience, [&](Hold& hold) {
+  auto written = write("pinning an entry", storage::writer_patience, [&](Hold& hold) {
     const auto id = storage::entry_id(hold.connection(), key);
     found = id.has_value();
     if (!id) return Step::roll_back;

@@ -109,7 +109,7 @@ Result<void> Cache::Impl::put_once(const NewEntry& entry, const PreparedEntry& p
     return commit_if(storage::add_to_history(connection, news) && give_back_surplus(connection));
   };
   if (fits) {
-    const auto written = write("storing an entry", storage::writer_patience, stored);
+    auto written = write("storing an entry", storage::writer_patience, stored);
     if (!written) return written;
   }
   if (!fits) {

@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 constexpr unsigned levels = 8;
 constexpr std::uint64_t slots = 64;
 constexpr std::size_t slot_bytes = 65'536;
-constexpr std::size_t longest_log = 48 * 1024;
+constexpr std::size_t longest_log = 49'152;
 constexpr std::uint64_t failure_version = 1;
 
 constexpr std::chrono::milliseconds first_nap{1};
