@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -42,17 +45,39 @@ const std::string& make_text(std::uint64_t number, std::size_t lines) {
   return text;
 }
 
+/// The file that KILN_BENCH_IMAGE names; empty where it names none.
+const std::string& real_image() {
+  static const std::string image = [] {
+    const char* file = std::getenv("KILN_BENCH_IMAGE");
+    std::ifstream in(file ? file : "", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }();
+  return image;
+}
+
+/// A real image over and over, with a number in every KiB.
+std::string make_real_image(std::uint64_t number, std::size_t bytes) {
+  std::string image;
+  while (image.size() < bytes) image += real_image();
+  image.resize(bytes);
+  for (std::size_t at = 0; at + sizeof number <= bytes; at += 1024) {
+    std::memcpy(image.data() + at, &number, sizeof number);
+  }
+  return image;
+}
+
 }  // namespace
 
 // A cubin is mostly instructions of 16 bytes: few operations, many registers and offsets, and loops that
 // were unrolled. So words of a small vocabulary, with a few bits of each changed, and repeated runs of them.
 std::string make_image(std::uint64_t number, std::size_t bytes) {
+  if (!real_image().empty()) return make_real_image(number, bytes);
   constexpr std::size_t word_bytes = 16;
   constexpr std::size_t run_bytes = 5 * word_bytes;
   constexpr std::size_t reach = 16'384;
   Random vocabulary_random(7);
   std::array<std::uint64_t, 128> vocabulary;
-  for (auto& half : vocabulary) half = vocabulary_random.next();
+  for (auto& half : vocabulary) half = vocabulary_random.next() & vocabulary_random.next();
 
   Random random(number);
   std::string image(bytes, '\0');
@@ -65,8 +90,8 @@ std::string make_image(std::uint64_t number, std::size_t bytes) {
       continue;
     }
     const std::size_t word = (bits >> 3 & 7) * (bits >> 6 & 7);
-    const std::uint64_t low = vocabulary[2 * word] ^ (bits >> 10 & 15) << 16;
-    const std::uint64_t high = vocabulary[2 * word + 1] ^ (bits >> 30 & 3) << 8;
+    const std::uint64_t low = vocabulary[2 * word] ^ (bits >> 10 & bits >> 16 & 63) << 16;
+    const std::uint64_t high = vocabulary[2 * word + 1] ^ (bits >> 30 & bits >> 34 & 7) << 8;
     std::memcpy(image.data() + at, &low, sizeof low);
     std::memcpy(image.data() + at + sizeof low, &high, sizeof high);
     at += word_bytes;

@@ -11,6 +11,7 @@ namespace kiln::bench {
 inline constexpr std::size_t image_bytes = 26'000;
 
 /// Bytes that compress as cubins of their size do (26 KB to 5 KB or so), and that no other number has.
+/// Where KILN_BENCH_IMAGE names a file, the bytes of it.
 [[nodiscard]] std::string make_image(std::uint64_t number, std::size_t bytes = image_bytes);
 
 /// An entry to store, owned.
