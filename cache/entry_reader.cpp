@@ -56,10 +56,10 @@ std::optional<Witness> EntryReader::witness(const EntryIdentity& identity, const
 
 std::optional<Artifact> EntryReader::artifact(Statement& row, const EntryIdentity& identity,
                                               const Request& request) {
-  const auto record =
+  auto record =
       decoder_.decode(row.blob(payload_column), payload_owner(identity.key, identity.request));
   if (!record) return std::nullopt;
-  auto artifact = decode_artifact(*record);
+  auto artifact = decode_artifact(std::move(*record));
   if (!artifact) return std::nullopt;
   artifact->key = identity.key;
   artifact->program = request.program;
