@@ -1,7 +1,8 @@
 // What kiln::Cache takes, beside what does the same with less care, in one run.
 //
 // Each time is that of single operations; the counters give their quantiles in microseconds, and ratios of
-// quantiles. KILN_BENCH_SMALL in the environment makes a run that only shows that everything works.
+// quantiles. KILN_BENCH_SMALL in the environment makes a run that only shows that everything works;
+// KILN_BENCH_ENTRIES is how many entries the large population has.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -33,7 +34,10 @@ bool small_run() { return std::getenv("KILN_BENCH_SMALL") != nullptr; }
 std::size_t sized(std::size_t full, std::size_t small) { return small_run() ? small : full; }
 
 const std::size_t few = 100;
-std::size_t many() { return sized(100'000, 300); }
+std::size_t many() {
+  const char* entries = std::getenv("KILN_BENCH_ENTRIES");
+  return entries ? std::strtoul(entries, nullptr, 10) : sized(100'000, 300);
+}
 
 constexpr std::size_t block = 100;
 
