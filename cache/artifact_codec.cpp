@@ -58,15 +58,18 @@ std::string encode_artifact(const Artifact& artifact) {
   return out.take();
 }
 
-std::optional<Artifact> decode_artifact(std::string_view record) {
+std::optional<Artifact> decode_artifact(std::string record) {
   FieldReader in(record);
   if (in.number(Tag::artifact_version) != artifact_version) return std::nullopt;
   Artifact artifact;
   artifact.toolchain = in.text(Tag::toolchain_text);
   artifact.log = in.text(Tag::log);
   while (in.at(Tag::kernel_expression)) artifact.kernels.push_back(decode_kernel(in));
-  artifact.image = in.text(Tag::image);
+  const auto image = in.bytes(Tag::image);
   if (!in.finished()) return std::nullopt;
+  // The last field: cutting off what stands before it is cheaper than new memory of that size.
+  record.erase(0, record.size() - image.size());
+  artifact.image = std::move(record);
   return artifact;
 }
 

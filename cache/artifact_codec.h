@@ -12,7 +12,7 @@ namespace kiln::storage {
 /// asked for (program, architecture, kind) stands in the entry's request and is not repeated here.
 [[nodiscard]] std::string encode_artifact(const Artifact& artifact);
 
-/// The inverse; nothing for anything else. Fills only what the record holds.
-[[nodiscard]] std::optional<Artifact> decode_artifact(std::string_view record);
+/// The inverse; nothing for anything else. Fills only what the record holds; its memory becomes the image's.
+[[nodiscard]] std::optional<Artifact> decode_artifact(std::string record);
 
 }  // namespace kiln::storage

@@ -70,10 +70,10 @@ std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& iden
 
 std::optional<Artifact> artifact_of(const RawEntry& row, const EntryIdentity& identity,
                                     const Request& request) {
-  const auto record =
+  auto record =
       thread_decoder().decode(row.payload, payload_owner(identity.key, identity.request));
   if (!record) return std::nullopt;
-  auto artifact = decode_artifact(*record);
+  auto artifact = decode_artifact(std::move(*record));
   if (!artifact) return std::nullopt;
   artifact->key = identity.key;
   artifact->program = request.program;

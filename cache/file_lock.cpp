@@ -21,15 +21,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// flock() has no time limit of its own, hence the polling; short naps first, since a write is short.
+constexpr std::chrono::microseconds longest_nap{2000};
+constexpr std::chrono::microseconds shortest_nap{100};
+
+/// How long to nap after having waited so long: the longer, the shorter, so that who came first is likely
+/// to be served first, and nobody waits for many times what others do.
+std::chrono::microseconds nap_after(Clock::duration waited) {
+  const auto share = std::chrono::duration_cast<std::chrono::microseconds>(waited) / 8;
+  return std::max(longest_nap - share, shortest_nap);
+}
+
+/// flock() has no time limit of its own, hence the polling.
 bool lock_within(int descriptor, std::chrono::milliseconds patience) {
-  const auto deadline = Clock::now() + patience;
-  std::chrono::microseconds nap{100};
+  const auto begin = Clock::now();
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return false;
-    if (Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(nap);
-    nap = std::min<std::chrono::microseconds>(nap * 2, std::chrono::microseconds(500));
+    const auto waited = Clock::now() - begin;
+    if (waited >= patience) return false;
+    std::this_thread::sleep_for(nap_after(waited));
   }
   return true;
 }

@@ -11,16 +11,15 @@
 namespace kiln::storage {
 namespace {
 
-// How long somebody else's commit may hold up a statement: 1 s, in naps of at most 2 ms. SQLite's own
-// waiting naps up to 100 ms, longer than any commit takes, and can miss its turn for seconds.
-constexpr std::chrono::microseconds first_nap{100};
-constexpr std::chrono::microseconds longest_nap{2000};
-constexpr int most_naps = 500;
+// How long somebody else's commit may hold up a statement: about 1 s, in naps that are shorter than the gap
+// between the commits of writers that take turns. SQLite's own waiting naps up to 100 ms, longer than any
+// commit takes, and can miss its turn for seconds.
+constexpr std::chrono::microseconds nap{100};
+constexpr int most_naps = 6000;  // A nap of 100 us takes some 160.
 
 int wait_for_lock(void*, int naps_so_far) {
   if (naps_so_far >= most_naps) return 0;
-  const auto nap = first_nap * (1 << std::min(naps_so_far, 10));
-  std::this_thread::sleep_for(std::min<std::chrono::microseconds>(nap, longest_nap));
+  std::this_thread::sleep_for(nap);
   return 1;
 }
 

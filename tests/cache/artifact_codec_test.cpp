@@ -39,7 +39,7 @@ TEST(ArtifactCodec, IsPinned) {
 TEST(ArtifactCodec, EveryCutOffRecordIsRefused) {
   const std::string record = encode_artifact(test::make_sample(1, 20).artifact);
   for (std::size_t size = 0; size < record.size(); ++size) {
-    EXPECT_FALSE(decode_artifact(std::string_view(record).substr(0, size))) << size;
+    EXPECT_FALSE(decode_artifact(record.substr(0, size))) << size;
   }
   EXPECT_FALSE(decode_artifact(record + '\0'));
 }

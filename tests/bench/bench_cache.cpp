@@ -1,0 +1,50 @@
+#include "bench_cache.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace kiln::bench {
+namespace {
+
+template <class Result>
+void exit_on_failure(const Result& result) {
+  if (result) return;
+  std::fprintf(stderr, "%s\n", result.error().message.c_str());
+  std::exit(1);
+}
+
+template <class Result>
+auto value_or_exit(Result result) {
+  exit_on_failure(result);
+  return std::move(*result);
+}
+
+}  // namespace
+
+Cache open_cache(const std::filesystem::path& directory) {
+  return value_or_exit(Cache::open(directory, Cache::Access::read_write));
+}
+
+void put(Cache& cache, const Sample& sample) {
+  exit_on_failure(cache.put({.request = sample.request,
+                             .dependencies = sample.dependencies,
+                             .toolchain = toolchain(),
+                             .artifact = sample.artifact,
+                             .texts = sample.texts()}));
+}
+
+Artifact find(Cache& cache, const Request& request) {
+  auto found = cache.find(request, Digest(), [](const Candidate& candidate) {
+    return candidate.toolchain == toolchain().identity;
+  });
+  if (!found) {
+    std::fprintf(stderr, "a miss where only hits are measured\n");
+    std::exit(1);
+  }
+  return std::move(*found);
+}
+
+std::uint64_t database_bytes(Cache& cache) { return value_or_exit(cache.statistics()).file_bytes; }
+
+}  // namespace kiln::bench
