@@ -1,0 +1,55 @@
+#include "fault_cache.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::test {
+
+Result<Cache> open_to_write(const std::filesystem::path& folder) { return Cache::open(folder); }
+
+Result<Cache> open_to_read(const std::filesystem::path& folder) {
+  return Cache::open(folder, Cache::Access::read_only);
+}
+
+Result<void> put(Cache& cache, const Sample& sample) { return cache.put(sample.entry()); }
+
+std::optional<Artifact> find_checked(Cache& cache, const Sample& sample) {
+  const Digest key = as_found(sample).key;
+  return cache.find(sample.request, sample.witness.roots, [&](const Candidate& candidate) {
+    EXPECT_EQ(candidate.key, key);
+    EXPECT_EQ(candidate.toolchain, sample.toolchain.identity);
+    EXPECT_EQ(candidate.dependencies, sample.dependencies);
+    if (candidate.witness) {
+      EXPECT_EQ(candidate.witness->stamps, sample.witness.stamps);
+    }
+    return true;
+  });
+}
+
+void inspect_checked(Cache& cache, const Sample& sample) {
+  const auto stored = cache.entry(as_found(sample).key);
+  if (stored) {
+    EXPECT_EQ(stored->request, sample.request);
+    EXPECT_EQ(stored->dependencies, sample.dependencies);
+    EXPECT_TRUE(same_artifact(stored->artifact, as_found(sample)));
+  }
+  const auto text = cache.text(sample.request.source);
+  if (text) {
+    EXPECT_EQ(*text, sample.source);
+  }
+  static_cast<void>(cache.list());
+  static_cast<void>(cache.statistics());
+}
+
+std::filesystem::path database_of(const std::filesystem::path& folder) {
+  return folder / "kernels.v1.db";
+}
+
+Tally tally_of(const Cache& cache) {
+  const CacheCounters counters = cache.counters();
+  return {.hits = counters.hits,
+          .misses = counters.misses,
+          .stores = counters.stores,
+          .faults = counters.damaged + counters.errors};
+}
+
+}  // namespace kiln::test

@@ -1,0 +1,109 @@
+// Writes the seeds of every target into the folder named: tests/fuzz/corpus is what it wrote.
+
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "artifact_codec.h"
+#include "compiled.h"
+#include "forge.h"
+#include "frame.h"
+#include "support.h"
+#include "witness_codec.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using kiln::storage::FrameEncoder;
+using kiln::storage::FrameOwner;
+
+constexpr const char* program = R"(
+struct Pair { float x; double y; };
+extern "C" __global__ void none() {}
+extern "C" __global__ void some(float* out, int n, Pair pair) {
+  __shared__ float shared[64];
+  shared[threadIdx.x] = out[n] + pair.x;
+  __syncthreads();
+  out[0] = shared[63 - threadIdx.x] * pair.y;
+}
+)";
+
+void seed(const fs::path& folder, const std::string& name, const std::string& bytes) {
+  fs::create_directories(folder);
+  kiln::test::write_file(folder / name, bytes);
+}
+
+std::string patch(unsigned offset, int bits) {
+  std::string bytes;
+  for (int i = 0; i < 3; ++i) bytes.push_back(static_cast<char>(offset >> 8 * i));
+  bytes.push_back(static_cast<char>(bits));
+  return bytes;
+}
+
+std::string forged(int version, int codec, unsigned raw_size, const std::string& stored) {
+  std::string bytes{1, static_cast<char>(version), static_cast<char>(codec)};
+  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(i < 4 ? raw_size >> 8 * i : 0));
+  return bytes + stored;
+}
+
+void make_frames(const fs::path& folder) {
+  const FrameOwner owner{FrameOwner::Table::entries, kiln::digest_of("key"),
+                         kiln::digest_of("request")};
+  const std::string text(300, 'k');
+  seed(folder, "plain", '\0' + FrameEncoder().encode("plain", owner));
+  seed(folder, "compressed", '\0' + FrameEncoder().encode(text, owner));
+  seed(folder, "forged_plain", forged(1, 0, 5, "plain"));
+  seed(folder, "forged_compressed", forged(1, 1, 300, kiln::test::zstd(text)));
+  seed(folder, "forged_without_size", forged(1, 1, 300, kiln::test::zstd(text, false)));
+  seed(folder, "forged_version", forged(2, 0, 5, "plain"));
+  seed(folder, "both_ways", '\2' + text);
+}
+
+void make_records(const fs::path& folder, const kiln::test::Sample& sample) {
+  seed(folder, "artifact", '\0' + kiln::storage::encode_artifact(sample.artifact));
+  seed(folder, "request", '\1' + sample.request.material());
+  seed(folder, "dependencies", '\2' + sample.dependencies.material());
+  seed(folder, "stamps", '\3' + kiln::storage::encode_stamps(sample.witness.stamps));
+}
+
+void make_databases(const fs::path& folder) {
+  const std::string reads(1, '\0');
+  const std::string writes(1, '\4');
+  seed(folder, "sound", reads);
+  seed(folder, "sound_written", writes);
+  seed(folder, "header", reads + patch(16, 1) + patch(40, 2));
+  seed(folder, "pages", reads + patch(4096, 1) + patch(3 * 4096 + 5, 0x80) + patch(9 * 4096, 8));
+  seed(folder, "pages_written", writes + patch(2 * 4096 + 3, 4) + patch(5 * 4096 + 8, 0x10));
+  seed(folder, "cut", std::string(1, '\2') + patch(4096 * 7 + 1, 0).substr(0, 3));
+  seed(folder, "cut_written", std::string(1, '\6') + patch(4096 * 3, 0).substr(0, 3));
+  seed(folder, "no_database", '\1' + std::string("no database"));
+  seed(folder, "header_alone",
+       '\1' + std::string("SQLite format 3\0\x10\x00\x01\x01\x00\x40\x20\x20", 24));
+}
+
+void make_cubins(const fs::path& folder) {
+  const auto compiled = make_program(program, {"none", "some"});
+  for (const char* arch : {"sm_75", "sm_90a"}) {
+    seed(folder, arch, compile_for(compiled, arch).image);
+  }
+  seed(folder, "elf_alone",
+       std::string("\x7f"
+                   "ELF\x02\x01\x01\x33\x07",
+                   9));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: kiln_fuzz_corpus FOLDER\n";
+    return 2;
+  }
+  const fs::path folder = argv[1];
+  make_frames(folder / "frame");
+  make_records(folder / "records", kiln::test::make_sample(1, 100));
+  make_databases(folder / "database");
+  make_cubins(folder / "cubin");
+  return 0;
+}

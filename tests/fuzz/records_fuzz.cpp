@@ -1,0 +1,27 @@
+// Input: which record (u8), then the record. What decodes has one spelling, so it encodes to itself.
+
+#include "artifact_codec.h"
+#include "fuzz.h"
+#include "kiln/request.h"
+#include "witness_codec.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace kiln;
+  fuzz::Input input(fuzz::view(data, size));
+  const std::uint64_t which = input.number(1) % 4;
+  const std::string_view record = input.rest();
+  if (which == 0) {
+    const auto artifact = storage::decode_artifact(record);
+    fuzz::require(!artifact || storage::encode_artifact(*artifact) == record, "artifact");
+  } else if (which == 1) {
+    const auto request = Request::from_material(record);
+    fuzz::require(!request || request->material() == record, "request");
+  } else if (which == 2) {
+    const auto set = DependencySet::from_material(record);
+    fuzz::require(!set || set->material() == record, "dependencies");
+  } else {
+    const auto stamps = storage::decode_stamps(record);
+    fuzz::require(!stamps || storage::encode_stamps(*stamps) == record, "stamps");
+  }
+  return 0;
+}
