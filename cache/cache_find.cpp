@@ -1,4 +1,5 @@
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "cache_impl.h"
@@ -45,10 +46,10 @@ std::optional<Artifact> Cache::Impl::find(const Request& request, const Digest& 
   const Wanted wanted{request, std::move(material), digest, roots, accept};
   std::vector<std::int64_t> damaged;
   MissReason reason = MissReason::absent;
-  auto artifact = ensure_open() ? search(wanted, reason, damaged) : std::nullopt;
+  auto artifact = ensure_open() ? try_search(wanted, reason, damaged) : std::nullopt;
   if (!artifact && (leave_corrupt_file() || look_again())) {
     damaged.clear();
-    artifact = search(wanted, reason = MissReason::absent, damaged);
+    artifact = try_search(wanted, reason = MissReason::absent, damaged);
   }
   if (!damaged.empty()) drop(damaged);
   if (why_not != nullptr) *why_not = artifact ? MissReason::none : reason;
@@ -77,6 +78,17 @@ std::optional<RawEntry> Cache::Impl::next_row(const Wanted& wanted, std::int64_t
     static_cast<void>(failure(hold, "looking for an entry"));
   }
   return entry;
+}
+
+/// A row that takes more memory than there is, is a miss like any other.
+std::optional<Artifact> Cache::Impl::try_search(const Wanted& wanted, MissReason& reason,
+                                                std::vector<std::int64_t>& damaged) {
+  try {
+    return search(wanted, reason, damaged);
+  } catch (const std::bad_alloc&) {
+    reason = MissReason::unreadable;
+    return std::nullopt;
+  }
 }
 
 std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& reason,

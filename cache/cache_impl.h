@@ -98,6 +98,8 @@ class Cache::Impl {
   struct Wanted;
   std::optional<storage::RawEntry> next_row(const Wanted& wanted, std::int64_t before,
                                             MissReason& reason);
+  std::optional<Artifact> try_search(const Wanted& wanted, MissReason& reason,
+                                     std::vector<std::int64_t>& damaged);
   std::optional<Artifact> search(const Wanted& wanted, MissReason& reason,
                                  std::vector<std::int64_t>& damaged);
   void drop(const std::vector<std::int64_t>& damaged);

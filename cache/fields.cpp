@@ -54,7 +54,7 @@ bool FieldReader::at(Tag tag) const noexcept {
 }
 
 std::string_view FieldReader::bytes(Tag tag) noexcept {
-  if (!at(tag)) {
+  if (!at(tag) || ++fields_ > most_fields) {
     reject();
     return {};
   }

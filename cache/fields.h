@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -82,10 +83,14 @@ class FieldWriter {
 
 /// Reads a record in the order in which it was written.
 ///
-/// Total: any bytes may be given. Once a field is not what was asked for, every later read gives
+/// Total: any bytes may be given, and reading takes memory in proportion to real records: one of more
+/// than `most_fields` is refused, since minimal fields cost many times their size once they are decoded. Once a field is not what was asked for, every later read gives
 /// nothing and finished() is false, so that a decoder checks once, at its end. Views point into the record.
 class FieldReader {
  public:
+  /// A program that includes all of CCCL has some 3,000.
+  static constexpr std::size_t most_fields = 1'000'000;
+
   explicit FieldReader(std::string_view record) noexcept : rest_(record) {}
 
   /// Whether the next field has this tag.
@@ -105,6 +110,7 @@ class FieldReader {
 
  private:
   std::string_view rest_;
+  std::size_t fields_ = 0;
   bool failed_ = false;
 };
 

@@ -23,7 +23,7 @@ auto value_or_exit(Result result) {
 }  // namespace
 
 Cache open_cache(const std::filesystem::path& directory) {
-  return value_or_exit(Cache::open(directory, Cache::Access::read_write));
+  return value_or_exit(Cache::open(directory));
 }
 
 void put(Cache& cache, const Sample& sample) {

@@ -7,7 +7,7 @@ namespace kiln::test {
 Result<Cache> open_to_write(const std::filesystem::path& folder) { return Cache::open(folder); }
 
 Result<Cache> open_to_read(const std::filesystem::path& folder) {
-  return Cache::open(folder, Cache::Access::read_only);
+  return Cache::open(folder, {.access = Cache::Access::read_only});
 }
 
 Result<void> put(Cache& cache, const Sample& sample) { return cache.put(sample.entry()); }
@@ -46,10 +46,11 @@ std::filesystem::path database_of(const std::filesystem::path& folder) {
 
 Tally tally_of(const Cache& cache) {
   const CacheCounters counters = cache.counters();
-  return {.hits = counters.hits,
-          .misses = counters.misses,
-          .stores = counters.stores,
-          .faults = counters.damaged + counters.errors};
+  return {.hits = counters.hits(),
+          .misses = counters.misses(),
+          .stores = counters[Counter::stores],
+          .faults =
+              counters[Counter::damaged_rows] + counters.errors() + counters[Counter::generations]};
 }
 
 }  // namespace kiln::test
