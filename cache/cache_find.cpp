@@ -129,6 +129,7 @@ void Cache::Impl::drop(const std::vector<std::int64_t>& damaged) {
 }
 
 bool Cache::Impl::is_refused(const Digest& key) {
+  const storage::NoFork no_fork;
   const std::lock_guard guard(refused_mutex_);
   return refused_.contains(key);
 }
@@ -136,6 +137,7 @@ bool Cache::Impl::is_refused(const Digest& key) {
 void Cache::Impl::refuse(const Digest& key) {
   tally_.add(Counter::refused_images);
   {
+    const storage::NoFork no_fork;
     const std::lock_guard guard(refused_mutex_);
     refused_.insert(key);
   }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "fork_guard.h"
+
 namespace kiln::storage {
 namespace {
 
@@ -76,6 +78,11 @@ Result<Connection> Connection::open(const char* name, int flags) {
   sqlite3_busy_handler(handle, wait_for_lock, nullptr);
   if (!distrust(handle)) return connection.failure("setting up");
   return connection;
+}
+
+void Connection::Close::operator()(sqlite3* handle) const noexcept {
+  const NoFork no_fork;
+  sqlite3_close_v2(handle);
 }
 
 bool Connection::has_moved() noexcept {

@@ -63,7 +63,7 @@ class Connection {
  private:
   friend class Statement;
   struct Close {
-    void operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
+    void operator()(sqlite3* handle) const noexcept;
   };
   struct Finalize {
     void operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
