@@ -1,12 +1,15 @@
 #include "processes.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -55,6 +58,20 @@ std::optional<int> Child::result(std::chrono::milliseconds limit) {
     }
   }
   return result_;
+}
+
+bool holds_in_child(const std::function<void()>& work, std::chrono::milliseconds limit) {
+  Child child([&] {
+    work();
+    std::cout << std::flush;
+    return ::testing::Test::HasFailure() ? 1 : 0;
+  });
+  return child.result(limit) == 0;
+}
+
+bool own_mounts() {
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
 Look look(Cache& cache, const Sample& sample) {

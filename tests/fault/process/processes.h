@@ -38,6 +38,14 @@ class Child {
   std::optional<int> result_;
 };
 
+/// Runs `work` and its expectations in a child process, so that what it does to the process or to its
+/// mounts ends with it. False where an expectation failed.
+[[nodiscard]] bool holds_in_child(const std::function<void()>& work,
+                                  std::chrono::milliseconds limit = std::chrono::seconds(60));
+
+/// Gives the process mounts of its own. False without the right to.
+[[nodiscard]] bool own_mounts();
+
 /// What a look-up came to. Anything that is served and is not what was put is `wrong`.
 enum class Look { hit, miss, wrong };
 [[nodiscard]] Look look(Cache& cache, const Sample& sample);
