@@ -123,6 +123,7 @@ Origin Cache::Impl::own_origin() const noexcept {
 }
 
 std::filesystem::path Cache::Impl::file() {
+  static_cast<void>(ensure_open());
   Hold hold(*this);
   return hold ? hold.database().file : place_.path;
 }

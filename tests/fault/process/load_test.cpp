@@ -54,7 +54,7 @@ class Watcher {
 
 TEST(F20, EvictionUnderLoad) {
   const int puts = test::sized(4'000, 100'000);
-  const std::uint64_t cap = static_cast<std::uint64_t>(puts) * 1'200;  // About half of them.
+  const std::uint64_t cap = static_cast<std::uint64_t>(puts) * 750;  // About half of them.
   constexpr std::uint64_t one_entry = 64 * 1024;
   const test::TemporaryFolder folder;
   Cache cache = Cache::open(folder.path(), {.max_bytes = cap}).value();
@@ -101,7 +101,8 @@ TEST(F20, ACapThatWasLoweredIsReachedInSmallSteps) {
   }
   watcher.end();
   EXPECT_LT(watcher.journal_bytes, 4u << 20);
-  EXPECT_LE(size_of(cache.file()), cap * 2);
+  // What is free beyond a quarter of the file, and a step's 64 pages, is given back.
+  EXPECT_LE(size_of(cache.file()), (cap + 64 * 4096) * 4 / 3);
 }
 
 TEST(F20, AReaderThatStays) {
