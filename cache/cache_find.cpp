@@ -44,8 +44,9 @@ std::optional<Artifact> Cache::Impl::find(const Request& request, const Digest& 
   const Digest digest = digest_of(material);
   const Wanted wanted{request, std::move(material), digest, roots, accept};
   std::vector<std::int64_t> damaged;
-  MissReason reason = MissReason::absent;
-  auto artifact = ensure_open() ? search(wanted, reason, damaged) : std::nullopt;
+  const bool open = ensure_open();
+  MissReason reason = open ? MissReason::absent : MissReason::unreadable;
+  auto artifact = open ? search(wanted, reason, damaged) : std::nullopt;
   if (!artifact && (leave_corrupt_file() || look_again())) {
     damaged.clear();
     artifact = search(wanted, reason = MissReason::absent, damaged);
