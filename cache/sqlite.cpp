@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "fork_guard.h"
+#include "ofd_vfs.h"
 
 namespace kiln::storage {
 namespace {
@@ -50,12 +51,14 @@ bool distrust(sqlite3* handle) noexcept {
 Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
   const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   const std::string name = mode == Mode::immutable ? immutable_uri(file) : file.string();
-  return open(name.c_str(),
-              access | SQLITE_OPEN_NOFOLLOW | (mode == Mode::immutable ? SQLITE_OPEN_URI : 0));
+  if (mode == Mode::immutable) {
+    return open(name.c_str(), access | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_URI, nullptr);
+  }
+  return open(name.c_str(), access | SQLITE_OPEN_NOFOLLOW, ofd_vfs());
 }
 
 Result<Connection> Connection::open(std::span<const std::byte> database) {
-  auto connection = open(":memory:", SQLITE_OPEN_READWRITE);
+  auto connection = open(":memory:", SQLITE_OPEN_READWRITE, nullptr);
   if (!connection) return connection;
   // SQLite's signature has no const; READONLY keeps it from writing.
   auto* bytes = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(database.data()));
@@ -67,11 +70,11 @@ Result<Connection> Connection::open(std::span<const std::byte> database) {
   return connection;
 }
 
-Result<Connection> Connection::open(const char* name, int flags) {
+Result<Connection> Connection::open(const char* name, int flags, const char* vfs) {
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(
       name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
-      nullptr);
+      vfs);
   Connection connection;
   connection.handle_.reset(handle);
   if (code != SQLITE_OK) return connection.failure("opening");

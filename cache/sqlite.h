@@ -69,7 +69,7 @@ class Connection {
     void operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
   };
 
-  [[nodiscard]] static Result<Connection> open(const char* name, int flags);
+  [[nodiscard]] static Result<Connection> open(const char* name, int flags, const char* vfs);
 
   /// Null when it does not compile, which last_code() then tells.
   [[nodiscard]] sqlite3_stmt* prepared(std::string_view sql);
