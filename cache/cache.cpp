@@ -69,16 +69,16 @@ bool Cache::Impl::look_again() {
   if (place_.kind != Place::Kind::directory) return false;
   {
     Hold hold(*this);
-    if (hold && !storage::is_superseded(hold.database())) return false;
+    if (!hold || !storage::is_superseded(hold.database())) return false;
   }
   auto opened = storage::open_place(place_, options_);
-  tally_.add(Counter::reopened);
   if (!opened) {
     // What is open still serves, whatever became of its name.
     static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
                                     std::move(opened.error())));
     return false;
   }
+  tally_.add(Counter::reopened);
   adopt(std::move(*opened));
   return true;
 }
@@ -123,6 +123,7 @@ Origin Cache::Impl::own_origin() const noexcept {
 }
 
 std::filesystem::path Cache::Impl::file() {
+  static_cast<void>(ensure_open());
   Hold hold(*this);
   return hold ? hold.database().file : place_.path;
 }

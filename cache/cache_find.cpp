@@ -45,8 +45,9 @@ std::optional<Artifact> Cache::Impl::find(const Request& request, const Digest& 
   const Digest digest = digest_of(material);
   const Wanted wanted{request, std::move(material), digest, roots, accept};
   std::vector<std::int64_t> damaged;
-  MissReason reason = MissReason::absent;
-  auto artifact = ensure_open() ? try_search(wanted, reason, damaged) : std::nullopt;
+  const bool open = ensure_open();
+  MissReason reason = open ? MissReason::absent : MissReason::unreadable;
+  auto artifact = open ? try_search(wanted, reason, damaged) : std::nullopt;
   if (!artifact && (leave_corrupt_file() || look_again())) {
     damaged.clear();
     artifact = try_search(wanted, reason = MissReason::absent, damaged);
@@ -141,6 +142,7 @@ void Cache::Impl::drop(const std::vector<std::int64_t>& damaged) {
 }
 
 bool Cache::Impl::is_refused(const Digest& key) {
+  const storage::NoFork no_fork;
   const std::lock_guard guard(refused_mutex_);
   return refused_.contains(key);
 }
@@ -148,6 +150,7 @@ bool Cache::Impl::is_refused(const Digest& key) {
 void Cache::Impl::refuse(const Digest& key) {
   tally_.add(Counter::refused_images);
   {
+    const storage::NoFork no_fork;
     const std::lock_guard guard(refused_mutex_);
     refused_.insert(key);
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "file_lock.h"
+#include "fork_guard.h"
 #include "kiln/cache.h"
 #include "session.h"
 #include "sqlite.h"
@@ -74,6 +75,7 @@ class Cache::Impl {
     [[nodiscard]] storage::Connection& connection() noexcept { return database().connection; }
 
    private:
+    const storage::NoFork no_fork_;
     storage::Session& session_;
     std::unique_lock<std::mutex> lock_;
   };

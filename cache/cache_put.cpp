@@ -130,6 +130,7 @@ Result<void> Cache::Impl::put_once(const NewEntry& entry, const PreparedEntry& p
     ++told[static_cast<std::size_t>(Counter::stores)];
     told[static_cast<std::size_t>(Counter::evictions)] += evicted;
   }
+  const storage::NoFork no_fork;
   const std::lock_guard guard(refused_mutex_);
   refused_.erase(prepared.key);
   return {};

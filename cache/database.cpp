@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "file_lock.h"
+#include "fork_guard.h"
 #include "generation.h"
 #include "private_path.h"
 #include "schema.h"
@@ -32,6 +33,7 @@ struct Opened {
 };
 
 Result<Opened> open_file(const fs::path& file, Connection::Mode mode) {
+  const NoFork no_fork;
   auto connection = Connection::open(file, mode);
   // A file that does not even open as a database is told by what it holds, like any other.
   if (!connection) return unusable(connection.error());
@@ -88,6 +90,7 @@ Result<Opened> open_or_fill(const fs::path& file, const CacheOptions& options) {
   if (auto usable = private_database_exists(file, options); !usable) {
     return tl::unexpected(usable.error());
   }
+  const NoFork no_fork;
   auto opened = open_file(file, Connection::Mode::read_write);
   if (!opened || opened->content != Content::none) return opened;
   if (!create_schema(opened->connection)) {
@@ -206,6 +209,7 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
 }
 
 Result<Database> open_bundle_bytes(std::span<const std::byte> bundle) {
+  const NoFork no_fork;
   auto connection = Connection::open(bundle);
   if (!connection) return unusable(connection.error());
   if (look_into(*connection) != Content::current) {

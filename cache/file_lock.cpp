@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -48,6 +49,8 @@ bool lock_within(int descriptor, std::chrono::milliseconds patience) {
 Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
                                    std::chrono::milliseconds patience) {
   if (auto usable = private_file_exists(file); !usable) return tl::unexpected(usable.error());
+  // Until close_in_children() knows of it.
+  std::optional<NoFork> no_fork(std::in_place);
   // O_NONBLOCK and O_NOFOLLOW: what takes the file's place after the look at it must not hold us up.
   const int descriptor = ::open(
       file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -58,6 +61,7 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
                             file.string(), std::generic_category().message(errno)));
   }
   FileLock lock(descriptor);
+  no_fork.reset();
   if (!lock_within(descriptor, patience)) {
     return fail(ErrorCode::io_failed,
                 fmt::format("cache lock '{}' was held by another writer for {} ms; try again",
@@ -75,6 +79,7 @@ FileLock::FileLock(FileLock&& other) noexcept
 
 FileLock::~FileLock() {
   if (descriptor_ < 0 || process_ != ::getpid()) return;
+  const NoFork no_fork;
   forget_in_children(descriptor_);
   // Said aloud, because a child forked by other means than fork() may share it past the close.
   ::flock(descriptor_, LOCK_UN);

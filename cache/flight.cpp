@@ -114,12 +114,19 @@ std::unique_ptr<Flight::Impl> Flight::Impl::take(const std::filesystem::path& fi
 
 Flight::Impl::~Impl() {
   if (descriptor_ < 0 || process_ != ::getpid()) return;
+  const storage::NoFork no_fork;
+  // Said aloud, because a child made by other means than fork() may share it past the close.
+  if (level_) {
+    auto byte = byte_of(what_, *level_, F_UNLCK);
+    ::fcntl(descriptor_, F_OFD_SETLK, &byte);
+  }
   storage::forget_in_children(descriptor_);
   ::close(descriptor_);
 }
 
 bool Flight::Impl::open(const std::filesystem::path& file) {
   if (!storage::private_file_exists(file)) return false;
+  const storage::NoFork no_fork;
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                        S_IRUSR | S_IWUSR);
   process_ = ::getpid();
@@ -209,7 +216,8 @@ std::optional<Error> Flight::Impl::decode_failure(const std::string& frame) cons
 }
 
 void Flight::Impl::fail(const Error& error) noexcept {
-  if (!level_) return;
+  // In a child the descriptor is closed, and its number may be another file's by now.
+  if (!level_ || process_ != ::getpid()) return;
   FieldWriter out;
   out.number(Tag::failure_version, failure_version);
   out.number(Tag::failure_serial, next_serial());

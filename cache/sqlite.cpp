@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "fork_guard.h"
+#include "ofd_vfs.h"
+
 namespace kiln::storage {
 namespace {
 
@@ -47,12 +50,14 @@ bool distrust(sqlite3* handle) noexcept {
 Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
   const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   const std::string name = mode == Mode::immutable ? immutable_uri(file) : file.string();
-  return open(name.c_str(),
-              access | SQLITE_OPEN_NOFOLLOW | (mode == Mode::immutable ? SQLITE_OPEN_URI : 0));
+  if (mode == Mode::immutable) {
+    return open(name.c_str(), access | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_URI, nullptr);
+  }
+  return open(name.c_str(), access | SQLITE_OPEN_NOFOLLOW, ofd_vfs());
 }
 
 Result<Connection> Connection::open(std::span<const std::byte> database) {
-  auto connection = open(":memory:", SQLITE_OPEN_READWRITE);
+  auto connection = open(":memory:", SQLITE_OPEN_READWRITE, nullptr);
   if (!connection) return connection;
   // SQLite's signature has no const; READONLY keeps it from writing.
   auto* bytes = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(database.data()));
@@ -64,17 +69,22 @@ Result<Connection> Connection::open(std::span<const std::byte> database) {
   return connection;
 }
 
-Result<Connection> Connection::open(const char* name, int flags) {
+Result<Connection> Connection::open(const char* name, int flags, const char* vfs) {
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(
       name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
-      nullptr);
+      vfs);
   Connection connection;
   connection.handle_.reset(handle);
   if (code != SQLITE_OK) return connection.failure("opening");
   sqlite3_busy_handler(handle, wait_for_lock, nullptr);
   if (!distrust(handle)) return connection.failure("setting up");
   return connection;
+}
+
+void Connection::Close::operator()(sqlite3* handle) const noexcept {
+  const NoFork no_fork;
+  sqlite3_close_v2(handle);
 }
 
 bool Connection::has_moved() noexcept {

@@ -63,13 +63,13 @@ class Connection {
  private:
   friend class Statement;
   struct Close {
-    void operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
+    void operator()(sqlite3* handle) const noexcept;
   };
   struct Finalize {
     void operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
   };
 
-  [[nodiscard]] static Result<Connection> open(const char* name, int flags);
+  [[nodiscard]] static Result<Connection> open(const char* name, int flags, const char* vfs);
 
   /// Null when it does not compile, which last_code() then tells.
   [[nodiscard]] sqlite3_stmt* prepared(std::string_view sql);

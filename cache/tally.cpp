@@ -54,8 +54,13 @@ CacheCounters difference(const CacheCounters& now, const CacheCounters& before) 
 }
 
 Counter counter_of_failure(int sqlite_code, int system_error) noexcept {
-  if (system_error == ENOSPC || system_error == EDQUOT) return Counter::errors_full;
-  switch (sqlite_code & 0xff) {
+  const int primary = sqlite_code & 0xff;
+  // SQLite keeps the number of an earlier failure; with these two it is this one's.
+  const bool of_the_system = primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN;
+  if (of_the_system && (system_error == ENOSPC || system_error == EDQUOT)) {
+    return Counter::errors_full;
+  }
+  switch (primary) {
     case SQLITE_FULL:
       return Counter::errors_full;
     case SQLITE_BUSY:
