@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace kiln {
+
+/// A size as a person writes it, in bytes: "500M", "5GiB", "1.5 G", "4096". The units are powers of
+/// 1024, whether written K, KB or KiB, up to T, in either case; without one it is bytes. A fraction
+/// of a byte is dropped. Nothing for anything else, such as a negative or a too large one.
+[[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
+
+}  // namespace kiln
