@@ -287,8 +287,8 @@ Verifier::Progress Verifier::check_schema(Connection& connection) {
 }
 
 Verifier::Progress Verifier::check_indexes(Connection& connection) {
-  const auto& [index, sql] = index_walks[index_];
-  const Progress progress = walk_counting(connection, index, sql, [&](Statement& row) {
+  const std::string_view index = index_walks[index_].index;
+  const auto progress = walk_counting(connection, index, index_walks[index_].sql, [&](auto& row) {
     if (row.integer(0) != 0) return;
     add("structure", std::string(index),
         fmt::format("leads to a row that is not there ({})", passed_));
