@@ -1,5 +1,10 @@
 #include "database.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -121,6 +126,12 @@ Result<fs::path> settled_directory(const fs::path& directory, const CacheOptions
   if (error) {
     return fail(ErrorCode::cache_unusable, fmt::format("cache path '{}' cannot be resolved: {}",
                                                        plain.string(), error.message()));
+  }
+  // One that cannot be listed would look like one without a cache.
+  if (::faccessat(AT_FDCWD, real.c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("cache path '{}' cannot be read: {}; name another cache directory",
+                            real.string(), std::strerror(errno)));
   }
   return real;
 }

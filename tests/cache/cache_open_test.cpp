@@ -271,6 +271,20 @@ TEST_F(CacheRights, ADirectoryThatMayNotBeEnteredIsRefused) {
   EXPECT_EQ(test::snapshot(closed / "kiln"), before);
 }
 
+TEST_F(CacheRights, ADirectoryThatMayNotBeReadIsRefusedAndNotTakenForAnEmptyOne) {
+  const fs::path directory = folder_.path() / "kiln";
+  ASSERT_TRUE(Cache::open(directory));
+  ASSERT_EQ(::chown(directory.c_str(), test::nobody, test::nobody), 0);
+  for (const mode_t mode : {0000, 0100, 0300, 0400}) {
+    ASSERT_EQ(::chmod(directory.c_str(), mode), 0);
+    for (const auto access : {read_write, read_only}) {
+      const std::string message = open_as_nobody(directory, access);
+      EXPECT_NE(message.find("Permission denied"), std::string::npos) << message;
+      EXPECT_NE(message.find(directory.string()), std::string::npos) << message;
+    }
+  }
+}
+
 TEST_F(CacheRights, ADirectoryThatCannotBeMadeIsRefused) {
   const std::string message = open_as_nobody(folder_.path() / "a" / "kiln");
   EXPECT_NE(message.find("cannot be made: Permission denied"), std::string::npos) << message;
