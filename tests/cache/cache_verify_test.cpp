@@ -309,8 +309,8 @@ TEST_F(CacheVerify, AnIndexThatLagsBehindIsFound) {
     // The schema as it was, on the pages as they are now.
     test::write_file(file_, sound.substr(0, 4096) + damaged.substr(4096));
     const auto found = findings(false);
-    EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](const Finding& finding) {
-      return finding.name == index;
+    EXPECT_TRUE(std::any_of(found.begin(), found.end(), [name = index](const Finding& finding) {
+      return finding.name == name;
     })) << text_of(found);
     test::write_file(file_, sound);
   }
