@@ -45,7 +45,9 @@ void add_verbs(CLI::App& app, const Globals& globals, Action& chosen) {
   }
   for (auto* verb : app.get_subcommands({})) {
     verb->fallthrough();
-    verb->footer("Every verb takes --cache DIR, --json and --quiet too.");
+    const auto own = verb->get_footer();
+    verb->footer(own + (own.empty() ? "" : "\n") +
+                 "Every verb takes --cache DIR, --json and --quiet too.");
   }
 }
 

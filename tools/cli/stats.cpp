@@ -130,8 +130,8 @@ Result<ExitCode> reset(const Globals& globals) {
 }  // namespace
 
 void add_stats(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto* verb = app.add_subcommand(
-      "stats", std::string("Sum up what a cache holds, and what it did\n") + help);
+  auto* verb = app.add_subcommand("stats", "Sum up what a cache holds, and what it did");
+  verb->footer(help);
   auto wants_reset = std::make_shared<bool>(false);
   verb->add_flag("--reset", *wants_reset, "Let the history begin anew");
   verb->callback([wants_reset, &globals, &chosen] {
