@@ -109,6 +109,10 @@ Result<GcReport> Cache::Impl::collect(const GcOptions& options) {
     add(report, gone);
     more = !gone.empty();
   }
+  const auto tidied =
+      write("removing what belongs to no entry", storage::writer_patience,
+            [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
+  if (!tidied) return tl::unexpected(tidied.error());
   const auto given_back = give_back();
   if (!given_back) return tl::unexpected(given_back.error());
   return report;

@@ -54,26 +54,28 @@ std::optional<Digest> key_bound(std::string_view prefix, char fill) {
 /// In steps, because a reader keeps writers from committing for as long as it reads.
 Result<std::vector<EntrySummary>> Cache::Impl::list() {
   std::vector<EntrySummary> entries;
-  Digest after;
+  std::string after;  // Every key is greater than the empty one.
   bool more = ensure_open();
   if (!more) return not_open();
-  for (bool first = true; more; first = false) {
+  while (more) {
     Hold hold(*this);
     if (!hold) return not_open();
     Statement row(hold.connection(), "SELECT key, " SUMMARY_COLUMNS
                                      " FROM entries LEFT JOIN marks ON marks.entry = entries.id "
-                                     "WHERE key > ? OR ? ORDER BY key LIMIT ?");
-    row.bind_blob(1, after.view()).bind_integer(2, first ? 1 : 0).bind_integer(3, rows_in_a_step);
+                                     "WHERE key > ? ORDER BY key LIMIT ?");
+    row.bind_blob(1, after).bind_integer(2, rows_in_a_step);
+    std::string next;
     int rows = 0;
     int code = row.step();
     for (; code == SQLITE_ROW; code = row.step(), ++rows) {
       const auto key = row.digest(0);
       if (!key) continue;
       entries.push_back(summary_of(row, 1, *key));
-      after = *key;
+      next = key->view();
     }
     if (code != SQLITE_DONE) return failure(hold, "listing");
-    more = rows == rows_in_a_step;
+    more = rows == rows_in_a_step && !next.empty();
+    after = std::move(next);
   }
   return entries;
 }

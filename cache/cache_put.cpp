@@ -39,6 +39,15 @@ Result<std::vector<Text>> not_stored(Connection& connection, const std::vector<T
   return missing;
 }
 
+/// Writes the texts that were stored when the others were prepared, and have been evicted since.
+bool write_lost_texts(Connection& connection, storage::EntryWriter& writer,
+                      const std::vector<Text>& texts) {
+  const auto lost = not_stored(connection, texts);
+  if (!lost || lost->empty()) return lost.has_value();
+  const auto prepared = storage::prepare_texts(*lost);
+  return prepared && writer.write_texts(*prepared);
+}
+
 /// Evicts until what is in use fits the cap. Gives how many went; nothing where SQLite refused
 /// something. `fits` tells whether it was enough.
 std::optional<std::uint64_t> make_room(Connection& connection, std::uint64_t cap,
@@ -93,6 +102,9 @@ Result<void> Cache::Impl::put_once(const NewEntry& entry, const PreparedEntry& p
   const auto stored = [&](Hold& hold) {
     Connection& connection = hold.connection();
     storage::EntryWriter writer(connection);
+    if (!writer.write_texts(prepared.texts) || !write_lost_texts(connection, writer, entry.texts)) {
+      return Step::failed;
+    }
     const auto id = writer.write(entry, prepared);
     if (!id || !storage::mark_stored(connection, *id, prepared.bytes())) return Step::failed;
     // Before anything goes, so that what this process uses is not what goes.

@@ -1,9 +1,32 @@
+#include <utility>
+
 #include "cache_impl.h"
+#include "generation.h"
+#include "verifier.h"
 
 namespace kiln {
 
-Result<VerifyReport> Cache::Impl::verify(bool) {
-  return fail(ErrorCode::cache_unusable, "verify is not built yet");
+using storage::Verifier;
+
+Result<VerifyReport> Cache::Impl::verify(bool deep) {
+  if (!ensure_open()) return not_open();
+  const auto path = file();
+  const bool bundle = place_.kind != storage::Place::Kind::directory;
+  Verifier verifier({path.empty() ? "the bundle in memory" : path.string(), deep, bundle});
+  unsigned generation = 0;
+  for (auto progress = Verifier::Progress::more; progress == Verifier::Progress::more;) {
+    {
+      Hold hold(*this);
+      if (!hold) return not_open();
+      generation = hold.database().generation;
+      progress = verifier.read(hold.connection());
+      if (progress == Verifier::Progress::failed) return failure(hold, "verifying");
+    }
+    verifier.examine();
+  }
+  auto report = verifier.take();
+  if (!bundle) report.set_aside = storage::generations_before(path.parent_path(), generation);
+  return report;
 }
 
 }  // namespace kiln

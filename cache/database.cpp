@@ -1,5 +1,10 @@
 #include "database.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -77,9 +82,13 @@ Result<Database> current_or_refused(Opened opened, const fs::path& file, unsigne
   }
   if (opened.content == Content::none) return no_cache(file.parent_path());
   if (const auto fault = fault_of(opened.content); !fault.empty()) {
+    const auto remedy = generation == 0
+                            ? "make the bundle anew"
+                            : "the next process that opens it for writing leaves it as it is and "
+                              "begins a new generation";
     return fail(ErrorCode::cache_unusable,
-                fmt::format("cache file '{}' {}; move it away or name another cache directory",
-                            file.string(), fault));
+                fmt::format("cache file '{}' {}; {}", file.string(), fault, remedy), {},
+                SQLITE_NOTADB);
   }
   return unusable(opened.connection.failure("reading").value());
 }
@@ -120,6 +129,12 @@ Result<fs::path> settled_directory(const fs::path& directory, const CacheOptions
   if (error) {
     return fail(ErrorCode::cache_unusable, fmt::format("cache path '{}' cannot be resolved: {}",
                                                        plain.string(), error.message()));
+  }
+  // One that cannot be listed would look like one without a cache.
+  if (::faccessat(AT_FDCWD, real.c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("cache path '{}' cannot be read: {}; name another cache directory",
+                            real.string(), std::strerror(errno)));
   }
   return real;
 }

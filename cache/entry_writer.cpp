@@ -1,5 +1,7 @@
 #include "entry_writer.h"
 
+#include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -54,10 +56,19 @@ Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& te
         encoder.encode(encode_stamps(entry.witness->stamps),
                        witness_owner(prepared.dependencies, entry.witness->roots));
   }
+  auto prepared_texts = prepare_texts(texts);
+  if (!prepared_texts) return tl::unexpected(prepared_texts.error());
+  prepared.texts = std::move(*prepared_texts);
+  return prepared;
+}
+
+Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts) {
+  FrameEncoder encoder;
+  std::vector<PreparedText> prepared;
   for (const Text& text : texts) {
-    auto prepared_text = prepare(text, encoder);
-    if (!prepared_text) return tl::unexpected(prepared_text.error());
-    prepared.texts.push_back(std::move(*prepared_text));
+    auto one = prepare(text, encoder);
+    if (!one) return tl::unexpected(one.error());
+    prepared.push_back(std::move(*one));
   }
   return prepared;
 }
@@ -69,11 +80,13 @@ std::uint64_t PreparedEntry::bytes() const noexcept {
   return sum;
 }
 
+bool EntryWriter::write_texts(const std::vector<PreparedText>& texts) {
+  return std::all_of(texts.begin(), texts.end(),
+                     [&](const PreparedText& text) { return write_text(text); });
+}
+
 std::optional<std::int64_t> EntryWriter::write(const NewEntry& entry,
                                                const PreparedEntry& prepared) {
-  for (const PreparedText& text : prepared.texts) {
-    if (!write_text(text)) return std::nullopt;
-  }
   if (entry.dependencies == DependencySet()) return write_row(entry, prepared, std::nullopt);
   const auto dependencies = write_dependencies(entry, prepared);
   if (!dependencies) return std::nullopt;
@@ -106,7 +119,9 @@ std::optional<std::int64_t> EntryWriter::write_dependencies(const NewEntry& entr
     if (code == SQLITE_ROW) {
       id = row.integer(0);
       const auto stored = thread_decoder().decode(row.blob(1), dependencies_owner());
-      if (stored == prepared.dependencies_material) return id;
+      if (stored == prepared.dependencies_material) {
+        return link_texts(entry.dependencies, *id) ? id : std::nullopt;
+      }
     }
   }
   if (id) {
@@ -124,12 +139,21 @@ std::optional<std::int64_t> EntryWriter::write_dependencies(const NewEntry& entr
 
 /// Which texts a set needs, so that they can go when the last set that needs them goes.
 bool EntryWriter::link_texts(const DependencySet& dependencies, std::int64_t id) {
+  std::set<Digest> contents;
   for (const Dependency& lookup : dependencies.lookups) {
-    if (lookup.content.empty()) continue;
+    if (!lookup.content.empty()) contents.insert(lookup.content);
+  }
+  {
+    // Most sets are complete; one that came without its texts is completed here.
+    Statement row(connection_, "SELECT count(*) FROM set_texts WHERE dependencies = ?");
+    if (row.bind_integer(1, id).step() != SQLITE_ROW) return false;
+    if (row.integer(0) == static_cast<std::int64_t>(contents.size())) return true;
+  }
+  for (const Digest& content : contents) {
     Statement row(connection_,
                   "INSERT OR IGNORE INTO set_texts(dependencies, text) "
                   "SELECT ?, id FROM texts WHERE digest = ?");
-    if (!row.bind_integer(1, id).bind_blob(2, lookup.content.view()).run()) return false;
+    if (!row.bind_integer(1, id).bind_blob(2, content.view()).run()) return false;
   }
   return true;
 }

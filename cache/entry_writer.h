@@ -38,13 +38,18 @@ struct PreparedEntry {
 /// digest than it says.
 [[nodiscard]] Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts);
 
+/// Texts alone. Errors: as above.
+[[nodiscard]] Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts);
+
 /// Writes an entry's rows inside the caller's transaction. Borrows what it is made from. What a
 /// function cannot do, it tells by false or nothing; the connection then knows why.
 class EntryWriter {
  public:
   explicit EntryWriter(Connection& connection) noexcept : connection_(connection) {}
 
-  /// Gives the entry's id.
+  [[nodiscard]] bool write_texts(const std::vector<PreparedText>& texts);
+
+  /// Gives the entry's id. Its texts come first, for the dependency set keeps those that are there.
   [[nodiscard]] std::optional<std::int64_t> write(const NewEntry& entry,
                                                   const PreparedEntry& prepared);
 

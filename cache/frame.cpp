@@ -60,6 +60,36 @@ Digest checksum(std::string_view header, const FrameOwner& owner, std::string_vi
   return digest_of(covered);
 }
 
+struct Parts {
+  std::uint8_t codec = Codec::plain;
+  std::uint64_t raw_size = 0;
+  std::string_view stored;
+};
+
+/// Nothing for what is not as it was written, or in no known version. Looks into nothing compressed.
+std::optional<Parts> parts_of(std::string_view frame, const FrameOwner& owner) {
+  if (frame.size() < header_bytes + checksum_bytes) return std::nullopt;
+  const auto header = frame.substr(0, header_bytes);
+  const auto stored = frame.substr(header_bytes + checksum_bytes);
+  if (checksum(header, owner, stored).view() != frame.substr(header_bytes, checksum_bytes)) {
+    return std::nullopt;
+  }
+
+  // A right checksum proves that the bytes are as they were written, not that this version wrote them.
+  const auto version = static_cast<std::uint8_t>(header[magic.size()]);
+  const auto codec = static_cast<std::uint8_t>(header[magic.size() + 1]);
+  const std::uint64_t raw_size = read_u64(header, magic.size() + 2);
+  const std::uint64_t stored_size = read_u64(header, magic.size() + 10);
+  if (!header.starts_with(magic) || version != frame_version) return std::nullopt;
+  if (stored_size != stored.size() || raw_size > max_raw_bytes) return std::nullopt;
+  // A block of zstd's takes at least 4 bytes and gives at most 128 KiB (RFC 8878, 3.1.1.2), so that a few
+  // bytes cannot ask for a GiB.
+  const bool possible = raw_size / (std::uint64_t{128} * 1024) <= stored_size / 4;
+  const bool known = (codec == Codec::zstd && possible) ||
+                     (codec == Codec::plain && raw_size == stored_size);
+  return known ? std::optional(Parts{codec, raw_size, stored}) : std::nullopt;
+}
+
 }  // namespace
 
 std::string FrameEncoder::encode(std::string_view raw, const FrameOwner& owner) {
@@ -78,34 +108,22 @@ std::string FrameEncoder::encode(std::string_view raw, const FrameOwner& owner) 
 }
 
 std::optional<std::string> FrameDecoder::decode(std::string_view frame, const FrameOwner& owner) {
-  if (frame.size() < header_bytes + checksum_bytes) return std::nullopt;
-  const auto header = frame.substr(0, header_bytes);
-  const auto stored = frame.substr(header_bytes + checksum_bytes);
-  if (checksum(header, owner, stored).view() != frame.substr(header_bytes, checksum_bytes)) {
-    return std::nullopt;
-  }
-
-  // A right checksum proves that the bytes are as they were written, not that this version wrote them.
-  const auto version = static_cast<std::uint8_t>(header[magic.size()]);
-  const auto codec = static_cast<std::uint8_t>(header[magic.size() + 1]);
-  const std::uint64_t raw_size = read_u64(header, magic.size() + 2);
-  const std::uint64_t stored_size = read_u64(header, magic.size() + 10);
-  if (!header.starts_with(magic) || version != frame_version) return std::nullopt;
-  if (stored_size != stored.size() || raw_size > max_raw_bytes) return std::nullopt;
-
-  if (codec == Codec::plain) {
-    return raw_size == stored_size ? std::optional<std::string>(stored) : std::nullopt;
-  }
-  if (codec != Codec::zstd) return std::nullopt;
-  // A block takes at least 4 bytes and gives at most 128 KiB (RFC 8878, 3.1.1.2), so that a few bytes
-  // cannot ask for a GiB.
-  if (raw_size / (std::uint64_t{128} * 1024) > stored_size / 4) return std::nullopt;
+  const auto parts = parts_of(frame, owner);
+  if (!parts) return std::nullopt;
+  const auto& [codec, raw_size, stored] = *parts;
+  if (codec == Codec::plain) return std::string(stored);
   if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size) return std::nullopt;
   std::string raw(raw_size, '\0');
   const std::size_t size =
       ZSTD_decompressDCtx(context_.get(), raw.data(), raw.size(), stored.data(), stored.size());
   if (ZSTD_isError(size) || size != raw_size) return std::nullopt;
   return raw;
+}
+
+std::optional<std::uint64_t> FrameDecoder::sound_size(std::string_view frame,
+                                                      const FrameOwner& owner) {
+  const auto parts = parts_of(frame, owner);
+  return parts ? std::optional(parts->raw_size) : std::nullopt;
 }
 
 }  // namespace kiln::storage

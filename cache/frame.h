@@ -57,6 +57,11 @@ class FrameDecoder {
   /// Nothing for what is not a sound frame of this owner in a known version.
   [[nodiscard]] std::optional<std::string> decode(std::string_view frame, const FrameOwner& owner);
 
+  /// How many bytes a frame says it holds; nothing where it or its checksum is not as it was written.
+  /// Decompresses nothing.
+  [[nodiscard]] static std::optional<std::uint64_t> sound_size(std::string_view frame,
+                                                               const FrameOwner& owner);
+
  private:
   struct Free {
     void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }

@@ -55,10 +55,18 @@ unsigned current_generation(const std::filesystem::path& directory) {
   return found.empty() ? 0 : *std::max_element(found.begin(), found.end());
 }
 
+std::vector<std::filesystem::path> generations_before(const std::filesystem::path& directory,
+                                                      unsigned generation) {
+  auto found = generations_in(directory);
+  std::erase_if(found, [&](unsigned number) { return number >= generation; });
+  std::sort(found.begin(), found.end());
+  std::vector<std::filesystem::path> files;
+  for (const unsigned number : found) files.push_back(directory / generation_name(number));
+  return files;
+}
+
 void remove_generations_before(const std::filesystem::path& directory, unsigned generation) {
-  for (const unsigned found : generations_in(directory)) {
-    if (found >= generation) continue;
-    const auto file = directory / generation_name(found);
+  for (const auto& file : generations_before(directory, generation)) {
     // Best effort: what cannot be removed costs room and is never read again.
     static_cast<void>(::unlink(file.c_str()));
     static_cast<void>(::unlink((file.string() + "-journal").c_str()));

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace kiln::storage {
 
@@ -14,6 +15,10 @@ namespace kiln::storage {
 
 /// The highest generation whose file is in this directory; 0 where there is none, or no directory.
 [[nodiscard]] unsigned current_generation(const std::filesystem::path& directory);
+
+/// The files of all generations before this one, the oldest first.
+[[nodiscard]] std::vector<std::filesystem::path> generations_before(
+    const std::filesystem::path& directory, unsigned generation);
 
 /// Removes the files of all generations before this one. Processes that have one open keep it.
 void remove_generations_before(const std::filesystem::path& directory, unsigned generation);

@@ -1,6 +1,8 @@
 #include "schema.h"
 
 #include <cstdint>
+#include <map>
+#include <utility>
 
 namespace kiln::storage {
 namespace {
@@ -73,6 +75,30 @@ COMMIT;
 constexpr const char* settings =
     "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=FULL";
 
+using Objects = std::map<std::string, std::string>;
+
+/// What each table and index is defined as, by its name. Nothing where SQLite could not read.
+std::optional<Objects> objects_of(Connection& connection) {
+  Objects objects;
+  Statement row(connection,
+                "SELECT name, type || ' of ' || tbl_name || ': ' || ifnull(sql, '') "
+                "FROM sqlite_schema");
+  int code = row.step();
+  for (; code == SQLITE_ROW; code = row.step()) objects.emplace(row.text(0), row.text(1));
+  if (code != SQLITE_DONE) return std::nullopt;
+  return objects;
+}
+
+/// As this version of kiln, with this version of SQLite, makes them.
+const Objects& own_objects() {
+  static const Objects objects = [] {
+    auto memory = Connection::open(":memory:", Connection::Mode::read_write);
+    const bool made = memory && create_schema(*memory);
+    return made ? objects_of(*memory).value_or(Objects()) : Objects();
+  }();
+  return objects;
+}
+
 }  // namespace
 
 Content look_into(Connection& connection) {
@@ -90,6 +116,21 @@ Content look_into(Connection& connection) {
 }
 
 bool create_schema(Connection& connection) { return connection.execute(definition) == SQLITE_OK; }
+
+std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection) {
+  const auto found = objects_of(connection);
+  if (!found) return std::nullopt;
+  std::vector<SchemaFault> faults;
+  for (const auto& [name, definition_of_it] : own_objects()) {
+    const auto it = found->find(name);
+    if (it == found->end()) {
+      faults.push_back({name, "is missing"});
+    } else if (it->second != definition_of_it) {
+      faults.push_back({name, "is defined otherwise than kiln does"});
+    }
+  }
+  return faults;
+}
 
 bool is_corrupt(int code) noexcept {
   const int primary = code & 0xff;

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "sqlite.h"
 
 namespace kiln::storage {
@@ -18,6 +22,15 @@ enum class Content {
 
 /// Makes the tables in an empty database, in one transaction. False on failure.
 [[nodiscard]] bool create_schema(Connection& connection);
+
+/// A table or an index that is not as create_schema() makes it.
+struct SchemaFault {
+  std::string name;
+  std::string problem;
+};
+
+/// All of them; what a later kiln added is none. Nothing where SQLite could not read.
+[[nodiscard]] std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection);
 
 /// Whether this code of SQLite's means that the file itself is damaged.
 [[nodiscard]] bool is_corrupt(int code) noexcept;

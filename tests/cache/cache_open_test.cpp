@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -38,17 +40,38 @@ class CacheOpen : public ::testing::Test {
     }
   }
 
-  /// The same for a file in the database's place, which must stay as it is.
-  void expect_file_refused(std::string_view bytes, std::string_view words) {
-    const fs::path directory = folder_.path() / "cache";
+  /// A file in the database's place is refused to readers, and left as it is by writers, for whom a new
+  /// generation takes its place.
+  void expect_set_aside(std::string_view bytes, std::string_view words) {
+    const fs::path directory = folder_.path() / std::to_string(set_aside_++);
     fs::create_directory(directory);
     fs::permissions(directory, fs::perms::owner_all);
     const fs::path file = directory / "kernels.v1.db";
     test::write_file(file, bytes);
-    expect_refused(directory, words, file);
+    const auto refused = Cache::open(directory, {read_only});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::cache_unusable);
+    EXPECT_NE(refused.error().message.find(words), std::string::npos) << refused.error().message;
+    EXPECT_NE(refused.error().message.find(file.string()), std::string::npos);
+    EXPECT_NE(refused.error().message.find("new generation"), std::string::npos);
+
+    std::vector<std::string> told;
+    const auto tell = [&](std::string_view line) { told.emplace_back(line); };
+    auto cache = Cache::open(directory, {.on_fault = tell});
+    ASSERT_TRUE(cache) << cache.error().message;
+    EXPECT_EQ(cache->file(), directory / "kernels.v1.g2.db");
+    EXPECT_TRUE(cache->put(test::make_sample(1).entry()));
+    EXPECT_TRUE(test::find(*cache, test::make_sample(1)));
+    EXPECT_EQ(cache->counters()[Counter::generations], 1u);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_NE(told[0].find(words), std::string::npos) << told[0];
+    EXPECT_NE(told[0].find(file.string()), std::string::npos) << told[0];
     EXPECT_EQ(test::read_file(file), bytes);
+    EXPECT_TRUE(Cache::open(directory, {read_only}));
+    EXPECT_EQ(Cache::open(directory)->counters()[Counter::generations], 0u);
   }
 
+  int set_aside_ = 0;
   test::TemporaryFolder folder_;
 };
 
@@ -116,23 +139,23 @@ TEST_F(CacheOpen, APathThatIsAFileIsRefused) {
   EXPECT_EQ(test::read_file(file), "somebody's file");
 }
 
-TEST_F(CacheOpen, AFileThatIsNoDatabaseIsRefused) {
-  expect_file_refused("short", "is not a kiln cache");
-  expect_file_refused(test::random_bytes(10'000, 1), "is not a kiln cache");
-  expect_file_refused(std::string(4096, '\0'), "is not a kiln cache");
+TEST_F(CacheOpen, AFileThatIsNoDatabaseIsSetAside) {
+  expect_set_aside("short", "is corrupt");
+  expect_set_aside(test::random_bytes(10'000, 1), "is corrupt");
+  expect_set_aside(std::string(4096, '\0'), "is corrupt");
 }
 
-TEST_F(CacheOpen, AnotherProgramsDatabaseIsRefused) {
+TEST_F(CacheOpen, AnotherProgramsDatabaseIsSetAside) {
   const fs::path other = folder_.path() / "other.db";
   test::run_sql(other, "CREATE TABLE entries(x)");
-  expect_file_refused(test::read_file(other), "is not a kiln cache");
+  expect_set_aside(test::read_file(other), "is not a kiln cache");
 }
 
-TEST_F(CacheOpen, AnotherSchemaIsRefused) {
+TEST_F(CacheOpen, AnotherSchemaIsSetAside) {
   const fs::path other = folder_.path() / "other.db";
   test::run_sql(other,
                 "PRAGMA application_id=0x6b696c6e; PRAGMA user_version=2; CREATE TABLE t(x)");
-  expect_file_refused(test::read_file(other), "another schema");
+  expect_set_aside(test::read_file(other), "another schema");
 }
 
 TEST_F(CacheOpen, ATruncatedDatabaseIsRefusedOrWithoutItsEntries) {
@@ -246,6 +269,20 @@ TEST_F(CacheRights, ADirectoryThatMayNotBeEnteredIsRefused) {
     EXPECT_NE(message.find("name another cache directory"), std::string::npos) << message;
   }
   EXPECT_EQ(test::snapshot(closed / "kiln"), before);
+}
+
+TEST_F(CacheRights, ADirectoryThatMayNotBeReadIsRefusedAndNotTakenForAnEmptyOne) {
+  const fs::path directory = folder_.path() / "kiln";
+  ASSERT_TRUE(Cache::open(directory));
+  ASSERT_EQ(::chown(directory.c_str(), test::nobody, test::nobody), 0);
+  for (const mode_t mode : {0000, 0100, 0300, 0400}) {
+    ASSERT_EQ(::chmod(directory.c_str(), mode), 0);
+    for (const auto access : {read_write, read_only}) {
+      const std::string message = open_as_nobody(directory, access);
+      EXPECT_NE(message.find("Permission denied"), std::string::npos) << message;
+      EXPECT_NE(message.find(directory.string()), std::string::npos) << message;
+    }
+  }
 }
 
 TEST_F(CacheRights, ADirectoryThatCannotBeMadeIsRefused) {

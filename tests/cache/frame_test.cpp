@@ -111,5 +111,18 @@ TEST(Frame, AnyBytesMayBeGiven) {
   }
 }
 
+TEST(Frame, TellsItsSizeWithoutItsContent) {
+  const std::string raw = compressible();
+  const std::string frame = encode(raw);
+  EXPECT_EQ(FrameDecoder::sound_size(frame, owner), raw.size());
+  EXPECT_FALSE(FrameDecoder::sound_size(frame, {FrameOwner::Table::texts, owner.first}));
+  for (std::size_t at = 0; at < frame.size(); ++at) {
+    std::string damaged = frame;
+    damaged[at] ^= 1;
+    EXPECT_FALSE(FrameDecoder::sound_size(damaged, owner)) << at;
+    EXPECT_FALSE(FrameDecoder::sound_size(frame.substr(0, at), owner)) << at;
+  }
+}
+
 }  // namespace
 }  // namespace kiln::storage

@@ -27,7 +27,8 @@ TEST_F(Output, SaysItsVersion) {
 TEST_F(Output, HelpNamesEveryVerbAndExitStatus) {
   const auto outcome = run({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const auto* word : {"compile", "ls", "show", "extract", "stats", "doctor", "Exit status"}) {
+  for (const auto* word : {"compile", "ls", "show", "extract", "stats", "verify", "gc", "clear",
+                           "pin", "unpin", "config", "doctor", "Exit status"}) {
     EXPECT_THAT(outcome.out, HasSubstr(word));
   }
 }

@@ -14,6 +14,7 @@
 #include "kiln/kiln.h"
 #include "kiln/settings.h"
 #include "output.h"
+#include "settings_text.h"
 #include "table.h"
 #include "verbs.h"
 
@@ -123,11 +124,6 @@ std::string state_text(const CacheFindings& cache) {
 
 void print_for_people(const Findings& findings) {
   const bool colour = wants_colour(stdout);
-  const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
-  Table settings({{"SETTING"}, {"VALUE"}, {"FROM"}});
-  for (const auto& setting : findings.settings) {
-    settings.add({setting.variable, or_dash(setting.value), setting.origin});
-  }
   const auto found = field_list({{"kiln", KILN_VERSION},
                                  {"CUDA driver", text_of(findings.driver)},
                                  {"compiler", text_of(findings.compiler)},
@@ -139,7 +135,7 @@ void print_for_people(const Findings& findings) {
                                     {"can compile", line_of(verdict_of(findings.compiler))},
                                     {"can launch", line_of(verdict_of(findings.driver))}},
                                    colour);
-  fmt::print("{}\n{}\n{}", found, settings.text(colour), verdicts);
+  fmt::print("{}\n{}\n{}", found, settings_text(findings.settings, colour), verdicts);
 }
 
 Json tool_json(const Availability& tool) {
@@ -165,10 +161,7 @@ Json cache_json(const CacheFindings& cache) {
 
 Json findings_json(const Findings& findings) {
   auto settings = Json::array();
-  for (const auto& setting : findings.settings) {
-    settings.push_back(
-        {{"variable", setting.variable}, {"value", setting.value}, {"origin", setting.origin}});
-  }
+  for (const auto& setting : findings.settings) settings.push_back(setting_json(setting));
   return {{"version", KILN_VERSION},
           {"driver", tool_json(findings.driver)},
           {"compiler", tool_json(findings.compiler)},

@@ -11,6 +11,11 @@ namespace kiln::cli {
 /// Errors: invalid_setting, cache_unusable.
 [[nodiscard]] Result<Cache> open_for_inspection(const Globals& globals);
 
+/// The same cache, to be changed. Makes none where there is none, and takes no corrupt file's place:
+/// what can only be changed must be there. Errors: also not_found; cache_unusable where the settings
+/// say that nothing is written.
+[[nodiscard]] Result<Cache> open_for_change(const Globals& globals);
+
 /// The one entry whose key begins with these digits. Errors: as Cache::resolve and Cache::entry.
 [[nodiscard]] Result<StoredEntry> find_entry(Cache& cache, const std::string& key_prefix);
 

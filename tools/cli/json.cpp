@@ -61,7 +61,16 @@ Json summary_json(const EntrySummary& entry) {
           {"stored_bytes", entry.stored_bytes},
           {"created", entry.created},
           {"compile_ms", milliseconds(entry.compile_us)},
-          {"toolchain", entry.toolchain}};
+          {"toolchain", entry.toolchain},
+          {"pinned", entry.pinned}};
+}
+
+Json setting_json(const Setting& setting) {
+  return {{"variable", setting.variable}, {"value", setting.value}, {"origin", setting.origin}};
+}
+
+Json removed_json(const GcReport& report) {
+  return {{"entries", report.entries}, {"bytes", report.bytes}};
 }
 
 Json error_json(const Error& error) {

@@ -5,6 +5,7 @@
 #include "kiln/artifact.h"
 #include "kiln/cache.h"
 #include "kiln/error.h"
+#include "kiln/settings.h"
 
 namespace kiln::cli {
 
@@ -22,6 +23,12 @@ void print_json(const Json& document);
 
 /// One line of `ls`.
 [[nodiscard]] Json summary_json(const EntrySummary& entry);
+
+/// One line of `config`, and a member of `doctor`'s.
+[[nodiscard]] Json setting_json(const Setting& setting);
+
+/// What a removal reports.
+[[nodiscard]] Json removed_json(const GcReport& report);
 
 [[nodiscard]] Json error_json(const Error& error);
 

@@ -1,3 +1,5 @@
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <ctime>
 #include <map>
@@ -25,6 +27,9 @@ using Order = bool (*)(const EntrySummary&, const EntrySummary&);
 struct LsWords {
   std::string sort = "program";
   std::vector<std::string> archs;
+  std::vector<std::string> kinds;
+  std::string program;
+  bool pinned = false;
 };
 
 // What people look for comes first: the largest, the newest, the slowest to compile.
@@ -55,11 +60,14 @@ std::size_t shortest_unique_prefix(const Entries& entries) {
   return digits;
 }
 
-void keep_archs(Entries& entries, const std::vector<std::string>& archs) {
-  if (archs.empty()) return;
-  std::erase_if(entries, [&](const EntrySummary& entry) {
-    return std::find(archs.begin(), archs.end(), entry.arch) == archs.end();
-  });
+bool is_wanted(const EntrySummary& entry, const LsWords& words) {
+  const auto among = [](const std::vector<std::string>& wanted, const std::string& value) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+  };
+  const bool named =
+      words.program.empty() || fnmatch(words.program.c_str(), entry.program.c_str(), 0) == 0;
+  return named && among(words.archs, entry.arch) && among(words.kinds, entry.kind) &&
+         (entry.pinned || !words.pinned);
 }
 
 void print_table(const Entries& entries, std::size_t key_digits) {
@@ -71,13 +79,14 @@ void print_table(const Entries& entries, std::size_t key_digits) {
                {"SIZE", Align::right},
                {"STORED", Align::right},
                {"AGE", Align::right},
-               {"COMPILE", Align::right}});
+               {"COMPILE", Align::right},
+               {"PINNED"}});
   const auto now = std::time(nullptr);
   for (const auto& entry : entries) {
     table.add({entry.key.hex().substr(0, key_digits), entry.program, entry.arch, entry.kind,
                std::to_string(entry.kernels), format_bytes(entry.image_bytes),
                format_bytes(entry.stored_bytes), format_age(entry.created, now),
-               format_duration(entry.compile_us)});
+               format_duration(entry.compile_us), entry.pinned ? "pinned" : ""});
   }
   fmt::print("{}", table.text(wants_colour(stdout)));
 }
@@ -89,7 +98,7 @@ Result<ExitCode> list_entries(const Globals& globals, const LsWords& words) {
   if (!entries) return tl::unexpected(entries.error());
 
   const auto key_digits = shortest_unique_prefix(*entries);
-  keep_archs(*entries, words.archs);
+  std::erase_if(*entries, [&](const EntrySummary& entry) { return !is_wanted(entry, words); });
   std::stable_sort(entries->begin(), entries->end(), orders().at(words.sort));
   if (globals.json) {
     for (const auto& entry : *entries) print_json(summary_json(entry));
@@ -112,6 +121,14 @@ void add_ls(CLI::App& app, const Globals& globals, Action& chosen) {
       ->allow_extra_args(false)
       ->delimiter(',')
       ->type_name("A[,B...]");
+  verb->add_option("--kind", words->kinds, "Only images of these kinds, e.g. cubin")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("K[,L...]");
+  verb->add_option("--program", words->program,
+                   "Only entries of programs whose names match, e.g. 'gemm*'")
+      ->type_name("GLOB");
+  verb->add_flag("--pinned", words->pinned, "Only entries that are pinned");
   verb->callback([words, &globals, &chosen] {
     chosen = [words, &globals] { return list_entries(globals, *words); };
   });

@@ -15,8 +15,8 @@ namespace kiln::cli {
 namespace {
 
 constexpr const char* about =
-    "kiln compiles CUDA C++ once and keeps the result: this tool compiles programs and looks into "
-    "caches.";
+    "kiln compiles CUDA C++ once and keeps the result: this tool compiles programs, and looks into "
+    "caches and after them.";
 
 constexpr const char* exit_codes =
     "Exit status: 0 done, 1 findings or a miss, 2 usage, 3 failure.\n"
@@ -39,12 +39,15 @@ void add_globals(CLI::App& app, Globals& globals) {
 }
 
 void add_verbs(CLI::App& app, const Globals& globals, Action& chosen) {
-  for (const auto add : {add_compile, add_ls, add_show, add_extract, add_stats, add_doctor}) {
+  for (const auto add : {add_compile, add_ls, add_show, add_extract, add_stats, add_verify, add_gc,
+                         add_clear, add_pin, add_unpin, add_config, add_doctor}) {
     add(app, globals, chosen);
   }
   for (auto* verb : app.get_subcommands({})) {
     verb->fallthrough();
-    verb->footer("Every verb takes --cache DIR, --json and --quiet too.");
+    const auto own = verb->get_footer();
+    verb->footer(own + (own.empty() ? "" : "\n") +
+                 "Every verb takes --cache DIR, --json and --quiet too.");
   }
 }
 

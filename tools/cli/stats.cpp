@@ -1,4 +1,7 @@
+#include <array>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,6 +15,57 @@
 namespace kiln::cli {
 
 namespace {
+
+/// A counter, as it is named for people.
+struct Row {
+  Counter counter;
+  const char* label;
+};
+constexpr std::array rows{
+    Row{Counter::hits_memory, "hits in memory"},
+    Row{Counter::hits_local, "hits on disk"},
+    Row{Counter::hits_bundle, "hits in bundles"},
+    Row{Counter::misses_absent, "misses, nothing stored"},
+    Row{Counter::misses_unfit, "misses, nothing that fits"},
+    Row{Counter::misses_damaged, "misses, damaged"},
+    Row{Counter::misses_unreadable, "misses, unreadable"},
+    Row{Counter::damaged_rows, "damaged rows"},
+    Row{Counter::stores, "stores"},
+    Row{Counter::evictions, "evictions"},
+    Row{Counter::refused_images, "images refused"},
+    Row{Counter::too_large, "too large to store"},
+    Row{Counter::errors_full, "errors, disk full"},
+    Row{Counter::errors_locked, "errors, locked"},
+    Row{Counter::errors_denied, "errors, denied"},
+    Row{Counter::errors_corrupt, "errors, corrupt"},
+    Row{Counter::errors_io, "errors, other"},
+    Row{Counter::generations, "generations begun"},
+    Row{Counter::reopened, "reopened"},
+};
+static_assert(rows.size() + 1 == counter_count, "all but saved_us, which is a time");
+
+constexpr const char* help =
+    "The history is that of all processes. They tell when they store, and at their end; one that "
+    "only "
+    "hits tells at most once a day, so that a hit writes nothing.";
+
+Json history_json(const CacheCounters& history) {
+  Json document;
+  for (const auto& row : rows) document[to_string(row.counter)] = history[row.counter];
+  document["saved_ms"] = static_cast<double>(history[Counter::saved_us]) / 1000;
+  return document;
+}
+
+// What never happened is left out, but for what everybody asks for.
+std::string history_text(const CacheCounters& history) {
+  std::vector<Field> fields{{"hits", std::to_string(history.hits())},
+                            {"misses", std::to_string(history.misses())}};
+  for (const auto& [counter, label] : rows) {
+    if (history[counter] != 0) fields.emplace_back(label, std::to_string(history[counter]));
+  }
+  fields.emplace_back("compile time saved", format_duration(history[Counter::saved_us]));
+  return field_list(fields, wants_colour(stdout));
+}
 
 Json statistics_json(const std::string& file, const CacheStatistics& sums) {
   return {{"file", file},
@@ -47,11 +101,28 @@ Result<ExitCode> print_statistics(const Globals& globals) {
   if (!cache) return tl::unexpected(cache.error());
   const auto sums = cache->statistics();
   if (!sums) return tl::unexpected(sums.error());
+  const auto history = cache->history();
+  if (!history) return tl::unexpected(history.error());
   const auto file = cache->file().string();
   if (globals.json) {
-    print_json(statistics_json(file, *sums));
+    auto document = statistics_json(file, *sums);
+    document["history"] = history_json(*history);
+    print_json(document);
   } else {
-    fmt::print("{}", statistics_text(file, *sums));
+    fmt::print("{}\n{}", statistics_text(file, *sums), history_text(*history));
+  }
+  return ExitCode::done;
+}
+
+Result<ExitCode> reset(const Globals& globals) {
+  auto cache = open_for_change(globals);
+  if (!cache) return tl::unexpected(cache.error());
+  const auto done = cache->reset_history();
+  if (!done) return tl::unexpected(done.error());
+  if (globals.json) {
+    print_json({{"reset", true}});
+  } else if (!globals.quiet) {
+    fmt::print("the history begins anew\n");
   }
   return ExitCode::done;
 }
@@ -59,9 +130,15 @@ Result<ExitCode> print_statistics(const Globals& globals) {
 }  // namespace
 
 void add_stats(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto* verb = app.add_subcommand("stats", "Sum up what a cache holds");
-  verb->callback(
-      [&globals, &chosen] { chosen = [&globals] { return print_statistics(globals); }; });
+  auto* verb = app.add_subcommand("stats", "Sum up what a cache holds, and what it did");
+  verb->footer(help);
+  auto wants_reset = std::make_shared<bool>(false);
+  verb->add_flag("--reset", *wants_reset, "Let the history begin anew");
+  verb->callback([wants_reset, &globals, &chosen] {
+    chosen = [wants_reset, &globals] {
+      return *wants_reset ? reset(globals) : print_statistics(globals);
+    };
+  });
 }
 
 }  // namespace kiln::cli

@@ -79,6 +79,8 @@ std::string bold(std::string_view text, bool colour) {
   return colour ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
 }
 
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
 std::string format_bytes(std::uint64_t bytes) {
   constexpr std::array units{"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);

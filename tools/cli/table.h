@@ -39,6 +39,9 @@ using Field = std::pair<std::string, std::string>;
 
 [[nodiscard]] std::string bold(std::string_view text, bool colour);
 
+/// "-" for what is empty.
+[[nodiscard]] std::string or_dash(const std::string& text);
+
 /// "512 B", "26.3 KiB", "1.9 MiB".
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 

@@ -29,6 +29,12 @@ void add_ls(CLI::App& app, const Globals& globals, Action& chosen);
 void add_show(CLI::App& app, const Globals& globals, Action& chosen);
 void add_extract(CLI::App& app, const Globals& globals, Action& chosen);
 void add_stats(CLI::App& app, const Globals& globals, Action& chosen);
+void add_verify(CLI::App& app, const Globals& globals, Action& chosen);
+void add_gc(CLI::App& app, const Globals& globals, Action& chosen);
+void add_clear(CLI::App& app, const Globals& globals, Action& chosen);
+void add_pin(CLI::App& app, const Globals& globals, Action& chosen);
+void add_unpin(CLI::App& app, const Globals& globals, Action& chosen);
+void add_config(CLI::App& app, const Globals& globals, Action& chosen);
 void add_doctor(CLI::App& app, const Globals& globals, Action& chosen);
 
 }  // namespace kiln::cli

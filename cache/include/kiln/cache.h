@@ -189,9 +189,12 @@ struct GcReport {
   std::uint64_t bytes = 0;  ///< Of their payloads, as stored.
 };
 
-/// Something that is not as it was written.
+/// Something that is not as it was written. What belongs to no entry, as damage may leave behind, is
+/// a finding too: it does no harm but takes room, until collect() removes it.
 struct Finding {
-  std::string what;     ///< "entry", "text", "dependency set", "witness", "structure" or "file".
+  /// "entry", "text", "dependency set", "witness", "mark", "link" (of a set to a text), "state",
+  /// "structure" or "file".
+  std::string what;
   std::string name;     ///< A key, a digest or a path.
   std::string problem;  ///< In words.
 };
@@ -201,6 +204,8 @@ struct VerifyReport {
   std::uint64_t texts = 0;
   std::uint64_t dependency_sets = 0;
   std::vector<Finding> findings;
+  /// Files of earlier generations, kept aside and not looked at. No findings.
+  std::vector<std::filesystem::path> set_aside;
 };
 
 struct ExportOptions {
@@ -309,8 +314,8 @@ class Cache {
   /// cache_unusable (read-only), io_failed.
   [[nodiscard]] Result<void> pin(const Digest& key, bool pinned);
 
-  /// Removes entries, and what only they needed, in small transactions; gives room back to the
-  /// filesystem. Errors: cache_unusable (read-only), io_failed.
+  /// Removes entries and what only they needed, in small transactions, and what belongs to no entry;
+  /// gives room back to the filesystem. Errors: cache_unusable (read-only), io_failed.
   [[nodiscard]] Result<GcReport> collect(const GcOptions& options);
 
   /// Removes all entries, pinned ones too. Errors: as collect().
@@ -318,7 +323,9 @@ class Cache {
 
   /// Looks at everything stored and changes nothing; in small steps that hold up no writer. Checksums
   /// and structure; `deep` also decompresses and decodes each row and compares it with what its key
-  /// and digest say. Errors: io_failed where it cannot be read at all.
+  /// and digest say. Times, use marks, pins and counters are as good as any others of their kind. Of a
+  /// file of more than 64 MiB, tables and indexes are compared with each other and unused pages are
+  /// left out. Errors: io_failed where it cannot be read at all.
   [[nodiscard]] Result<VerifyReport> verify(bool deep);
 
   /// Writes a bundle of all entries: rebuilt in key order without times, marks and pins, so that the

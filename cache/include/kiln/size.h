@@ -6,9 +6,9 @@
 
 namespace kiln {
 
-/// A size in bytes as people write it: "4096", "500M", "1.5G", "5GiB", "64 KB". The letters mean
-/// powers of 1024, with or without "iB" or "B", in either case. Nothing for anything else, and for more
-/// than 2^63 bytes.
+/// A size as a person writes it, in bytes: "500M", "5GiB", "1.5 G", "4096". The units are powers of
+/// 1024, whether written K, KB or KiB, up to T, in either case; without one it is bytes. A fraction
+/// of a byte is dropped. Nothing for anything else, such as a negative or a too large one.
 [[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
 
 }  // namespace kiln

@@ -1,0 +1,273 @@
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tool.h"
+
+namespace kiln::tests {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+// What looks after a cache, run where there is no CUDA.
+class Care : public ToolTest {
+ protected:
+  Care() {
+    first_ = compile({source_, "--arch", "sm_80", "--name", "fill"})["key"];
+    second_ = compile({source_, "--arch", "sm_90", "--name", "fill"})["key"];
+    third_ = compile({file("another.cu", scale_source), "--arch", "sm_80", "--image", "ptx",
+                      "--name", "fill"})["key"];
+  }
+
+  Outcome care(const std::vector<std::string>& arguments, Circumstances more = {}) const {
+    auto circumstances = without_cuda();
+    circumstances.environment.merge(more.environment);
+    circumstances.input = more.input;
+    circumstances.terminal = more.terminal;
+    return run(arguments, circumstances);
+  }
+
+  Json json(std::vector<std::string> arguments, int exit_code = 0) const {
+    arguments.insert(arguments.begin(), "--json");
+    const auto outcome = care(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.out << outcome.err;
+    const auto documents = outcome.documents();
+    EXPECT_FALSE(documents.empty());
+    return documents.empty() ? Json() : documents.back();
+  }
+
+  [[nodiscard]] std::size_t entries() const { return care({"--json", "ls"}).documents().size(); }
+
+  /// Damages the payload of some entry, wherever it lies: a frame begins with "kilF".
+  void damage_all_frames() const {
+    auto bytes = read(database());
+    for (auto at = bytes.find("kilF"); at != std::string::npos; at = bytes.find("kilF", at + 1)) {
+      bytes[at + 30] ^= 1;
+    }
+    file("cache/kernels.v1.db", bytes);
+  }
+
+  [[nodiscard]] fs::path database() const { return cache() / "kernels.v1.db"; }
+
+  std::string source_ = file("scale.cu", scale_source);
+  std::string first_;
+  std::string second_;
+  std::string third_;
+};
+
+TEST_F(Care, VerifyFindsNothingInASoundCache) {
+  const auto before = snapshot(cache());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"verify"}, {"verify", "--deep"}}) {
+    const auto outcome = care(words);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("3 entries"));
+    EXPECT_THAT(outcome.out, HasSubstr("all sound"));
+    EXPECT_THAT(outcome.out, HasSubstr(database().string()));
+  }
+  const auto report = json({"verify", "--deep"});
+  EXPECT_EQ(report["entries"], 3);
+  EXPECT_EQ(report["findings"], 0);
+  EXPECT_EQ(report["set_aside"], Json::array());
+  EXPECT_EQ(snapshot(cache()), before);
+}
+
+TEST_F(Care, VerifyNamesWhatIsDamaged) {
+  damage_all_frames();
+  const auto before = snapshot(cache());
+  const auto outcome = care({"verify"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, testing::StartsWith("WHAT"));
+  EXPECT_THAT(outcome.out, HasSubstr(first_));
+  EXPECT_THAT(outcome.out, HasSubstr("checksum"));
+  EXPECT_THAT(outcome.out, HasSubstr(" findings"));
+  const auto lines = care({"--json", "verify"}).documents();
+  ASSERT_GE(lines.size(), 4u);
+  EXPECT_EQ(lines.back()["findings"], lines.size() - 1);
+  EXPECT_EQ(lines.front()["what"], "entry");
+  EXPECT_EQ(snapshot(cache()), before);
+}
+
+TEST_F(Care, VerifyTellsOfAFileThatIsNoDatabase) {
+  file("cache/kernels.v1.db", "no database at all, but long enough to be one perhaps");
+  const auto before = snapshot(cache());
+  const auto outcome = care({"verify"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(database().string()));
+  EXPECT_THAT(outcome.out, HasSubstr("new generation"));
+  EXPECT_EQ(json({"verify"}, 1)["findings"], 1);
+  EXPECT_EQ(snapshot(cache()), before);
+
+  compile({source_, "--arch", "sm_80", "--name", "fill"});
+  const auto after = care({"verify"});
+  EXPECT_EQ(after.exit_code, 0);
+  EXPECT_THAT(after.out, HasSubstr("kernels.v1.g2.db"));
+  EXPECT_THAT(after.out, HasSubstr(database().string() + " is an earlier generation"));
+}
+
+TEST_F(Care, VerbsMissWhereThereIsNoCache) {
+  const auto none = scratch("none").string();
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"verify"},
+                                                {"gc"},
+                                                {"clear", "--yes"},
+                                                {"pin", "00"},
+                                                {"stats", "--reset"}}) {
+    auto arguments = words;
+    arguments.insert(arguments.end(), {"--cache", none});
+    EXPECT_EQ(care(arguments).exit_code, 1) << words[0];
+    EXPECT_FALSE(fs::exists(none)) << words[0];
+  }
+}
+
+TEST_F(Care, GcRemovesDownToASize) {
+  const auto before = snapshot(cache());
+  const auto told = json({"gc", "--max-size", "1K", "--dry-run"});
+  EXPECT_EQ(told["entries"], 3);
+  EXPECT_GT(told["bytes"], 0);
+  EXPECT_EQ(told["dry_run"], true);
+  EXPECT_THAT(care({"gc", "--max-size", "1K", "--dry-run"}).out,
+              HasSubstr("would remove 3 entries"));
+  EXPECT_EQ(snapshot(cache()), before);
+  EXPECT_THAT(care({"gc"}).out, HasSubstr("removed 0 entries")) << "below the cache's own limit";
+  EXPECT_EQ(entries(), 3u);
+  EXPECT_EQ(json({"gc", "--max-size", "1K"})["entries"], 3);
+  EXPECT_EQ(entries(), 0u);
+  EXPECT_EQ(care({"verify", "--deep"}).exit_code, 0);
+}
+
+TEST_F(Care, GcRemovesWhatIsOld) {
+  EXPECT_EQ(json({"gc", "--older-than", "1h"})["entries"], 0);
+  EXPECT_EQ(entries(), 3u);
+}
+
+TEST_F(Care, GcNamesNonsense) {
+  for (const char* size : {"5X", "-1", "G", "1.5.5M"}) {
+    const auto outcome = care({"gc", std::string("--max-size=") + size});
+    EXPECT_EQ(outcome.exit_code, 2) << size;
+    EXPECT_THAT(outcome.err, HasSubstr(size));
+  }
+  for (const char* age : {"5", "d", "-1d", "3y", "1.5d", "99999999999d"}) {
+    const auto outcome = care({"gc", std::string("--older-than=") + age});
+    EXPECT_EQ(outcome.exit_code, 2) << age;
+    EXPECT_THAT(outcome.err, HasSubstr(age));
+  }
+  EXPECT_EQ(entries(), 3u);
+}
+
+TEST_F(Care, NothingIsRemovedWhereNothingMayBeWritten) {
+  const Circumstances read_only{.environment = {{"KILN_CACHE_READONLY", "1"}}};
+  const auto before = snapshot(cache());
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"gc"},
+                                                {"clear", "--yes"},
+                                                {"pin", first_},
+                                                {"stats", "--reset"}}) {
+    const auto outcome = care(words, read_only);
+    EXPECT_EQ(outcome.exit_code, 3) << words[0];
+    EXPECT_THAT(outcome.err, HasSubstr("read-only")) << words[0];
+  }
+  EXPECT_EQ(snapshot(cache()), before);
+}
+
+TEST_F(Care, ClearNeedsConsent) {
+  const auto refused = care({"clear"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--yes"));
+  EXPECT_EQ(care({"clear"}, {.input = "y\n"}).exit_code, 2) << "a pipe consents to nothing";
+  EXPECT_EQ(entries(), 3u);
+  const auto done = care({"clear", "--yes"});
+  EXPECT_EQ(done.exit_code, 0);
+  EXPECT_THAT(done.out, HasSubstr("removed all 3 entries"));
+  EXPECT_EQ(entries(), 0u);
+  EXPECT_EQ(json({"clear", "--yes"})["entries"], 0);
+}
+
+TEST_F(Care, PinnedEntriesStay) {
+  const auto pinned = care({"pin", first_.substr(0, 12), third_});
+  EXPECT_EQ(pinned.exit_code, 0) << pinned.err;
+  EXPECT_THAT(pinned.out, HasSubstr("pinned " + first_));
+  EXPECT_THAT(pinned.out, HasSubstr("pinned " + third_));
+  EXPECT_THAT(care({"ls"}).out, HasSubstr("PINNED"));
+  EXPECT_EQ(care({"--json", "ls", "--pinned"}).documents().size(), 2u);
+  EXPECT_EQ(json({"gc", "--max-size", "0"})["entries"], 1);
+  const auto unpinned = json({"unpin", third_});
+  EXPECT_EQ(unpinned["key"], third_);
+  EXPECT_EQ(unpinned["pinned"], false);
+  EXPECT_EQ(json({"gc", "--max-size", "0"})["entries"], 1);
+  const auto left = json({"ls"});
+  EXPECT_EQ(left["key"], first_);
+  EXPECT_EQ(left["pinned"], true);
+}
+
+TEST_F(Care, APinOfNothingIsAMissAndTheOthersAreDone) {
+  const std::string none(32, '0');
+  const auto outcome = care({"pin", none, first_});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr(none));
+  EXPECT_EQ(care({"--json", "ls", "--pinned"}).documents().size(), 1u);
+  EXPECT_EQ(care({"pin"}).exit_code, 2);
+  EXPECT_EQ(care({"unpin", "nonsense"}).exit_code, 2);
+}
+
+TEST_F(Care, LsKeepsWhatIsAskedFor) {
+  const auto keys = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--json", "ls"});
+    std::vector<std::string> found;
+    for (const auto& entry : care(words).documents()) found.push_back(entry["key"]);
+    return found;
+  };
+  EXPECT_THAT(keys({"--program", "scale*"}), testing::UnorderedElementsAre(first_, second_));
+  EXPECT_THAT(keys({"--program", "*"}), testing::SizeIs(3));
+  EXPECT_THAT(keys({"--program", "scale"}), testing::IsEmpty());
+  EXPECT_THAT(keys({"--kind", "ptx"}), testing::ElementsAre(third_));
+  EXPECT_THAT(keys({"--kind", "ptx,cubin", "--arch", "sm_90"}), testing::ElementsAre(second_));
+  EXPECT_THAT(keys({"--pinned"}), testing::IsEmpty());
+}
+
+TEST_F(Care, ConfigTellsWhereEachSettingComesFrom) {
+  const auto outcome = care({"config"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, testing::StartsWith("SETTING"));
+  EXPECT_THAT(outcome.out, HasSubstr(cache().string()));
+  std::map<std::string, Json> settings;
+  for (const auto& line :
+       care({"--json", "config", "--cache", scratch("x").string()}).documents()) {
+    settings[line["variable"]] = line;
+  }
+  EXPECT_EQ(settings["KILN_CACHE_DIR"]["value"], scratch("x").string());
+  EXPECT_EQ(settings["KILN_CACHE_DIR"]["origin"], "option");
+  EXPECT_EQ(settings["KILN_NVRTC"]["origin"], "environment");
+  EXPECT_EQ(settings["KILN_CACHE_READONLY"]["origin"], "default");
+  EXPECT_FALSE(fs::exists(scratch("x")));
+}
+
+TEST_F(Care, StatsTellsWhatAllProcessesDid) {
+  const auto history = json({"stats"})["history"];
+  EXPECT_EQ(history["stores"], 3);
+  EXPECT_EQ(history["misses_absent"], 3);
+  EXPECT_EQ(history["errors_full"], 0);
+  EXPECT_EQ(history["generations"], 0);
+  EXPECT_TRUE(history.contains("saved_ms"));
+  const auto text = care({"stats"}).out;
+  EXPECT_THAT(text, HasSubstr("misses, nothing stored"));
+  EXPECT_THAT(text, HasSubstr("compile time saved"));
+  EXPECT_THAT(text, Not(HasSubstr("disk full")));
+  EXPECT_THAT(care({"stats", "--help"}).out, HasSubstr("at most once a day"));
+
+  EXPECT_EQ(json({"stats", "--reset"})["reset"], true);
+  EXPECT_EQ(json({"stats"})["history"]["stores"], 0);
+  EXPECT_EQ(json({"stats"})["entries"], 3);
+}
+
+TEST_F(Care, TablesAreColouredOnATerminalOnly) {
+  const std::string bold = "\x1b[1m";
+  EXPECT_THAT(care({"config"}).out, Not(HasSubstr(bold)));
+  EXPECT_THAT(care({"config"}, {.terminal = true}).out, HasSubstr(bold));
+  EXPECT_THAT(care({"config"}, {.environment = {{"NO_COLOR", "1"}}, .terminal = true}).out,
+              Not(HasSubstr(bold)));
+}
+
+}  // namespace
+}  // namespace kiln::tests

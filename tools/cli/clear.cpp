@@ -1,0 +1,68 @@
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "inspect.h"
+#include "json.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+
+namespace {
+
+// On standard error, so that a report of one line stays one.
+bool consents(const Cache& cache, std::uint64_t entries) {
+  fmt::print(stderr, "Remove all {} entries of {}, pinned ones too? [y/N] ", entries,
+             cache.file().string());
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+Result<bool> may_clear(Cache& cache, bool yes) {
+  if (yes) return true;
+  if (!is_terminal(stdin)) {
+    return fail(ErrorCode::invalid_argument,
+                "clear removes every entry; say --yes where nobody can be asked");
+  }
+  const auto sums = cache.statistics();
+  if (!sums) return tl::unexpected(sums.error());
+  return consents(cache, sums->entries);
+}
+
+Result<ExitCode> clear(const Globals& globals, bool yes) {
+  auto cache = open_for_change(globals);
+  if (!cache) return tl::unexpected(cache.error());
+  const auto agreed = may_clear(*cache, yes);
+  if (!agreed) return tl::unexpected(agreed.error());
+  if (!*agreed) {
+    fmt::print(stderr, "nothing was removed\n");
+    return ExitCode::findings;
+  }
+  const auto removed = cache->clear();
+  if (!removed) return tl::unexpected(removed.error());
+  if (globals.json) {
+    print_json(removed_json(*removed));
+  } else if (!globals.quiet) {
+    fmt::print("removed all {} entries, {}\n", removed->entries, format_bytes(removed->bytes));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_clear(CLI::App& app, const Globals& globals, Action& chosen) {
+  auto* verb = app.add_subcommand("clear", "Remove all entries, pinned ones too");
+  auto yes = std::make_shared<bool>(false);
+  verb->add_flag("--yes", *yes, "Do not ask");
+  verb->callback(
+      [yes, &globals, &chosen] { chosen = [yes, &globals] { return clear(globals, *yes); }; });
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,31 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "json.h"
+#include "output.h"
+#include "settings_text.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+
+namespace {
+
+Result<ExitCode> print_settings(const Globals& globals) {
+  const auto settings = resolve_settings({.cache_directory = globals.cache});
+  if (!settings) return tl::unexpected(settings.error());
+  if (globals.json) {
+    for (const auto& setting : settings->listing) print_json(setting_json(setting));
+  } else {
+    fmt::print("{}", settings_text(settings->listing, wants_colour(stdout)));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_config(CLI::App& app, const Globals& globals, Action& chosen) {
+  auto* verb = app.add_subcommand("config", "List the settings, and where each comes from");
+  verb->callback([&globals, &chosen] { chosen = [&globals] { return print_settings(globals); }; });
+}
+
+}  // namespace kiln::cli
