@@ -29,6 +29,9 @@ void add_ls(CLI::App& app, const Globals& globals, Action& chosen);
 void add_show(CLI::App& app, const Globals& globals, Action& chosen);
 void add_extract(CLI::App& app, const Globals& globals, Action& chosen);
 void add_stats(CLI::App& app, const Globals& globals, Action& chosen);
+void add_export(CLI::App& app, const Globals& globals, Action& chosen);
+void add_import(CLI::App& app, const Globals& globals, Action& chosen);
+void add_merge(CLI::App& app, const Globals& globals, Action& chosen);
 void add_doctor(CLI::App& app, const Globals& globals, Action& chosen);
 
 }  // namespace kiln::cli
