@@ -17,7 +17,12 @@ int main(int argc, char** argv) {
   kiln::Result<kiln::ExportReport> report;
   {
     auto cache = kiln::Cache::open(folder).value();
-    cache.put({.request = request, .dependencies = {}, .toolchain = {}, .artifact = artifact})
+    cache
+        .put({.request = request,
+              .dependencies = {},
+              .toolchain = {},
+              .artifact = artifact,
+              .texts = {}})
         .value();
     report = cache.export_bundle(argv[1]);
   }
