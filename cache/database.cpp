@@ -75,6 +75,11 @@ Result<Database> current_or_refused(Opened opened, const fs::path& file, unsigne
   }
   if (opened.content == Content::none) return no_cache(file.parent_path());
   if (const auto fault = fault_of(opened.content); !fault.empty()) {
+    if (generation == 0) {
+      return fail(
+          ErrorCode::cache_unusable,
+          fmt::format("bundle '{}' {}; name one that `kiln export` wrote", file.string(), fault));
+    }
     return fail(ErrorCode::cache_unusable,
                 fmt::format("cache file '{}' {}; move it away or name another cache directory",
                             file.string(), fault));
