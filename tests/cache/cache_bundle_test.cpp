@@ -479,7 +479,17 @@ void kill_midway(const std::function<void()>& work, unsigned moment_us) {
 
 TEST_F(CacheBundle, AKilledExportLeavesTheWholeBundleOrNone) {
   { const Cache made = make_cache("cache", {1, 2, 3, 4, 5, 6}); }
+  { const Cache made = make_cache("part", {2, 3}); }
   const fs::path file = out_ / "b.kiln";
+  const auto export_or_merge = [&](bool merged) {
+    Cache cache = open("cache");
+    Cache part = open("part");
+    if (merged) {
+      static_cast<void>(part.export_bundle(file, {.also = {&cache}}));
+    } else {
+      static_cast<void>(cache.export_bundle(file));
+    }
+  };
   ASSERT_TRUE(open("cache").export_bundle(out_ / "whole"));
   const std::string whole = test::read_file(out_ / "whole");
   fs::remove(out_ / "whole");
@@ -488,7 +498,7 @@ TEST_F(CacheBundle, AKilledExportLeavesTheWholeBundleOrNone) {
   int left_behind = 0;
   for (int round = 0; round < 100; ++round) {
     fs::remove(file);
-    kill_midway([&] { static_cast<void>(open("cache").export_bundle(file)); },
+    kill_midway([&] { export_or_merge(round % 2 == 1); },
                 static_cast<unsigned>(generator() % 12'000));
     if (!fs::exists(file)) ++absent;
     if (fs::exists(file)) {
