@@ -91,8 +91,11 @@ class Cache::Impl {
 
   /// Runs `work(Hold&)`, which gives a Step, in a transaction under the writers' lock.
   /// The lock file comes before the mutex, so that waiting for another process keeps no hit waiting.
-  template <class Work>
-  Result<void> write(std::string_view doing, std::chrono::milliseconds patience, const Work& work);
+  /// `after(Hold&)` runs once it is committed, before anybody else has the session.
+  template <class Work, class After = void (*)(Hold&)>
+  Result<void> write(
+      std::string_view doing, std::chrono::milliseconds patience, const Work& work,
+      const After& after = [](Hold&) {});
 
   storage::Session& session();
   bool read_only() const noexcept;
@@ -115,8 +118,8 @@ class Cache::Impl {
                               IfPresent if_present);
   bool tell(Hold& hold, std::uint64_t stored, std::uint64_t evicted, CacheCounters& counted);
   tl::unexpected<Error> too_large(const storage::PreparedEntry& entry);
-  void remember_stored(std::span<const storage::PreparedEntry> entries, std::uint64_t stored,
-                       std::uint64_t evicted, const CacheCounters& counted);
+  void remember_stored(Hold& hold, std::uint64_t stored, std::uint64_t evicted,
+                       const CacheCounters& counted);
 
   // What ships: one row at a time, each in a read of its own, so that no writer waits for long.
   struct Located;

@@ -106,7 +106,7 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
   std::uint64_t stored = 0;
   std::uint64_t evicted = 0;
   CacheCounters counted;
-  const auto written = write("storing an entry", storage::writer_patience, [&](Hold& hold) {
+  const auto put_all = [&](Hold& hold) {
     Connection& connection = hold.connection();
     storage::EntryWriter writer(connection);
     std::int64_t newest = 0;
@@ -126,10 +126,13 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
     if (!fits) return Step::roll_back;
     evicted = *gone;
     return commit_if(tell(hold, stored, evicted, counted) && give_back_surplus(connection));
-  });
+  };
+  const auto written = write("storing an entry", storage::writer_patience, put_all,
+                             [&](Hold& hold) { remember_stored(hold, stored, evicted, counted); });
   if (!written) return tl::unexpected(written.error());
   if (!fits) return too_large(entries.back());
-  if (stored != 0) remember_stored(entries, stored, evicted, counted);
+  const std::lock_guard guard(refused_mutex_);
+  for (const PreparedEntry& entry : entries) refused_.erase(entry.key);
   return stored;
 }
 
@@ -141,17 +144,13 @@ tl::unexpected<Error> Cache::Impl::too_large(const PreparedEntry& entry) {
                           entry.program, entry.arch, entry.bytes(), options_.max_bytes));
 }
 
-void Cache::Impl::remember_stored(std::span<const PreparedEntry> entries, std::uint64_t stored,
-                                  std::uint64_t evicted, const CacheCounters& counted) {
+/// With the session in hand, or another thread's put would tell the same things again.
+void Cache::Impl::remember_stored(Hold& hold, std::uint64_t stored, std::uint64_t evicted,
+                                  const CacheCounters& counted) {
   tally_.add(Counter::stores, stored);
   tally_.add(Counter::evictions, evicted);
-  {
-    Hold hold(*this);
-    hold.session().used.clear();
-    hold.session().told = counted;
-  }
-  const std::lock_guard guard(refused_mutex_);
-  for (const PreparedEntry& entry : entries) refused_.erase(entry.key);
+  hold.session().used.clear();
+  hold.session().told = counted;
 }
 
 /// Not on a hit's way: at the end, under a lock that is only tried, and only where there is something
