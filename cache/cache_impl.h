@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,9 @@
 namespace kiln {
 
 namespace storage {
+class BundleFile;
 struct PreparedEntry;
+struct PreparedText;
 struct RawEntry;
 }  // namespace storage
 
@@ -90,8 +93,11 @@ class Cache::Impl {
 
   /// Runs `work(Hold&)`, which gives a Step, in a transaction under the writers' lock.
   /// The lock file comes before the mutex, so that waiting for another process keeps no hit waiting.
-  template <class Work>
-  Result<void> write(std::string_view doing, std::chrono::milliseconds patience, const Work& work);
+  /// `after(Hold&)` runs once it is committed, before anybody else has the session.
+  template <class Work, class After = void (*)(Hold&)>
+  Result<void> write(
+      std::string_view doing, std::chrono::milliseconds patience, const Work& work,
+      const After& after = [](Hold&) {});
 
   storage::Session& session();
   bool read_only() const noexcept;
@@ -107,7 +113,39 @@ class Cache::Impl {
   void drop(const std::vector<std::int64_t>& damaged);
   Result<void> give_back();
   bool is_refused(const Digest& key);
-  Result<void> put_once(const NewEntry& entry, const storage::PreparedEntry& prepared);
+
+  /// What to do with an entry whose key is stored already.
+  enum class IfPresent { replace, keep };
+  /// Stores entries in one transaction and makes room for them; gives how many were written.
+  /// `originals` are texts of which some were stored already, and may have been evicted since.
+  /// Errors: as put().
+  Result<std::uint64_t> store(std::span<const storage::PreparedEntry> entries, IfPresent if_present,
+                              const std::vector<Text>& originals = {});
+  bool tell(Hold& hold, std::uint64_t stored, std::uint64_t evicted, CacheCounters& counted);
+  tl::unexpected<Error> too_large(const storage::PreparedEntry& entry);
+  void remember_stored(Hold& hold, std::uint64_t stored, std::uint64_t evicted,
+                       const CacheCounters& counted);
+
+  // What ships: one row at a time, each in a read of its own, so that no writer waits for long.
+  struct Located;
+  Result<std::vector<Located>> locate_entries(std::vector<Finding>& skipped);
+  Result<std::optional<storage::PreparedEntry>> pick_up(const Located& at,
+                                                        std::vector<Finding>& skipped);
+  Result<std::optional<storage::PreparedText>> pick_up_text(const Digest& digest,
+                                                            std::vector<Finding>& skipped);
+  static Result<std::optional<storage::PreparedText>> first_text(const std::vector<Impl*>& sources,
+                                                                 const Digest& digest,
+                                                                 std::vector<Finding>& skipped);
+  static Result<void> write_bundle(storage::BundleFile& file, const std::vector<Located>& rows,
+                                   const std::vector<Impl*>& sources, const ExportOptions& options,
+                                   ExportReport& report);
+
+  /// What an import stores in one transaction.
+  struct Batch;
+  Result<void> add_to(Batch& batch, const Located& row, ImportReport& report);
+  Result<void> store(Batch& batch, ImportReport& report);
+  Result<bool> has_entry(const Digest& key);
+  Result<std::vector<Digest>> texts_missing(const storage::PreparedEntry& entry);
 
   // Which file is open. None of these may be called with a Hold or the writers' lock in hand.
 

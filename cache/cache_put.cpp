@@ -31,10 +31,9 @@ std::uint64_t age_to_mark(const CacheOptions& options) {
 Result<std::vector<Text>> not_stored(Connection& connection, const std::vector<Text>& texts) {
   std::vector<Text> missing;
   for (const Text& text : texts) {
-    Statement row(connection, "SELECT 1 FROM texts WHERE digest = ?");
-    const int code = row.bind_blob(1, text.digest.view()).step();
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return connection.failure("looking for a text");
-    if (code == SQLITE_DONE) missing.push_back(text);
+    const auto stored = storage::has_text(connection, text.digest);
+    if (!stored) return connection.failure("looking for a text");
+    if (!*stored) missing.push_back(text);
   }
   return missing;
 }
@@ -89,63 +88,82 @@ Result<void> Cache::Impl::put(const NewEntry& entry) {
     }
     const auto prepared = storage::prepare(entry, texts ? *texts : entry.texts);
     if (!prepared) return tl::unexpected(prepared.error());
-    stored = put_once(entry, *prepared);
-    if (stored || !leave_corrupt_file()) break;
+    const auto added = store({&*prepared, 1}, IfPresent::replace, entry.texts);
+    if (added) return {};
+    stored = tl::unexpected(added.error());
+    if (!leave_corrupt_file()) break;
   }
   return stored;
 }
 
-Result<void> Cache::Impl::put_once(const NewEntry& entry, const PreparedEntry& prepared) {
-  bool fits = prepared.bytes() <= options_.max_bytes;
+/// Writes down what was done to the cache and what this process counted before it.
+bool Cache::Impl::tell(Hold& hold, std::uint64_t stored, std::uint64_t evicted,
+                       CacheCounters& counted) {
+  counted = tally_.now();
+  counted.values[static_cast<std::size_t>(Counter::stores)] += stored;
+  counted.values[static_cast<std::size_t>(Counter::evictions)] += evicted;
+  return storage::add_to_history(hold.connection(),
+                                 storage::difference(counted, hold.session().told));
+}
+
+Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
+                                         IfPresent if_present, const std::vector<Text>& originals) {
+  for (const PreparedEntry& entry : entries) {
+    if (entry.bytes() > options_.max_bytes) return too_large(entry);
+  }
+  bool fits = true;
+  std::uint64_t stored = 0;
   std::uint64_t evicted = 0;
   CacheCounters counted;
-  const auto stored = [&](Hold& hold) {
+  const auto put_all = [&](Hold& hold) {
     Connection& connection = hold.connection();
     storage::EntryWriter writer(connection);
-    if (!writer.write_texts(prepared.texts) || !write_lost_texts(connection, writer, entry.texts)) {
-      return Step::failed;
+    std::int64_t newest = 0;
+    for (const PreparedEntry& entry : entries) {
+      if (if_present == IfPresent::keep && storage::entry_id(connection, entry.key)) continue;
+      if (!writer.write_texts(entry.texts) || !write_lost_texts(connection, writer, originals)) {
+        return Step::failed;
+      }
+      const auto id = writer.write(entry);
+      if (!id || !storage::mark_stored(connection, *id, entry.bytes())) return Step::failed;
+      newest = *id;
+      ++stored;
     }
-    const auto id = writer.write(entry, prepared);
-    if (!id || !storage::mark_stored(connection, *id, prepared.bytes())) return Step::failed;
+    if (stored == 0) return Step::roll_back;
     // Before anything goes, so that what this process uses is not what goes.
     const auto used = storage::aged(connection, hold.session().used, age_to_mark(options_));
     if (!storage::mark_used(connection, used)) return Step::failed;
-    const auto gone = make_room(connection, options_.max_bytes, *id, fits);
+    const auto gone = make_room(connection, options_.max_bytes, newest, fits);
     if (!gone) return Step::failed;
     if (!fits) return Step::roll_back;
     evicted = *gone;
-    counted = tally_.now();
-    auto news = storage::difference(counted, hold.session().told);
-    ++news.values[static_cast<std::size_t>(Counter::stores)];
-    news.values[static_cast<std::size_t>(Counter::evictions)] += evicted;
-    return commit_if(storage::add_to_history(connection, news) && give_back_surplus(connection));
+    return commit_if(tell(hold, stored, evicted, counted) && give_back_surplus(connection));
   };
-  if (fits) {
-    auto written = write("storing an entry", storage::writer_patience, stored);
-    if (!written) return written;
-  }
-  if (!fits) {
-    tally_.add(Counter::too_large);
-    return fail(ErrorCode::too_large,
-                fmt::format("'{}' for {} takes {} bytes, which the cache's size cap of {} bytes "
-                            "leaves no room for; raise the cap, or unpin entries",
-                            entry.request.program, entry.request.arch, prepared.bytes(),
-                            options_.max_bytes));
-  }
-  tally_.add(Counter::stores);
-  tally_.add(Counter::evictions, evicted);
-  {
-    Hold hold(*this);
-    hold.session().used.clear();
-    hold.session().told = counted;
-    auto& told = hold.session().told.values;
-    ++told[static_cast<std::size_t>(Counter::stores)];
-    told[static_cast<std::size_t>(Counter::evictions)] += evicted;
-  }
+  const auto written = write("storing an entry", storage::writer_patience, put_all,
+                             [&](Hold& hold) { remember_stored(hold, stored, evicted, counted); });
+  if (!written) return tl::unexpected(written.error());
+  if (!fits) return too_large(entries.back());
   const storage::NoFork no_fork;
   const std::lock_guard guard(refused_mutex_);
-  refused_.erase(prepared.key);
-  return {};
+  for (const PreparedEntry& entry : entries) refused_.erase(entry.key);
+  return stored;
+}
+
+tl::unexpected<Error> Cache::Impl::too_large(const PreparedEntry& entry) {
+  tally_.add(Counter::too_large);
+  return fail(ErrorCode::too_large,
+              fmt::format("'{}' for {} takes {} bytes, which the cache's size cap of {} bytes "
+                          "leaves no room for; raise the cap, or unpin entries",
+                          entry.program, entry.arch, entry.bytes(), options_.max_bytes));
+}
+
+/// With the session in hand, or another thread's put would tell the same things again.
+void Cache::Impl::remember_stored(Hold& hold, std::uint64_t stored, std::uint64_t evicted,
+                                  const CacheCounters& counted) {
+  tally_.add(Counter::stores, stored);
+  tally_.add(Counter::evictions, evicted);
+  hold.session().used.clear();
+  hold.session().told = counted;
 }
 
 /// Not on a hit's way: at the end, under a lock that is only tried, and only where there is something

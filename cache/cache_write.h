@@ -7,9 +7,9 @@
 
 namespace kiln {
 
-template <class Work>
+template <class Work, class After>
 Result<void> Cache::Impl::write(std::string_view doing, std::chrono::milliseconds patience,
-                                const Work& work) {
+                                const Work& work, const After& after) {
   if (read_only()) {
     return fail(
         ErrorCode::cache_unusable,
@@ -29,6 +29,7 @@ Result<void> Cache::Impl::write(std::string_view doing, std::chrono::millisecond
   const Step step = work(hold);
   if (step == Step::roll_back) return {};
   if (step == Step::failed || !transaction.commit()) return failure(hold, doing);
+  after(hold);
   return {};
 }
 

@@ -83,12 +83,13 @@ Result<Database> current_or_refused(Opened opened, const fs::path& file, unsigne
   if (opened.content == Content::none) return no_cache(file.parent_path());
   if (const auto fault = fault_of(opened.content); !fault.empty()) {
     const auto remedy = generation == 0
-                            ? "make the bundle anew"
+                            ? "name one that `kiln export` wrote"
                             : "the next process that opens it for writing leaves it as it is and "
                               "begins a new generation";
     return fail(ErrorCode::cache_unusable,
-                fmt::format("cache file '{}' {}; {}", file.string(), fault, remedy), {},
-                SQLITE_NOTADB);
+                fmt::format("{} '{}' {}; {}", generation == 0 ? "bundle" : "cache file",
+                            file.string(), fault, remedy),
+                {}, SQLITE_NOTADB);
   }
   return unusable(opened.connection.failure("reading").value());
 }

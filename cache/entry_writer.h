@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "entry_reader.h"
 #include "frame.h"
 #include "kiln/cache.h"
 #include "sqlite.h"
@@ -21,12 +23,23 @@ struct PreparedText {
 struct PreparedEntry {
   Digest key;
   Digest request;
+  Digest toolchain;
+  Digest source;
+  std::uint64_t image_bytes = 0;
+  std::uint64_t kernels = 0;
+  std::uint64_t compile_us = 0;
+  std::int64_t created = 0;
+  std::string arch;
+  std::string kind;
+  std::string toolchain_text;
+  std::string program;
   std::string material;
   std::string payload;
   Digest dependencies;
-  std::string dependencies_material;
-  std::string dependencies_frame;
-  std::string witness_frame;
+  std::string dependencies_frame;  ///< Empty for an entry without dependencies.
+  std::vector<Digest> headers;     ///< What its dependencies found.
+  Digest roots;
+  std::string witness_frame;  ///< Empty where there is no witness.
   std::vector<PreparedText> texts;
 
   /// What it will take up in the database, but for the overhead of pages.
@@ -41,8 +54,19 @@ struct PreparedEntry {
 /// Texts alone. Errors: as above.
 [[nodiscard]] Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts);
 
-/// Writes an entry's rows inside the caller's transaction. Borrows what it is made from. What a
-/// function cannot do, it tells by false or nothing; the connection then knows why.
+/// An entry as another database holds it, checked throughout; its frames are taken as they are, and its
+/// columns from what its frames say. Without texts and witness. Nothing for a damaged one.
+[[nodiscard]] std::optional<PreparedEntry> prepare_again(RawEntry row);
+
+/// A text as another database holds it, checked; its frame is taken as it is. Nothing for a damaged one.
+[[nodiscard]] std::optional<PreparedText> prepare_again(const Digest& digest,
+                                                        std::string_view frame);
+
+/// Whether the database holds this text; nothing where SQLite could not tell.
+[[nodiscard]] std::optional<bool> has_text(Connection& connection, const Digest& digest);
+
+/// Writes entries' rows inside the caller's transaction. What a function cannot do, it tells by false or
+/// nothing; the connection then knows why.
 class EntryWriter {
  public:
   explicit EntryWriter(Connection& connection) noexcept : connection_(connection) {}
@@ -50,16 +74,14 @@ class EntryWriter {
   [[nodiscard]] bool write_texts(const std::vector<PreparedText>& texts);
 
   /// Gives the entry's id. Its texts come first, for the dependency set keeps those that are there.
-  [[nodiscard]] std::optional<std::int64_t> write(const NewEntry& entry,
-                                                  const PreparedEntry& prepared);
+  [[nodiscard]] std::optional<std::int64_t> write(const PreparedEntry& entry);
 
  private:
   bool write_text(const PreparedText& text);
-  std::optional<std::int64_t> write_dependencies(const NewEntry& entry,
-                                                 const PreparedEntry& prepared);
-  bool link_texts(const DependencySet& dependencies, std::int64_t id);
-  bool write_witness(const Witness& witness, std::int64_t dependencies, std::string_view frame);
-  std::optional<std::int64_t> write_row(const NewEntry& entry, const PreparedEntry& prepared,
+  std::optional<std::int64_t> write_dependencies(const PreparedEntry& entry);
+  bool link_texts(const std::vector<Digest>& headers, std::int64_t dependencies);
+  bool write_witness(const PreparedEntry& entry, std::int64_t dependencies);
+  std::optional<std::int64_t> write_row(const PreparedEntry& entry,
                                         std::optional<std::int64_t> dependencies);
 
   Connection& connection_;

@@ -85,8 +85,8 @@ std::optional<Parts> parts_of(std::string_view frame, const FrameOwner& owner) {
   // A block of zstd's takes at least 4 bytes and gives at most 128 KiB (RFC 8878, 3.1.1.2), so that a few
   // bytes cannot ask for a GiB.
   const bool possible = raw_size / (std::uint64_t{128} * 1024) <= stored_size / 4;
-  const bool known = (codec == Codec::zstd && possible) ||
-                     (codec == Codec::plain && raw_size == stored_size);
+  const bool known =
+      (codec == Codec::zstd && possible) || (codec == Codec::plain && raw_size == stored_size);
   return known ? std::optional(Parts{codec, raw_size, stored}) : std::nullopt;
 }
 

@@ -1,4 +1,5 @@
-// Writes a table of header texts as C++ source: the build-time half of kiln_embed_headers().
+// Writes header texts, or a bundle, as C++ source: the build-time half of kiln_embed_headers() and
+// kiln_embed_bundle().
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "kiln/cache.h"
 #include "kiln/digest.h"
 
 namespace {
@@ -112,15 +114,101 @@ std::string folder_of(std::string scope) {
   return scope;
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+std::string bundle_header(const std::string& scope, const std::string& function) {
+  return "#pragma once\n\n#include <cstddef>\n#include <span>\n\nnamespace " + scope +
+         " {\n\n/// The embedded bundle, for kiln::Cache::open_bundle(). Static lifetime.\n"
+         "[[nodiscard]] std::span<const std::byte> " +
+         function + "() noexcept;\n\n}  // namespace " + scope + "\n";
+}
+
+// The size is the assembler's word, so that it is that of the bytes it took in. '%' begins a section's
+// type on every machine, where '@' begins a comment on some. Dots keep the symbols apart from whatever
+// C++ can name. The digest makes the source another one when the bytes are, for compiler caches that do
+// not look behind .incbin.
+constexpr const char* bundle_template = R"source(#include "{include}"
+
+#include <cstdint>
+
+__asm__(
+    ".pushsection .rodata.kiln_bundle,\"a\",%progbits\n"
+    ".globl {symbol}\n"
+    ".hidden {symbol}\n"
+    ".globl {symbol}.size\n"
+    ".hidden {symbol}.size\n"
+    ".balign 16\n"
+    "{symbol}:\n"
+    ".incbin " {file} "\n"
+    ".L{symbol}.{digest}:\n"
+    ".balign 8\n"
+    "{symbol}.size:\n"
+    ".quad .L{symbol}.{digest} - {symbol}\n"
+    ".popsection\n");
+
+std::span<const std::byte> {scope}::{function}() noexcept {
+  extern const std::byte bytes[] __asm__("{symbol}");
+  extern const std::uint64_t size __asm__("{symbol}.size");
+  return {bytes, size};
+}
+)source";
+
+std::string bundle_source(const std::string& scope, const std::string& function,
+                          const std::string& include, const fs::path& file) {
+  std::string symbol = "kiln.bundle." + scope + "." + function;
+  replace_all(symbol, "::", ".");
+  std::string source = bundle_template;
+  replace_all(source, "{include}", include);
+  replace_all(source, "{digest}", kiln::digest_of(read_file(file)).hex());
+  replace_all(source, "{symbol}", symbol);
+  replace_all(source, "{scope}", scope);
+  replace_all(source, "{function}", function);
+  // Once for the assembler, once more for C++.
+  replace_all(source, "{file}", literal(literal(file.string())));
+  return source;
+}
+
+// What is no bundle shall be found while building, not when the program first looks for a kernel.
+void check_bundle(const fs::path& file) {
+  const auto bundle = kiln::Cache::open_bundle(file, {.trust_others = true});
+  if (!bundle) give_up(bundle.error().message);
+}
+
+void embed_headers(char** words) {
+  const std::string scope = words[0];
+  const std::string function = words[1];
+  const auto headers = read_listing(words[4], words[2], words[3]);
+  const std::string include = folder_of(scope) + "/" + function + ".h";
+  const fs::path stem = fs::path(words[5]) / folder_of(scope) / function;
+  write_file(stem.string() + ".h", header_source(scope, function));
+  write_file(stem.string() + ".cpp", table_source(scope, function, include, headers));
+}
+
+void embed_bundle(char** words) {
+  const std::string scope = words[0];
+  const std::string function = words[1];
+  const fs::path file = words[2];
+  check_bundle(file);
+  const std::string include = folder_of(scope) + "/" + function + ".h";
+  const fs::path stem = fs::path(words[3]) / folder_of(scope) / function;
+  write_file(stem.string() + ".h", bundle_header(scope, function));
+  write_file(stem.string() + ".cpp", bundle_source(scope, function, include, file));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 7) give_up("usage: kiln-embed NAMESPACE FUNCTION BASE PREFIX LISTING OUTPUT_DIR");
-  const std::string scope = argv[1];
-  const std::string function = argv[2];
-  const auto headers = read_listing(argv[5], argv[3], argv[4]);
-  const std::string include = folder_of(scope) + "/" + function + ".h";
-  const fs::path stem = fs::path(argv[6]) / folder_of(scope) / function;
-  write_file(stem.string() + ".h", header_source(scope, function));
-  write_file(stem.string() + ".cpp", table_source(scope, function, include, headers));
+  if (argc == 7) {
+    embed_headers(argv + 1);
+  } else if (argc == 6 && std::string_view(argv[1]) == "--bundle") {
+    embed_bundle(argv + 2);
+  } else {
+    give_up(
+        "usage: kiln-embed NAMESPACE FUNCTION BASE PREFIX LISTING OUTPUT_DIR\n"
+        "       kiln-embed --bundle NAMESPACE FUNCTION BUNDLE OUTPUT_DIR");
+  }
 }

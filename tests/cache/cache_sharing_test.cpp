@@ -105,6 +105,8 @@ TEST_F(CacheSharing, ThreadsShareOneCache) {
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(cache.statistics().value().entries, static_cast<std::uint64_t>(threads / 2 * rounds));
   EXPECT_EQ(cache.counters().errors(), 0u);
+  EXPECT_EQ(cache.history().value()[Counter::stores], cache.counters()[Counter::stores])
+      << "what one thread told, no other tells again";
 }
 
 TEST_F(CacheSharing, AWriterThatHoldsTheLockKeepsNoHitWaiting) {

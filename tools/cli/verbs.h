@@ -35,6 +35,9 @@ void add_clear(CLI::App& app, const Globals& globals, Action& chosen);
 void add_pin(CLI::App& app, const Globals& globals, Action& chosen);
 void add_unpin(CLI::App& app, const Globals& globals, Action& chosen);
 void add_config(CLI::App& app, const Globals& globals, Action& chosen);
+void add_export(CLI::App& app, const Globals& globals, Action& chosen);
+void add_import(CLI::App& app, const Globals& globals, Action& chosen);
+void add_merge(CLI::App& app, const Globals& globals, Action& chosen);
 void add_doctor(CLI::App& app, const Globals& globals, Action& chosen);
 
 }  // namespace kiln::cli

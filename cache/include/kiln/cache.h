@@ -208,15 +208,20 @@ struct VerifyReport {
   std::vector<std::filesystem::path> set_aside;
 };
 
+class Cache;
+
 struct ExportOptions {
   bool without_sources =
       false;  ///< Leaves out sources and headers, for those who must not ship them.
+  /// Other caches and bundles whose entries go into the same bundle. Of entries of one key the first
+  /// sound one is taken.
+  std::vector<Cache*> also = {};
 };
 
 struct ExportReport {
   std::uint64_t entries = 0;
   std::uint64_t file_bytes = 0;
-  std::vector<Finding> skipped;  ///< Damaged rows, left out.
+  std::vector<Finding> skipped;  ///< Damaged rows, left out; an entry goes without a damaged text.
 };
 
 struct ImportReport {
@@ -329,12 +334,15 @@ class Cache {
   [[nodiscard]] Result<VerifyReport> verify(bool deep);
 
   /// Writes a bundle of all entries: rebuilt in key order without times, marks and pins, so that the
-  /// same content gives the same bytes; appears at `bundle` whole or not at all, synced.
-  /// Errors: io_failed, naming the path.
+  /// same content gives the same bytes (of one version of SQLite); appears at `bundle` whole or not at
+  /// all, synced, readable by everybody (0644). Holds up no writer.
+  /// Errors: io_failed, naming the path; invalid_argument for a path that is a cache's own file, or is
+  /// named like one.
   [[nodiscard]] Result<ExportReport> export_bundle(const std::filesystem::path& bundle,
                                                    const ExportOptions& options = {});
 
-  /// Adds the entries of another cache or bundle that are not here. Errors: as put().
+  /// Adds the entries of another cache or bundle that are not here, a few in a transaction, and makes
+  /// room for them as put() does. After a failure those before it have been added. Errors: as put().
   [[nodiscard]] Result<ImportReport> import(Cache& from);
 
  private:

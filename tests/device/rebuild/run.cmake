@@ -1,4 +1,5 @@
-# Builds, changes the header, builds again: the table must follow, and a build with no change must not.
+# Builds, changes the header and the bundle, builds again: what is embedded must follow, and a build with
+# no change must not.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 endfunction()
@@ -10,21 +11,43 @@ function(expect_table pattern)
   endif()
 endfunction()
 
+# The object holds the bundle's bytes as they are, so the log of its entry must be found in it.
+function(expect_embedded_log log)
+  file(STRINGS "${object}" found REGEX "${log}")
+  if(NOT found)
+    message(FATAL_ERROR "'${log}' is not in ${object}")
+  endif()
+endfunction()
+
 set(header "${WORK_DIR}/changing.cuh")
+set(bundle "${WORK_DIR}/changing.kiln")
+set(object "${WORK_DIR}/CMakeFiles/embedded.dir/embedded_embedded/engine/bundle.cpp.o")
 set(table "${WORK_DIR}/embedded_embedded/engine/device_headers.cpp")
 file(REMOVE_RECURSE "${WORK_DIR}")
 file(WRITE "${header}" "first text\n")
+run("${MAKE_BUNDLE}" "${bundle}" "first log")
 run("${CMAKE_COMMAND}" -G Ninja -S "${SOURCE_DIR}" -B "${WORK_DIR}"
   "-DEMBED_TOOL=${EMBED_TOOL}" "-DKILN_SOURCE_DIR=${KILN_SOURCE_DIR}"
   "-DCMAKE_CXX_COMPILER=${CXX}")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}")
 expect_table("first text")
+expect_embedded_log("first log")
 
 file(WRITE "${header}" "second text\n")
+run("${MAKE_BUNDLE}" "${bundle}" "second log")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}")
 expect_table("second text")
+expect_embedded_log("second log")
 
 # Newer than the header, so that only a build that runs without need would write it again.
 file(WRITE "${table}" "no change, no work\n")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}" --target embedded_embedded/engine/device_headers.cpp)
 expect_table("no change, no work")
+
+# What is no bundle fails the build, and is named.
+file(WRITE "${bundle}" "no bundle")
+execute_process(COMMAND "${CMAKE_COMMAND}" --build "${WORK_DIR}"
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(result EQUAL 0 OR NOT output MATCHES "changing.kiln'[ \n]+is[ \n]+corrupt")
+  message(FATAL_ERROR "a file that is no bundle was embedded:\n${output}")
+endif()

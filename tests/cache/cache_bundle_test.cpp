@@ -1,0 +1,594 @@
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kiln/cache.h"
+#include "support.h"
+
+namespace kiln {
+namespace {
+
+namespace fs = std::filesystem;
+using test::as_found;
+using test::make_plain_sample;
+using test::make_sample;
+using test::same_artifact;
+using test::Sample;
+
+mode_t mode_of(const fs::path& path) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+class CacheBundle : public ::testing::Test {
+ protected:
+  CacheBundle() { fs::create_directory(out_); }
+
+  Cache open(const std::string& name, CacheOptions options = {}) const {
+    return Cache::open(folder_.path() / name, std::move(options)).value();
+  }
+
+  /// A cache with an entry for each of these numbers, put in their order.
+  Cache make_cache(const std::string& name, const std::vector<int>& numbers) const {
+    Cache cache = open(name);
+    for (const int number : numbers) EXPECT_TRUE(cache.put(make_sample(number).entry()));
+    return cache;
+  }
+
+  fs::path make_bundle(const std::vector<int>& numbers, const ExportOptions& options = {}) const {
+    const fs::path bundle = out_ / "made.kiln";
+    EXPECT_TRUE(make_cache("made", numbers).export_bundle(bundle, options));
+    return bundle;
+  }
+
+  void run_sql(const std::string& cache, const std::string& sql) const {
+    test::run_sql(folder_.path() / cache / "kernels.v1.db", sql);
+  }
+
+  static void expect_serves(Cache& cache, const std::vector<int>& numbers, Origin origin) {
+    for (const int number : numbers) {
+      const auto artifact = test::find(cache, make_sample(number));
+      ASSERT_TRUE(artifact) << number;
+      EXPECT_TRUE(same_artifact(*artifact, as_found(make_sample(number))));
+      EXPECT_EQ(artifact->origin, origin);
+    }
+  }
+
+  static void expect_bundle_serves(const fs::path& file, const std::vector<int>& numbers) {
+    auto bundle = Cache::open_bundle(file);
+    ASSERT_TRUE(bundle) << bundle.error().message;
+    expect_serves(*bundle, numbers, Origin::bundle);
+    EXPECT_EQ(bundle->statistics().value().entries, numbers.size());
+  }
+
+  std::vector<std::string> names_in_out() const {
+    std::vector<std::string> names;
+    for (const auto& item : fs::directory_iterator(out_)) {
+      names.push_back(item.path().filename().string());
+    }
+    return names;
+  }
+
+  test::TemporaryFolder folder_;
+  const fs::path out_ = folder_.path() / "out";
+};
+
+TEST_F(CacheBundle, HoldsAllEntriesAndTheirTexts) {
+  Cache cache = make_cache("cache", {1, 2, 3});
+  ASSERT_TRUE(cache.put(make_plain_sample(4).entry()));
+  const auto report = cache.export_bundle(out_ / "b.kiln");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->entries, 4u);
+  EXPECT_EQ(report->file_bytes, fs::file_size(out_ / "b.kiln"));
+  EXPECT_TRUE(report->skipped.empty());
+  EXPECT_EQ(mode_of(out_ / "b.kiln"), 0644u);
+  EXPECT_EQ(names_in_out(), std::vector<std::string>{"b.kiln"});
+
+  Cache bundle = Cache::open_bundle(out_ / "b.kiln").value();
+  expect_serves(bundle, {1, 2, 3}, Origin::bundle);
+  EXPECT_TRUE(test::find(bundle, make_plain_sample(4)));
+  EXPECT_EQ(bundle.counters()[Counter::hits_bundle], 4u);
+  EXPECT_EQ(bundle.statistics().value().texts, 3u);
+  EXPECT_EQ(bundle.text(make_sample(1).request.source).value(), make_sample(1).source);
+  const auto entries = bundle.list().value();
+  for (const auto& entry : entries) {
+    EXPECT_EQ(entry.created, 0);
+    EXPECT_EQ(entry.compile_us, 0u);
+    EXPECT_FALSE(entry.pinned);
+  }
+}
+
+TEST_F(CacheBundle, TheSameContentGivesTheSameBytes) {
+  Cache first = make_cache("first", {1, 2, 3, 4, 5, 6, 7, 8});
+  Cache second = open("second", {.max_bytes = 1 << 20});
+  for (const int number : {90, 5, 3, 91, 8, 1, 7, 2, 6, 92, 4}) {
+    Sample sample = make_sample(number);
+    sample.artifact.compile_us = 1000 + static_cast<std::uint64_t>(number);
+    sample.witness.stamps[0].inode = 4711;
+    ASSERT_TRUE(second.put(sample.entry()));
+  }
+  for (const int number : {90, 91, 92}) second.refuse(as_found(make_sample(number)).key);
+  ASSERT_TRUE(second.pin(as_found(make_sample(3)).key, true));
+  EXPECT_TRUE(test::find(second, make_sample(5)));
+  run_sql("second", "UPDATE entries SET created = 12345, program = 'a listing''s column'");
+
+  ASSERT_TRUE(first.export_bundle(out_ / "first"));
+  ASSERT_TRUE(second.export_bundle(out_ / "second"));
+  const std::string bytes = test::read_file(out_ / "first");
+  EXPECT_EQ(bytes, test::read_file(out_ / "second"));
+
+  // So does what was imported and exported again, and what was exported over another bundle.
+  Cache third = open("third");
+  Cache bundle = Cache::open_bundle(out_ / "first").value();
+  ASSERT_TRUE(third.import(bundle));
+  ASSERT_TRUE(third.export_bundle(out_ / "second"));
+  EXPECT_EQ(bytes, test::read_file(out_ / "second"));
+  ASSERT_TRUE(bundle.export_bundle(out_ / "third"));
+  EXPECT_EQ(bytes, test::read_file(out_ / "third"));
+}
+
+TEST_F(CacheBundle, LargeContentGivesTheSameBytesToo) {
+  std::vector<int> numbers(60);
+  for (int i = 0; i < 60; ++i) numbers[static_cast<std::size_t>(i)] = i;
+  const auto fill = [&](const std::string& name) {
+    Cache cache = open(name);
+    for (const int i : numbers) ASSERT_TRUE(cache.put(make_sample(i, 100'000).entry()));
+    ASSERT_TRUE(cache.export_bundle(out_ / name));
+  };
+  fill("first");
+  std::shuffle(numbers.begin(), numbers.end(), std::mt19937(1));
+  fill("second");
+  EXPECT_GT(fs::file_size(out_ / "first"), 5'000'000u);
+  EXPECT_TRUE(test::read_file(out_ / "first") == test::read_file(out_ / "second"));
+}
+
+TEST_F(CacheBundle, AnEmptyCacheGivesAnEmptyBundle) {
+  EXPECT_EQ(open("cache").export_bundle(out_ / "b").value().entries, 0u);
+  expect_bundle_serves(out_ / "b", {});
+}
+
+TEST_F(CacheBundle, LeavesSourcesOutWhereAsked) {
+  const fs::path file = make_bundle({1, 2}, {.without_sources = true});
+  expect_bundle_serves(file, {1, 2});
+  Cache bundle = Cache::open_bundle(file).value();
+  EXPECT_EQ(bundle.statistics().value().texts, 0u);
+  const std::string bytes = test::read_file(file);
+  EXPECT_EQ(bytes.find("#pragma once"), std::string::npos);
+  EXPECT_EQ(bytes.find("__global__"), std::string::npos);
+
+  // What is put on top of such an import brings the texts, and they go with the last that needs them.
+  Cache cache = open("cache");
+  EXPECT_EQ(cache.import(bundle).value().added, 2u);
+  ASSERT_TRUE(cache.put(make_sample(3).entry()));
+  EXPECT_EQ(cache.statistics().value().texts, 3u);
+  for (const int number : {3, 1}) cache.refuse(as_found(make_sample(number)).key);
+  EXPECT_EQ(cache.statistics().value().texts, 3u);
+  cache.refuse(as_found(make_sample(2)).key);
+  EXPECT_EQ(cache.statistics().value().texts, 0u);
+}
+
+TEST_F(CacheBundle, LeavesDamagedRowsOutAndNamesThem) {
+  Cache cache = make_cache("cache", {1, 2, 3});
+  const std::string key = as_found(make_sample(2)).key.hex();
+  const std::string header = digest_of(make_sample(1).headers[0]).hex();
+  run_sql("cache",
+          "UPDATE entries SET payload = x'00' WHERE id = 2;"
+          "UPDATE texts SET frame = x'00' WHERE digest = x'" +
+              header + "'");
+  const auto report = cache.export_bundle(out_ / "b");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->entries, 2u);
+  ASSERT_EQ(report->skipped.size(), 2u);
+  const auto named = [&](const std::string& what, const std::string& name) {
+    return std::any_of(report->skipped.begin(), report->skipped.end(), [&](const Finding& finding) {
+      return finding.what == what && finding.name == name && !finding.problem.empty();
+    });
+  };
+  EXPECT_TRUE(named("entry", key));
+  EXPECT_TRUE(named("text", header));
+  expect_bundle_serves(out_ / "b", {1, 3});
+  EXPECT_EQ(cache.statistics().value().entries, 3u) << "the cache is left as it is";
+
+  // The bundle is as if the damaged entry had never been.
+  run_sql("cache", "DELETE FROM entries WHERE id = 2");
+  EXPECT_EQ(cache.export_bundle(out_ / "c").value().skipped.size(), 1u);
+  EXPECT_EQ(test::read_file(out_ / "b"), test::read_file(out_ / "c"));
+}
+
+TEST_F(CacheBundle, ARowOfNoKeyIsNamedByItsNumber) {
+  Cache cache = make_cache("cache", {1});
+  run_sql("cache", "UPDATE entries SET key = 7");
+  const auto report = cache.export_bundle(out_ / "b").value();
+  ASSERT_EQ(report.skipped.size(), 1u);
+  EXPECT_EQ(report.skipped[0].name, "row 1");
+}
+
+TEST_F(CacheBundle, MergesSeveral) {
+  Cache first = make_cache("first", {1, 2});
+  Cache second = make_cache("second", {2, 3});
+  Cache whole = make_cache("whole", {3, 1, 2});
+  Cache bundle = Cache::open_bundle(make_bundle({1, 2, 3}, {.without_sources = true})).value();
+  run_sql("first", "UPDATE entries SET payload = x'00' WHERE id = 2");
+  const auto report = bundle.export_bundle(out_ / "merged", {.also = {&first, &second}});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->entries, 3u);
+  expect_bundle_serves(out_ / "merged", {1, 2, 3});
+  ASSERT_TRUE(whole.export_bundle(out_ / "whole"));
+  EXPECT_EQ(test::read_file(out_ / "merged"), test::read_file(out_ / "whole"))
+      << "texts come from whoever has them";
+  EXPECT_EQ(first.export_bundle(out_ / "merged", {.also = {&second}}).value().entries, 3u);
+}
+
+TEST_F(CacheBundle, IsNotWrittenOverACachesOwnFile) {
+  Cache cache = make_cache("cache", {1});
+  fs::create_symlink(cache.file(), out_ / "link");
+  for (const fs::path& place :
+       {cache.file(), out_ / "link", folder_.path() / "cache" / "kernels.v1.g2.db"}) {
+    const auto report = cache.export_bundle(place);
+    ASSERT_FALSE(report) << place;
+    EXPECT_EQ(report.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(report.error().message.find(place.string()), std::string::npos);
+  }
+  expect_serves(cache, {1}, Origin::local);
+  Cache bundle = Cache::open_bundle(make_bundle({1})).value();
+  EXPECT_FALSE(bundle.export_bundle(out_ / "made.kiln"));
+}
+
+TEST_F(CacheBundle, APlaceThatCannotBeWrittenIsNamed) {
+  Cache cache = make_cache("cache", {1});
+  test::write_file(out_ / "file", "a file");
+  for (const fs::path& place :
+       {out_ / "absent" / "b", out_ / "file" / "b", out_, out_ / "", fs::path()}) {
+    const auto report = cache.export_bundle(place);
+    ASSERT_FALSE(report) << place;
+    EXPECT_EQ(report.error().code, ErrorCode::io_failed);
+    EXPECT_NE(report.error().message.find(place.string()), std::string::npos);
+  }
+  EXPECT_EQ(names_in_out(), std::vector<std::string>{"file"});
+}
+
+TEST_F(CacheBundle, OddPathsAndSymlinkedFoldersAreTaken) {
+  Cache cache = make_cache("cache", {1});
+  fs::create_directory(out_ / "a %41?b#c d");
+  fs::create_directory_symlink(out_ / "a %41?b#c d", out_ / "link");
+  const fs::path file = out_ / "link" / "the %20 bundle?x=1#y .kiln";
+  ASSERT_TRUE(cache.export_bundle(file));
+  expect_bundle_serves(file, {1});
+  expect_bundle_serves(out_ / "a %41?b#c d" / file.filename(), {1});
+  Cache other = open("other");
+  Cache bundle = Cache::open_bundle(file).value();
+  EXPECT_EQ(other.import(bundle).value().added, 1u);
+
+  const fs::path before = fs::current_path();
+  fs::current_path(out_);
+  EXPECT_TRUE(cache.export_bundle("relative"));
+  EXPECT_TRUE(Cache::open_bundle("relative"));
+  fs::current_path(before);
+}
+
+TEST_F(CacheBundle, ServesFromWhereNothingMayBeWritten) {
+  const fs::path file = make_bundle({1, 2});
+  fs::permissions(file, fs::perms(0444));
+  fs::permissions(out_, fs::perms(0555));
+  fs::permissions(folder_.path(), fs::perms(0755));
+  const auto before = test::snapshot(out_);
+  expect_bundle_serves(file, {1, 2});
+  if (::geteuid() == 0) {
+    EXPECT_EQ(test::run_as_nobody([&]() -> std::string {
+                auto bundle = Cache::open_bundle(file);
+                if (!bundle) return bundle.error().message;
+                return test::find(*bundle, make_sample(2)) ? "served" : "missed";
+              }),
+              "served");
+  }
+  EXPECT_EQ(test::snapshot(out_), before);
+  fs::permissions(out_, fs::perms(0755));
+}
+
+TEST_F(CacheBundle, ServesFromAReadOnlyMount) {
+  const fs::path file = make_bundle({1});
+  if (::mount(out_.c_str(), out_.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+    GTEST_SKIP() << "may not mount";
+  }
+  EXPECT_EQ(::mount(nullptr, out_.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr), 0);
+  expect_bundle_serves(file, {1});
+  const auto report = Cache::open_bundle(file).value().export_bundle(out_ / "b");
+  EXPECT_FALSE(report);
+  ::umount2(out_.c_str(), MNT_DETACH);
+}
+
+TEST_F(CacheBundle, WhatOthersMayWriteIsRefused) {
+  const fs::path file = make_bundle({1});
+  fs::permissions(file, fs::perms(0646));
+  const auto bundle = Cache::open_bundle(file);
+  ASSERT_FALSE(bundle);
+  EXPECT_EQ(bundle.error().code, ErrorCode::cache_unusable);
+  EXPECT_NE(bundle.error().message.find(file.string()), std::string::npos);
+  EXPECT_TRUE(Cache::open_bundle(file, {.trust_others = true}));
+}
+
+TEST_F(CacheBundle, ABundleIsNotWritten) {
+  Cache bundle = Cache::open_bundle(make_bundle({1})).value();
+  const auto put = bundle.put(make_sample(2).entry());
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().code, ErrorCode::cache_unusable);
+  Cache other = make_cache("other", {2});
+  EXPECT_FALSE(bundle.import(other));
+}
+
+TEST_F(CacheBundle, ServesFromMemory) {
+  const std::string bytes = test::read_file(make_bundle({1, 2}));
+  fs::remove_all(out_);
+  auto bundle = Cache::open_bundle(bytes_of(bytes));
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_EQ(bundle->file(), fs::path());
+  expect_serves(*bundle, {1, 2}, Origin::bundle);
+  Cache cache = open("cache");
+  EXPECT_EQ(cache.import(*bundle).value().added, 2u);
+}
+
+TEST_F(CacheBundle, ServesFromMemoryInAForkedChild) {
+  const std::string bytes = test::read_file(make_bundle({1}));
+  Cache bundle = Cache::open_bundle(bytes_of(bytes)).value();
+  const auto results =
+      test::run_processes(2, [&](int) { return test::find(bundle, make_sample(1)) ? 0 : 1; });
+  EXPECT_EQ(results, std::vector<int>(2, 0));
+}
+
+/// Whatever the bytes are: a refusal, nothing, or the right thing.
+void expect_right_or_nothing(const std::string& bytes) {
+  auto bundle = Cache::open_bundle(bytes_of(bytes));
+  if (!bundle) return;
+  const Sample sample = make_sample(1);
+  const auto artifact = test::find(*bundle, sample);
+  if (artifact) {
+    EXPECT_TRUE(same_artifact(*artifact, as_found(sample)));
+  }
+  static_cast<void>(bundle->list());
+  static_cast<void>(bundle->statistics());
+}
+
+TEST_F(CacheBundle, TruncatedBytesInMemoryAreRefusedOrMissed) {
+  const std::string bytes = test::read_file(make_bundle({1}));
+  // Copied, so that a sanitizer sees the end.
+  for (std::size_t size = 0; size < bytes.size(); size += 113) {
+    expect_right_or_nothing(std::string(bytes, 0, size));
+  }
+  for (const std::size_t size : {0u, 1u, 16u, 99u, 100u, 4095u, 4096u, 4097u}) {
+    expect_right_or_nothing(std::string(bytes, 0, size));
+  }
+}
+
+TEST_F(CacheBundle, DamagedBytesInMemoryAreRefusedOrMissed) {
+  const std::string bytes = test::read_file(make_bundle({1}));
+  std::mt19937 generator(3);
+  for (int round = 0; round < 3000; ++round) {
+    std::string damaged = bytes;
+    const std::size_t range = round % 2 == 0 ? std::size_t{200} : bytes.size();
+    for (int flips = 1 << round % 4; flips > 0; --flips) {
+      damaged[generator() % range] ^= static_cast<char>(1 << generator() % 8);
+    }
+    SCOPED_TRACE(round);
+    expect_right_or_nothing(damaged);
+  }
+}
+
+TEST_F(CacheBundle, ImportAddsWhatIsNotHere) {
+  Cache cache = make_cache("cache", {1, 2});
+  Sample own = make_sample(2);
+  Cache bundle = Cache::open_bundle(make_bundle({2, 3, 4})).value();
+  const auto report = cache.import(bundle);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->added, 2u);
+  EXPECT_EQ(report->present, 1u);
+  EXPECT_TRUE(report->skipped.empty());
+  expect_serves(cache, {1, 2, 3, 4}, Origin::local);
+  EXPECT_EQ(cache.statistics().value().texts, 3u);
+  EXPECT_EQ(cache.statistics().value().dependency_sets, 1u);
+  EXPECT_EQ(cache.entry(as_found(own).key).value().summary.compile_us, own.artifact.compile_us)
+      << "what was here is left as it was";
+  EXPECT_GT(cache.entry(as_found(make_sample(3)).key).value().summary.created, 0)
+      << "or it would be collected as old";
+  EXPECT_EQ(cache.import(bundle).value().present, 3u);
+  EXPECT_EQ(cache.import(cache).value().present, 4u);
+  EXPECT_EQ(cache.counters()[Counter::stores], 4u);
+}
+
+TEST_F(CacheBundle, ImportTakesManyAndACacheToo) {
+  std::vector<int> numbers(100);
+  for (int i = 0; i < 100; ++i) numbers[static_cast<std::size_t>(i)] = i;
+  Cache from = make_cache("from", numbers);
+  Cache cache = open("cache");
+  EXPECT_EQ(cache.import(from).value().added, 100u);
+  expect_serves(cache, numbers, Origin::local);
+  EXPECT_EQ(cache.history().value()[Counter::stores], 100u);
+}
+
+TEST_F(CacheBundle, ImportKeepsToTheSizeCap) {
+  Cache from = open("from");
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(from.put(make_sample(i, 20'000).entry()));
+  constexpr std::uint64_t cap = 800'000;
+  Cache cache = open("cache", {.max_bytes = cap});
+  ASSERT_TRUE(cache.put(make_sample(200).entry()));
+  ASSERT_TRUE(cache.pin(as_found(make_sample(200)).key, true));
+  const auto report = cache.import(from);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->added, 100u);
+  EXPECT_LE(cache.statistics().value().stored_bytes, cap);
+  EXPECT_GT(cache.counters()[Counter::evictions], 50u);
+  EXPECT_TRUE(test::find(cache, make_sample(200)));
+
+  Cache small = open("small", {.max_bytes = 10'000});
+  const auto refused = small.import(from);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::too_large);
+}
+
+TEST_F(CacheBundle, ImportNamesDamagedRows) {
+  Cache from = make_cache("from", {1, 2, 3});
+  run_sql("from", "UPDATE entries SET material = x'00' WHERE id = 3");
+  Cache cache = open("cache");
+  const auto report = cache.import(from).value();
+  EXPECT_EQ(report.added, 2u);
+  ASSERT_EQ(report.skipped.size(), 1u);
+  EXPECT_EQ(report.skipped[0].name, as_found(make_sample(3)).key.hex());
+}
+
+TEST_F(CacheBundle, ExportHoldsUpNoWriter) {
+  const Cache made = make_cache("cache", {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto results = test::run_processes(2, [&](int process) {
+    Cache cache = open("cache");
+    for (int i = 0; i < 20; ++i) {
+      const bool done = process == 0 ? cache.put(make_sample(100 + i).entry()).has_value()
+                                     : cache.export_bundle(out_ / "b").has_value();
+      if (!done) return 1;
+    }
+    return cache.counters().errors() == 0 ? 0 : 2;
+  });
+  EXPECT_EQ(results, std::vector<int>(2, 0));
+}
+
+/// Runs `work` in a child process and kills it at this moment.
+void kill_midway(const std::function<void()>& work, unsigned moment_us) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    work();
+    ::_exit(0);
+  }
+  ::usleep(moment_us);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(CacheBundle, AKilledExportLeavesTheWholeBundleOrNone) {
+  { const Cache made = make_cache("cache", {1, 2, 3, 4, 5, 6}); }
+  { const Cache made = make_cache("part", {2, 3}); }
+  const fs::path file = out_ / "b.kiln";
+  const auto export_or_merge = [&](bool merged) {
+    Cache cache = open("cache");
+    Cache part = open("part");
+    if (merged) {
+      static_cast<void>(part.export_bundle(file, {.also = {&cache}}));
+    } else {
+      static_cast<void>(cache.export_bundle(file));
+    }
+  };
+  ASSERT_TRUE(open("cache").export_bundle(out_ / "whole"));
+  const std::string whole = test::read_file(out_ / "whole");
+  fs::remove(out_ / "whole");
+  std::mt19937 generator(4);
+  int absent = 0;
+  int left_behind = 0;
+  for (int round = 0; round < 100; ++round) {
+    fs::remove(file);
+    kill_midway([&] { export_or_merge(round % 2 == 1); },
+                static_cast<unsigned>(generator() % 12'000));
+    if (!fs::exists(file)) ++absent;
+    if (fs::exists(file)) {
+      EXPECT_TRUE(test::read_file(file) == whole) << round;
+    }
+    const auto names = names_in_out();
+    EXPECT_LE(names.size(), 2u) << "each removes what the one before left behind";
+    if (names.size() > (fs::exists(file) ? 1u : 0u)) ++left_behind;
+  }
+  ASSERT_TRUE(open("cache").export_bundle(file));
+  EXPECT_TRUE(test::read_file(file) == whole);
+  EXPECT_EQ(names_in_out(), std::vector<std::string>{"b.kiln"});
+  RecordProperty("absent", absent);
+  RecordProperty("left_behind", left_behind);
+}
+
+TEST_F(CacheBundle, AKilledExportLeavesTheBundleThatWasThere) {
+  { const Cache made = make_cache("cache", {1, 2, 3}); }
+  const fs::path file = make_bundle({9});
+  const std::string before = test::read_file(file);
+  ASSERT_TRUE(open("cache").export_bundle(out_ / "whole"));
+  const std::string after = test::read_file(out_ / "whole");
+  std::mt19937 generator(5);
+  for (int round = 0; round < 50; ++round) {
+    kill_midway([&] { static_cast<void>(open("cache").export_bundle(file)); },
+                static_cast<unsigned>(generator() % 10'000));
+    const std::string now = test::read_file(file);
+    EXPECT_TRUE(now == before || now == after) << round;
+  }
+}
+
+TEST_F(CacheBundle, AKilledImportLeavesWholeEntries) {
+  std::vector<int> numbers(80);
+  for (int i = 0; i < 80; ++i) numbers[static_cast<std::size_t>(i)] = i;
+  const fs::path file = make_bundle(numbers);
+  std::mt19937 generator(6);
+  for (int round = 0; round < 100; ++round) {
+    if (round % 10 == 0) fs::remove_all(folder_.path() / "cache");
+    kill_midway(
+        [&] {
+          Cache cache = open("cache");
+          Cache bundle = Cache::open_bundle(file).value();
+          static_cast<void>(cache.import(bundle));
+        },
+        static_cast<unsigned>(generator() % 30'000));
+    auto cache = Cache::open(folder_.path() / "cache");
+    ASSERT_TRUE(cache) << cache.error().message;
+    const auto entries = cache->list().value();
+    for (const auto& entry : entries) EXPECT_TRUE(cache->entry(entry.key));
+    EXPECT_EQ(cache->counters()[Counter::generations], 0u);
+  }
+  Cache cache = open("cache");
+  Cache bundle = Cache::open_bundle(file).value();
+  const auto report = cache.import(bundle).value();
+  EXPECT_EQ(report.added + report.present, 80u);
+  expect_serves(cache, numbers, Origin::local);
+}
+
+TEST_F(CacheBundle, AFullDiskLeavesTheBundleThatWasThere) {
+  {
+    Cache cache = open("cache");
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(cache.put(make_sample(i, 50'000).entry()));
+  }
+  const fs::path file = make_bundle({9});
+  const std::string before = test::read_file(file);
+  const auto results = test::run_processes(1, [&](int) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{200'000, 200'000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    Cache cache = Cache::open(folder_.path() / "cache", {Cache::Access::read_only}).value();
+    const auto report = cache.export_bundle(file);
+    if (report) return 1;
+    if (report.error().message.find(file.string()) == std::string::npos) return 2;
+    return report.error().code == ErrorCode::io_failed ? 0 : 3;
+  });
+  EXPECT_EQ(results, std::vector<int>{0});
+  EXPECT_TRUE(test::read_file(file) == before);
+  EXPECT_EQ(names_in_out(), std::vector<std::string>{"made.kiln"});
+}
+
+TEST_F(CacheBundle, AFullFileSystemLeavesNothingBehind) {
+  if (::mount("none", out_.c_str(), "tmpfs", 0, "size=256k") != 0) GTEST_SKIP() << "may not mount";
+  Cache cache = open("cache");
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(cache.put(make_sample(i, 50'000).entry()));
+  const auto report = cache.export_bundle(out_ / "b");
+  EXPECT_FALSE(report);
+  EXPECT_TRUE(names_in_out().empty());
+  EXPECT_TRUE(make_cache("small", {1}).export_bundle(out_ / "b"));
+  ::umount2(out_.c_str(), MNT_DETACH);
+}
+
+}  // namespace
+}  // namespace kiln

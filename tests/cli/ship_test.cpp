@@ -1,0 +1,173 @@
+#include <sqlite3.h>
+
+#include "tool.h"
+
+namespace kiln::tests {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+// Two caches of two entries each, one of which is in both; nothing that ships needs CUDA.
+class Ship : public ToolTest {
+ protected:
+  Ship() {
+    const auto source = file("scale.cu", scale_source);
+    const auto add = [&](const std::string& cache, const std::string& arch) {
+      return compile({source, "--arch", arch, "--image", "ptx", "--name", "fill", "--cache",
+                      scratch(cache).string()})["key"]
+          .get<std::string>();
+    };
+    key_ = add("cache", "sm_80");
+    add("cache", "sm_90");
+    add("other", "sm_90");
+    add("other", "sm_86");
+  }
+
+  Outcome ship(const std::vector<std::string>& arguments) { return run(arguments, without_cuda()); }
+
+  std::string path(const std::string& name) const { return scratch(name).string(); }
+
+  void damage_one() {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open((cache() / "kernels.v1.db").c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, "UPDATE entries SET payload = x'00' WHERE id = 1", nullptr,
+                           nullptr, nullptr),
+              SQLITE_OK);
+    sqlite3_close(database);
+  }
+
+  std::uint64_t entries_of(const std::string& cache) {
+    return ship({"--json", "stats", "--cache", path(cache)}).documents().at(0)["entries"];
+  }
+
+  std::string key_;
+};
+
+TEST_F(Ship, ExportTellsPrograms) {
+  const auto before = snapshot(cache());
+  const auto outcome = ship({"--json", "export", path("b.kiln")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto report = outcome.documents().at(0);
+  EXPECT_EQ(report["bundle"], path("b.kiln"));
+  EXPECT_EQ(report["entries"], 2);
+  EXPECT_EQ(report["bytes"], fs::file_size(path("b.kiln")));
+  EXPECT_EQ(report["skipped"], Json::array());
+  EXPECT_EQ(snapshot(cache()), before);
+}
+
+TEST_F(Ship, ExportTellsPeople) {
+  const auto outcome = ship({"export", path("b.kiln")});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(path("b.kiln")));
+  EXPECT_THAT(outcome.out, HasSubstr("entries"));
+  EXPECT_EQ(ship({"--quiet", "export", path("b.kiln")}).out, "");
+}
+
+TEST_F(Ship, ExportLeavesSourcesOut) {
+  ASSERT_EQ(ship({"export", path("b.kiln"), "--without-sources"}).exit_code, 0);
+  EXPECT_EQ(read(path("b.kiln")).find("threadIdx"), std::string::npos);
+  ASSERT_EQ(ship({"import", path("b.kiln"), "--cache", path("third")}).exit_code, 0);
+  EXPECT_EQ(ship({"extract", key_, "--source", "--cache", path("third")}).exit_code, 1);
+  EXPECT_THAT(ship({"extract", key_, "--cache", path("third")}).out, HasSubstr("fill"));
+}
+
+TEST_F(Ship, ExportNamesWhatItLeavesOut) {
+  damage_one();
+  const auto outcome = ship({"--json", "export", path("b.kiln")});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr(key_));
+  const auto report = outcome.documents().at(0);
+  EXPECT_EQ(report["entries"], 1);
+  EXPECT_EQ(report["skipped"],
+            Json::array({{{"what", "entry"}, {"name", key_}, {"problem", "is damaged"}}}));
+  EXPECT_EQ(ship({"--quiet", "export", path("b.kiln")}).err, "");
+}
+
+TEST_F(Ship, ExportFailsAloud) {
+  const auto nowhere = ship({"--json", "export", path("absent/b.kiln")});
+  EXPECT_EQ(nowhere.exit_code, 3);
+  EXPECT_THAT(nowhere.err, HasSubstr("absent/b.kiln"));
+  EXPECT_EQ(nowhere.documents().at(0)["error"]["code"], "io_failed");
+  EXPECT_EQ(ship({"export", path("b.kiln"), "--cache", path("absent")}).exit_code, 3);
+  EXPECT_EQ(ship({"export", (cache() / "kernels.v1.db").string()}).exit_code, 2);
+  EXPECT_EQ(ship({"export"}).exit_code, 2);
+  EXPECT_EQ(entries_of("cache"), 2u);
+}
+
+TEST_F(Ship, ImportAddsBundlesAndCaches) {
+  ASSERT_EQ(ship({"export", path("b.kiln")}).exit_code, 0);
+  const auto outcome =
+      ship({"--json", "import", path("b.kiln"), path("other"), "--cache", path("third")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto reports = outcome.documents();
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(
+      reports[0],
+      Json({{"file", path("b.kiln")}, {"added", 2}, {"present", 0}, {"skipped", Json::array()}}));
+  EXPECT_EQ(reports[1]["added"], 1);
+  EXPECT_EQ(reports[1]["present"], 1);
+  EXPECT_EQ(entries_of("third"), 3u);
+  const auto people = ship({"import", path("b.kiln"), "--cache", path("third")});
+  EXPECT_THAT(people.out, testing::StartsWith("FILE"));
+  EXPECT_THAT(people.out, HasSubstr(path("b.kiln")));
+}
+
+TEST_F(Ship, ImportGoesOnPastAFileThatFails) {
+  const auto outcome = ship({"--json", "import", path("absent.kiln"), file("no.kiln", "no bundle"),
+                             path("other"), "--cache", path("third")});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("absent.kiln"));
+  EXPECT_THAT(outcome.err, HasSubstr("no.kiln"));
+  ASSERT_EQ(outcome.documents().size(), 3u);
+  EXPECT_EQ(outcome.documents()[2]["added"], 2);
+}
+
+TEST_F(Ship, ImportNamesWhatItLeavesOut) {
+  damage_one();
+  const auto outcome = ship({"import", cache().string(), "--cache", path("third")});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr(key_));
+  EXPECT_EQ(entries_of("third"), 1u);
+}
+
+TEST_F(Ship, ImportMindsTheSettings) {
+  auto circumstances = without_cuda();
+  circumstances.environment["KILN_CACHE_READONLY"] = "1";
+  const auto before = snapshot(cache());
+  const auto outcome = run({"import", path("other")}, circumstances);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("KILN_CACHE_READONLY"));
+  EXPECT_EQ(snapshot(cache()), before);
+}
+
+TEST_F(Ship, MergeGivesWhatOneCacheWouldHaveGiven) {
+  ASSERT_EQ(ship({"export", path("b.kiln")}).exit_code, 0);
+  const auto outcome =
+      ship({"--json", "merge", path("other"), path("b.kiln"), "-o", path("merged.kiln")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.documents().at(0)["entries"], 3);
+
+  ASSERT_EQ(ship({"import", path("b.kiln"), path("other"), "--cache", path("third")}).exit_code, 0);
+  ASSERT_EQ(ship({"export", path("again.kiln"), "--cache", path("third")}).exit_code, 0);
+  EXPECT_TRUE(read(path("merged.kiln")) == read(path("again.kiln")));
+}
+
+TEST_F(Ship, MergeWritesNothingWhereOneFails) {
+  const auto outcome = ship({"merge", path("other"), path("absent.kiln"), "-o", path("m.kiln")});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("absent.kiln"));
+  EXPECT_FALSE(fs::exists(path("m.kiln")));
+  EXPECT_EQ(ship({"merge", path("other")}).exit_code, 2);
+}
+
+TEST_F(Ship, MergeIsNotWrittenOverWhatItReads) {
+  ASSERT_EQ(ship({"export", path("b.kiln")}).exit_code, 0);
+  const auto before = read(path("b.kiln"));
+  EXPECT_EQ(ship({"merge", path("other"), path("b.kiln"), "-o", path("b.kiln")}).exit_code, 2);
+  EXPECT_TRUE(read(path("b.kiln")) == before);
+}
+
+}  // namespace
+}  // namespace kiln::tests
