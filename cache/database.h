@@ -18,7 +18,7 @@ inline constexpr const char* lock_name = "kernels.v1.lock";
 inline constexpr const char* flights_name = "kernels.v1.flights";
 
 /// How long a write waits for other writers.
-inline constexpr std::chrono::milliseconds writer_patience{5000};
+inline constexpr std::chrono::milliseconds writer_patience{15000};
 
 /// An open database of this schema.
 struct Database {
