@@ -48,7 +48,7 @@ std::optional<std::chrono::seconds> parse_age(std::string_view text) {
   }
 }
 
-Result<GcOptions> parse(const GcWords& words) {
+Result<GcOptions> parse(const GcWords& words, std::uint64_t usual_cap) {
   GcOptions options{.dry_run = words.dry_run};
   if (!words.max_size.empty()) {
     options.max_bytes = parse_bytes(words.max_size);
@@ -68,12 +68,14 @@ Result<GcOptions> parse(const GcWords& words) {
                               words.older_than));
     }
   }
-  if (!options.max_bytes && !options.older_than) options.max_bytes = CacheOptions().max_bytes;
+  if (!options.max_bytes && !options.older_than) options.max_bytes = usual_cap;
   return options;
 }
 
 Result<ExitCode> collect(const Globals& globals, const GcWords& words) {
-  const auto options = parse(words);
+  const auto settings = settings_of(globals);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto options = parse(words, settings->cache_max_bytes);
   if (!options) return tl::unexpected(options.error());
   auto cache = words.dry_run ? open_for_inspection(globals) : open_for_change(globals);
   if (!cache) return tl::unexpected(cache.error());

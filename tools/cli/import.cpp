@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "inspect.h"
 #include "output.h"
 #include "ship.h"
 #include "table.h"
@@ -34,7 +35,7 @@ Json import_json(const std::filesystem::path& file, const ImportReport& report) 
 }
 
 Result<ExitCode> import_files(const Globals& globals, const ImportWords& words) {
-  auto cache = open_for_change(globals);
+  auto cache = open_to_fill(globals);
   if (!cache) return tl::unexpected(cache.error());
 
   // One file that fails does not keep the others from being imported.

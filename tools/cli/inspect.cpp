@@ -1,32 +1,58 @@
 #include "inspect.h"
 
-#include "kiln/settings.h"
+#include <system_error>
+
+#include "output.h"
 
 namespace kiln::cli {
 
 namespace {
 
-Result<Settings> cache_settings(const Globals& globals) {
+CacheOptions options_of(const Globals& globals, const Settings& settings, Cache::Access access) {
+  CacheOptions options{.access = access,
+                       .max_bytes = settings.cache_max_bytes,
+                       .trust_others = settings.cache_trust_others};
+  if (!globals.quiet) {
+    options.on_fault = [say = log_to_standard_error()](std::string_view line) {
+      say(LogLevel::warn, line);
+    };
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<Settings> settings_of(const Globals& globals) {
   auto settings = resolve_settings({.cache_directory = globals.cache});
   if (!settings) return settings;
   if (!settings->cache_fault.empty()) return fail(ErrorCode::cache_unusable, settings->cache_fault);
   return settings;
 }
 
-}  // namespace
-
 Result<Cache> open_for_inspection(const Globals& globals) {
-  const auto settings = cache_settings(globals);
+  const auto settings = settings_of(globals);
   if (!settings) return tl::unexpected(settings.error());
-  return Cache::open(settings->cache_directory, {.access = Cache::Access::read_only});
+  const auto options = options_of(globals, *settings, Cache::Access::read_only);
+  std::error_code error;
+  return std::filesystem::is_regular_file(settings->cache_directory, error)
+             ? Cache::open_bundle(settings->cache_directory, options)
+             : Cache::open(settings->cache_directory, options);
 }
 
 Result<Cache> open_for_change(const Globals& globals) {
-  const auto settings = cache_settings(globals);
+  const auto settings = settings_of(globals);
   if (!settings) return tl::unexpected(settings.error());
-  auto as_it_is = Cache::open(settings->cache_directory, {.access = Cache::Access::read_only});
+  auto as_it_is = open_for_inspection(globals);
   if (!as_it_is || settings->cache_read_only) return as_it_is;
-  return Cache::open(settings->cache_directory);
+  return open_to_fill(globals);
+}
+
+Result<Cache> open_to_fill(const Globals& globals) {
+  const auto settings = settings_of(globals);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto access =
+      settings->cache_read_only ? Cache::Access::read_only : Cache::Access::read_write;
+  return Cache::open(settings->cache_directory, options_of(globals, *settings, access));
 }
 
 Result<StoredEntry> find_entry(Cache& cache, const std::string& key_prefix) {

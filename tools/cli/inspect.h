@@ -3,18 +3,25 @@
 #include <string>
 
 #include "kiln/cache.h"
+#include "kiln/settings.h"
 #include "verbs.h"
 
 namespace kiln::cli {
 
-/// The cache that the command line and the settings name, to be looked at and left as it is.
-/// Errors: invalid_setting, cache_unusable.
+/// All settings, the command line first. Errors: invalid_setting; cache_unusable where no cache is named.
+[[nodiscard]] Result<Settings> settings_of(const Globals& globals);
+
+/// The cache, or the bundle, that the command line and the settings name, to be looked at and left as
+/// it is. Errors: invalid_setting, cache_unusable.
 [[nodiscard]] Result<Cache> open_for_inspection(const Globals& globals);
 
 /// The same cache, to be changed. Makes none where there is none, and takes no corrupt file's place:
 /// what can only be changed must be there. Errors: also not_found; cache_unusable where the settings
 /// say that nothing is written.
 [[nodiscard]] Result<Cache> open_for_change(const Globals& globals);
+
+/// The same cache, to be added to; made where there is none. Errors: invalid_setting, cache_unusable.
+[[nodiscard]] Result<Cache> open_to_fill(const Globals& globals);
 
 /// The one entry whose key begins with these digits. Errors: as Cache::resolve and Cache::entry.
 [[nodiscard]] Result<StoredEntry> find_entry(Cache& cache, const std::string& key_prefix);

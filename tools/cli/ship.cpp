@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "inspect.h"
-#include "kiln/settings.h"
 #include "output.h"
 #include "table.h"
 
@@ -24,18 +23,6 @@ Result<Cache> or_failure(Result<Cache> cache) {
 
 Result<Cache> open_whole(const Globals& globals) {
   return or_failure(open_for_inspection(globals));
-}
-
-Result<Cache> open_for_change(const Globals& globals) {
-  const auto settings = resolve_settings({.cache_directory = globals.cache});
-  if (!settings) return tl::unexpected(settings.error());
-  if (!settings->cache_fault.empty()) return fail(ErrorCode::cache_unusable, settings->cache_fault);
-  if (settings->cache_read_only) {
-    return fail(ErrorCode::cache_unusable,
-                fmt::format("cache '{}' is only to be read, as KILN_CACHE_READONLY says",
-                            settings->cache_directory.string()));
-  }
-  return Cache::open(settings->cache_directory);
 }
 
 Result<Cache> open_shipped(const std::filesystem::path& file) {

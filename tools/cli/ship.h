@@ -14,10 +14,6 @@ namespace kiln::cli {
 /// it, one that is not there is a failure. Errors: invalid_setting, cache_unusable, io_failed.
 [[nodiscard]] Result<Cache> open_whole(const Globals& globals);
 
-/// The cache that the command line and the settings name, to be added to.
-/// Errors: invalid_setting, cache_unusable.
-[[nodiscard]] Result<Cache> open_for_change(const Globals& globals);
-
 /// A bundle, or the cache in a folder, read-only. Errors: cache_unusable, io_failed.
 [[nodiscard]] Result<Cache> open_shipped(const std::filesystem::path& file);
 
