@@ -48,15 +48,17 @@ Session& Cache::Impl::session() {
 }
 
 bool Cache::Impl::ensure_open() {
+  if (Hold(*this)) return true;
+  // One thread opens; the others wait for what it comes to.
+  const std::lock_guard opening(session().opening);
   {
     Hold hold(*this);
     if (hold) return true;
-    const auto now = std::chrono::steady_clock::now();
-    if (now < hold.session().not_before) return false;
-    hold.session().not_before = now + std::chrono::seconds(1);
+    if (std::chrono::steady_clock::now() < hold.session().not_before) return false;
   }
   auto opened = storage::open_place(place_, options_);
   if (!opened) {
+    Hold(*this).session().not_before = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
                                     std::move(opened.error())));
     return false;

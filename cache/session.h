@@ -33,7 +33,8 @@ struct Session {
 
   const int process;
 
-  std::mutex mutex;  ///< Guards all below.
+  std::mutex opening;  ///< Taken before the other, by who opens the database.
+  std::mutex mutex;    ///< Guards all below.
   std::optional<Database> database;
   std::set<std::int64_t> used;  ///< Ids of entries that were hit and not marked yet.
   CacheCounters told;           ///< What the database's history holds of this process's counters.

@@ -68,19 +68,20 @@ void Layers::lose(const std::string& what, const std::string& why) {
 }
 
 std::optional<Layers::Found> Layers::find(const Request& request, const Digest& digest,
-                                          const Digest& roots, Fitness& fitness, bool& damaged) {
-  const auto accept = [&](const DependencySet& dependencies, const Digest& toolchain) {
-    return fitness(dependencies, toolchain, nullptr);
+                                          const Digest& roots, const Accept& accept,
+                                          bool& damaged) {
+  const auto accept_kept = [&](const DependencySet& dependencies, const Digest& toolchain) {
+    return accept(dependencies, toolchain, nullptr);
   };
-  if (auto artifact = memory_.find(digest, accept)) {
+  if (auto artifact = memory_.find(digest, accept_kept)) {
     count_memory_hit(*artifact);
     return Found{std::move(artifact), Origin::memory};
   }
   if (cache_) {
-    if (auto found = find_in(*cache_, request, digest, roots, fitness, damaged)) return found;
+    if (auto found = find_in(*cache_, request, digest, roots, accept, damaged)) return found;
   }
   for (auto& bundle : bundles_) {
-    auto found = find_in(bundle, request, digest, roots, fitness, damaged);
+    auto found = find_in(bundle, request, digest, roots, accept, damaged);
     if (!found) continue;
     if (cache_) cache_->count_hit(Origin::bundle, found->artifact->compile_us);
     return found;
@@ -90,17 +91,17 @@ std::optional<Layers::Found> Layers::find(const Request& request, const Digest& 
 
 std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& request,
                                              const Digest& digest, const Digest& roots,
-                                             Fitness& fitness, bool& damaged) {
+                                             const Accept& accept, bool& damaged) {
   DependencySet dependencies;
   Digest toolchain;
-  const auto accept = [&](const Candidate& candidate) {
-    if (!fitness(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
+  const auto note_accepted = [&](const Candidate& candidate) {
+    if (!accept(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
     dependencies = candidate.dependencies;
     toolchain = candidate.toolchain;
     return true;
   };
   MissReason why = MissReason::none;
-  auto found = cache.find(request, roots, accept, &why);
+  auto found = cache.find(request, roots, note_accepted, &why);
   damaged |= why == MissReason::damaged || why == MissReason::unreadable;
   if (!found) return std::nullopt;
   auto artifact = std::make_shared<const Artifact>(std::move(*found));

@@ -2,12 +2,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "fingerprint.h"
 #include "kiln/artifact.h"
 #include "kiln/cache.h"
 #include "kiln/request.h"
@@ -28,10 +28,14 @@ class Layers {
     Origin origin = Origin::memory;
   };
 
-  /// The first artifact that `fitness` takes. Where there is none, `damaged` tells whether something
+  /// Says whether a stored entry serves here. `witness` is null where there is none.
+  using Accept = std::function<bool(const DependencySet& dependencies, const Digest& toolchain,
+                                    const Witness* witness)>;
+
+  /// The first artifact that `accept` takes. Where there is none, `damaged` tells whether something
   /// was there that could not be read.
   [[nodiscard]] std::optional<Found> find(const Request& request, const Digest& digest,
-                                          const Digest& roots, Fitness& fitness, bool& damaged);
+                                          const Digest& roots, const Accept& accept, bool& damaged);
 
   /// Into memory; what was served from there counts like a hit of any layer.
   void remember(const Digest& request, DependencySet dependencies, const Digest& toolchain,
@@ -64,7 +68,7 @@ class Layers {
   [[nodiscard]] FaultCallback on_fault() const;
   [[nodiscard]] std::optional<Found> find_in(Cache& cache, const Request& request,
                                              const Digest& digest, const Digest& roots,
-                                             Fitness& fitness, bool& damaged);
+                                             const Accept& accept, bool& damaged);
 
   const Reporter& reporter_;
   MemoryLayer memory_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -323,8 +324,8 @@ class Runtime::Impl {
 
   std::optional<Obtained> ask_layers(const Query& query, Fitness& fitness, bool& damaged) {
     const Stopwatch watch;
-    auto found =
-        layers_.find(query.request, query.request_digest, query.search.roots(), fitness, damaged);
+    auto found = layers_.find(query.request, query.request_digest, query.search.roots(),
+                              std::ref(fitness), damaged);
     if (!found) return std::nullopt;
     ++(found->origin == Origin::memory   ? memory_hits_
        : found->origin == Origin::bundle ? bundle_hits_

@@ -1,6 +1,9 @@
 #include "inspect.h"
 
 #include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "output.h"
 
@@ -40,19 +43,20 @@ Result<Cache> open_for_inspection(const Globals& globals) {
 }
 
 Result<Cache> open_for_change(const Globals& globals) {
-  const auto settings = settings_of(globals);
-  if (!settings) return tl::unexpected(settings.error());
   auto as_it_is = open_for_inspection(globals);
-  if (!as_it_is || settings->cache_read_only) return as_it_is;
-  return open_to_fill(globals);
+  return as_it_is ? open_to_fill(globals) : std::move(as_it_is);
 }
 
 Result<Cache> open_to_fill(const Globals& globals) {
   const auto settings = settings_of(globals);
   if (!settings) return tl::unexpected(settings.error());
-  const auto access =
-      settings->cache_read_only ? Cache::Access::read_only : Cache::Access::read_write;
-  return Cache::open(settings->cache_directory, options_of(globals, *settings, access));
+  if (settings->cache_read_only) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("cache '{}' is read-only here, as KILN_CACHE_READONLY says",
+                            settings->cache_directory.string()));
+  }
+  return Cache::open(settings->cache_directory,
+                     options_of(globals, *settings, Cache::Access::read_write));
 }
 
 Result<StoredEntry> find_entry(Cache& cache, const std::string& key_prefix) {
