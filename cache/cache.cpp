@@ -1,12 +1,11 @@
 #include "kiln/cache.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cache_impl.h"
+#include "fork_guard.h"
 #include "schema.h"
 
 namespace kiln {
@@ -19,13 +18,13 @@ Cache::Impl::Impl(Place place, CacheOptions options, Database database)
     : place_(std::move(place)),
       options_(std::move(options)),
       faults_(options_.on_fault),
-      session_(new Session(::getpid())) {
+      session_(new Session(storage::process_id())) {
   adopt(std::move(database));
 }
 
 Cache::Impl::~Impl() {
   Session* session = session_;
-  if (session->process != ::getpid()) {
+  if (session->process != storage::process_id()) {
     storage::abandon(session);
   } else {
     flush();
@@ -34,7 +33,7 @@ Cache::Impl::~Impl() {
 }
 
 Session& Cache::Impl::session() {
-  const int process = ::getpid();
+  const int process = storage::process_id();
   Session* session = session_;
   while (session->process != process) {
     auto fresh = std::make_unique<Session>(process);

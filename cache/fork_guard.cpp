@@ -58,7 +58,10 @@ void before_fork() noexcept {
 
 void after_fork_in_parent() noexcept { --forking; }
 
+std::atomic<int> own_process = 0;
+
 void after_fork_in_child() noexcept {
+  own_process = ::getpid();
   inside = own_part();
   forking = 0;
 }
@@ -69,6 +72,13 @@ void watch_forks() noexcept {
 }
 
 }  // namespace
+
+int process_id() noexcept {
+  const int known = own_process.load(std::memory_order_relaxed);
+  if (known != 0) return known;
+  watch_forks();
+  return own_process = ::getpid();
+}
 
 NoFork::NoFork() noexcept {
   watch_forks();
