@@ -87,13 +87,17 @@ bool Cache::Impl::look_again() {
 bool Cache::Impl::leave_corrupt_file() {
   std::filesystem::path directory;
   unsigned corrupt = 0;
+  bool superseded = false;
   {
     Hold hold(*this);
     corrupt = std::exchange(hold.session().corrupt_generation, 0);
     if (corrupt == 0 || read_only() || !hold) return false;
     if (hold.database().generation != corrupt) return true;
+    // The file of that name is another one by now, and may well be sound.
+    superseded = storage::is_superseded(hold.database());
     directory = hold.database().file.parent_path();
   }
+  if (superseded) return look_again();
   auto opened = storage::open_generation_after(directory, corrupt, options_);
   if (!opened) {
     static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
@@ -111,6 +115,7 @@ void Cache::Impl::adopt(Database database) {
   }
   Hold hold(*this);
   hold.session().used.clear();
+  hold.session().corrupt_generation = 0;
   hold.session().database.emplace(std::move(database));
 }
 

@@ -82,7 +82,13 @@ Result<std::vector<Cache::Impl::Located>> Cache::Impl::locate_entries(
     row.bind_integer(1, after).bind_integer(2, rows_in_a_step);
     int code = row.step();
     for (rows = 0; code == SQLITE_ROW; code = row.step(), ++rows) {
-      after = row.integer(0);
+      const std::int64_t id = row.integer(0);
+      if (id <= after) {
+        return fail(ErrorCode::io_failed,
+                    fmt::format("cache '{}': its rows are out of order; it is damaged",
+                                hold.database().file.string()));
+      }
+      after = id;
       if (const auto key = row.digest(1)) {
         found.push_back({*key, after, this});
       } else {
@@ -96,6 +102,17 @@ Result<std::vector<Cache::Impl::Located>> Cache::Impl::locate_entries(
   return found;
 }
 
+/// What a scan has seen and a search does not find has gone meanwhile, or a page is damaged.
+Result<std::optional<PreparedEntry>> Cache::Impl::lost(const Located& at,
+                                                       std::vector<Finding>& skipped) {
+  const auto there = has_entry(at.key);
+  if (!there) return tl::unexpected(there.error());
+  if (*there || place_.kind != storage::Place::Kind::directory) {
+    skipped.push_back({"entry", at.key.hex(), unreadable});
+  }
+  return std::optional<PreparedEntry>();
+}
+
 /// Nothing for a damaged entry, and for one that has gone meanwhile.
 Result<std::optional<PreparedEntry>> Cache::Impl::pick_up(const Located& at,
                                                           std::vector<Finding>& skipped) {
@@ -105,17 +122,16 @@ Result<std::optional<PreparedEntry>> Cache::Impl::pick_up(const Located& at,
     if (!hold) return not_open();
     Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ?");
     const int code = row.bind_integer(1, at.id).step();
-    if (code == SQLITE_DONE) return std::optional<PreparedEntry>();
     if (code == SQLITE_ROW) raw = storage::read_row(hold.connection(), row, nullptr);
-    if (!raw) {
+    if (!raw && code != SQLITE_DONE) {
       const auto failed = failure(hold, "reading an entry");
       if (!storage::is_corrupt(failed.value().vendor_code)) return failed;
       skipped.push_back({"entry", at.key.hex(), unreadable});
       return std::optional<PreparedEntry>();
     }
   }
-  // Its id is that of another entry by now.
-  if (raw->key != at.key) return std::optional<PreparedEntry>();
+  // Its id may be that of another entry by now.
+  if (!raw || raw->key != at.key) return lost(at, skipped);
   auto entry = storage::prepare_again(std::move(*raw));
   if (!entry) skipped.push_back({"entry", at.key.hex(), damaged});
   return entry;
@@ -255,6 +271,7 @@ Result<void> Cache::Impl::add_to(Batch& batch, const Located& row, ImportReport&
 Result<void> Cache::Impl::store(Batch& batch, ImportReport& report) {
   if (batch.entries.empty()) return {};
   const auto stored = store(batch.entries, IfPresent::keep);
+  if (!stored && stored.error().code == ErrorCode::too_large) return store_singly(batch, report);
   if (!stored) {
     static_cast<void>(leave_corrupt_file());
     return tl::unexpected(stored.error());
@@ -262,6 +279,22 @@ Result<void> Cache::Impl::store(Batch& batch, ImportReport& report) {
   report.added += *stored;
   // Somebody else was faster with the others.
   report.present += batch.entries.size() - *stored;
+  batch = {};
+  return {};
+}
+
+/// What fits of a batch that does not.
+Result<void> Cache::Impl::store_singly(Batch& batch, ImportReport& report) {
+  for (const PreparedEntry& entry : batch.entries) {
+    const auto stored = store({&entry, 1}, IfPresent::keep);
+    if (stored) {
+      ++(*stored != 0 ? report.added : report.present);
+    } else if (stored.error().code == ErrorCode::too_large) {
+      report.skipped.push_back({"entry", entry.key.hex(), "is too large for the size cap"});
+    } else {
+      return tl::unexpected(stored.error());
+    }
+  }
   batch = {};
   return {};
 }
@@ -280,7 +313,7 @@ Result<std::vector<Digest>> Cache::Impl::texts_missing(const PreparedEntry& entr
   Hold hold(*this);
   if (!hold) return not_open();
   for (const Digest& digest : texts_of(entry)) {
-    const auto stored = storage::has_text(hold.connection(), digest);
+    const auto stored = storage::has_sound_text(hold.connection(), digest);
     if (!stored) return failure(hold, "looking for a text");
     if (!*stored) missing.push_back(digest);
   }

@@ -96,6 +96,11 @@ std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& re
                                             std::vector<std::int64_t>& damaged) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   while (const auto row = next_row(wanted, before, reason)) {
+    // A table of another making might give one row for ever.
+    if (row->id >= before) {
+      reason = MissReason::damaged;
+      break;
+    }
     before = row->id;
     const auto found_damaged = [&] {
       reason = MissReason::damaged;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -129,6 +130,8 @@ class Cache::Impl {
   // What ships: one row at a time, each in a read of its own, so that no writer waits for long.
   struct Located;
   Result<std::vector<Located>> locate_entries(std::vector<Finding>& skipped);
+  Result<std::optional<storage::PreparedEntry>> lost(const Located& at,
+                                                     std::vector<Finding>& skipped);
   Result<std::optional<storage::PreparedEntry>> pick_up(const Located& at,
                                                         std::vector<Finding>& skipped);
   Result<std::optional<storage::PreparedText>> pick_up_text(const Digest& digest,
@@ -144,6 +147,7 @@ class Cache::Impl {
   struct Batch;
   Result<void> add_to(Batch& batch, const Located& row, ImportReport& report);
   Result<void> store(Batch& batch, ImportReport& report);
+  Result<void> store_singly(Batch& batch, ImportReport& report);
   Result<bool> has_entry(const Digest& key);
   Result<std::vector<Digest>> texts_missing(const storage::PreparedEntry& entry);
 
@@ -171,6 +175,8 @@ class Cache::Impl {
   storage::Tally tally_;
   storage::Faults faults_;
   std::atomic<storage::Session*> session_;
+  /// Until when the writers' lock is only tried, since somebody holds it for longer than a write takes.
+  std::atomic<std::chrono::steady_clock::rep> only_try_until_ = 0;
 
   std::mutex refused_mutex_;
   std::set<Digest> refused_;

@@ -31,7 +31,7 @@ std::uint64_t age_to_mark(const CacheOptions& options) {
 Result<std::vector<Text>> not_stored(Connection& connection, const std::vector<Text>& texts) {
   std::vector<Text> missing;
   for (const Text& text : texts) {
-    const auto stored = storage::has_text(connection, text.digest);
+    const auto stored = storage::has_sound_text(connection, text.digest);
     if (!stored) return connection.failure("looking for a text");
     if (!*stored) missing.push_back(text);
   }
@@ -51,14 +51,22 @@ bool write_lost_texts(Connection& connection, storage::EntryWriter& writer,
 /// something. `fits` tells whether it was enough.
 std::optional<std::uint64_t> make_room(Connection& connection, std::uint64_t cap,
                                        std::int64_t newcomer, bool& fits) {
-  for (std::uint64_t evicted = 0;; ++evicted) {
+  std::uint64_t evicted = 0;
+  for (bool all_marked = false;;) {
     const auto used = storage::used_bytes(connection);
     if (!used) return std::nullopt;
     fits = *used <= cap || evicted == most_evictions;
     if (fits) return evicted;
-    const auto victim = storage::least_recently_used(connection, newcomer);
-    if (!victim) return evicted;
-    if (!storage::remove_entry(connection, *victim)) return std::nullopt;
+    if (const auto victim = storage::least_recently_used(connection, newcomer)) {
+      if (!storage::remove_entry(connection, *victim)) return std::nullopt;
+      ++evicted;
+    } else if (all_marked) {
+      return evicted;
+    } else {
+      // A lost mark must not keep its entry for ever.
+      if (!storage::mark_unmarked(connection)) return std::nullopt;
+      all_marked = true;
+    }
   }
 }
 

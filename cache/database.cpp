@@ -65,6 +65,8 @@ std::string fault_of(Content content) {
       return "is not a kiln cache";
     case Content::other_schema:
       return "has another schema than its name says";
+    case Content::write_ahead:
+      return "has been put into WAL mode";
     case Content::corrupt:
       return "is corrupt";
     case Content::current:
@@ -140,10 +142,23 @@ Result<fs::path> settled_directory(const fs::path& directory, const CacheOptions
   return real;
 }
 
+/// Whether a writer died while it committed, so that nobody can read before the rest is taken back, which a
+/// connection that only reads cannot do.
+bool is_unfinished(const Opened& opened) {
+  return opened.content == Content::unreadable &&
+         opened.connection.last_code() == SQLITE_READONLY_ROLLBACK;
+}
+
+/// Takes back what the dead writer left, if that may be: a look does it, by who may write.
+void finish_commit(const fs::path& directory, const fs::path& file, const CacheOptions& options) {
+  const auto lock = FileLock::acquire(directory / lock_name, writer_patience, trust_of(options));
+  if (lock) static_cast<void>(open_file(file, Connection::Mode::read_write));
+}
+
 /// Opens the current generation or begins one, under the writers' lock, since many processes may meet
 /// at one empty directory or one corrupt file. Generations up to `corrupt` count as corrupt.
 Result<Database> settle(const fs::path& directory, unsigned corrupt, const CacheOptions& options) {
-  const auto lock = FileLock::acquire(directory / lock_name, writer_patience);
+  const auto lock = FileLock::acquire(directory / lock_name, writer_patience, trust_of(options));
   if (!lock) return unusable(lock.error());
   std::string set_aside;
   if (corrupt != 0) {
@@ -152,7 +167,8 @@ Result<Database> settle(const fs::path& directory, unsigned corrupt, const Cache
   }
   unsigned generation = current_generation(directory);
   if (generation == 0 || generation <= corrupt) ++generation;
-  for (;; ++generation) {
+  // A file that was just made and reads back wrong is the disk's doing; more of them would not help.
+  for (const unsigned end = generation + 2; generation != end; ++generation) {
     const fs::path file = directory / generation_name(generation);
     auto opened = open_or_fill(file, options);
     if (!opened) return tl::unexpected(opened.error());
@@ -161,13 +177,17 @@ Result<Database> settle(const fs::path& directory, unsigned corrupt, const Cache
       if (!set_aside.empty()) remove_generations_before(directory, generation - 1);
       auto database = current_or_refused(std::move(*opened), file, generation);
       if (database && !set_aside.empty()) {
-        database->set_aside = fmt::format("{}; it is left as it is and '{}' takes its place",
-                                          set_aside, file.string());
+        database->set_aside = fmt::format(
+            "{}; it is left as it is and '{}' takes its place; "
+            "`kiln import` may bring back what is sound in it",
+            set_aside, file.string());
       }
       return database;
     }
     set_aside = fmt::format("cache file '{}' {}", file.string(), fault);
   }
+  return fail(ErrorCode::cache_unusable,
+              fmt::format("{}, though it was just made; name another cache directory", set_aside));
 }
 
 }  // namespace
@@ -184,6 +204,10 @@ Result<Database> open_database(const fs::path& directory, const CacheOptions& op
   if (!exists) return tl::unexpected(exists.error());
   if (!*exists) return may_write ? settle(*real, 0, options) : no_cache(*real);
   auto opened = open_file(file, mode_of(options));
+  if (opened && is_unfinished(*opened)) {
+    finish_commit(*real, file, options);
+    opened = open_file(file, mode_of(options));
+  }
   if (!opened) return tl::unexpected(opened.error());
   // An empty file is one that somebody is creating or never finished; and while somebody creates
   // it, a read may fail for reasons that are gone once they are done.

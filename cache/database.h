@@ -20,6 +20,9 @@ inline constexpr const char* flights_name = "kernels.v1.flights";
 /// How long a write waits for other writers.
 inline constexpr std::chrono::milliseconds writer_patience{15000};
 
+/// How long the lock is only tried after a wait for it was in vain.
+inline constexpr std::chrono::seconds lock_despair{30};
+
 /// An open database of this schema.
 struct Database {
   Connection connection;

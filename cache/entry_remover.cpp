@@ -1,5 +1,6 @@
 #include "entry_remover.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,12 +74,15 @@ bool remove_entry(Connection& connection, std::int64_t id) {
   {
     Statement row(connection, "SELECT source, dependencies FROM entries WHERE id = ?");
     const auto found = answer_of(row.bind_integer(1, id).step());
-    if (found != Answer::yes) return found == Answer::no;
-    source = row.digest(0);
-    if (!row.is_null(1)) set = row.integer(1);
+    if (found == Answer::unknown) return false;
+    if (found == Answer::yes) {
+      source = row.digest(0);
+      if (!row.is_null(1)) set = row.integer(1);
+    }
   }
-  return remove_by(connection, "DELETE FROM entries WHERE id = ?", id) &&
-         remove_by(connection, "DELETE FROM marks WHERE entry = ?", id) &&
+  // The mark also of an entry that is not there: it would be taken for the oldest for ever.
+  return remove_by(connection, "DELETE FROM marks WHERE entry = ?", id) &&
+         remove_by(connection, "DELETE FROM entries WHERE id = ?", id) &&
          (!set || remove_unneeded_set(connection, *set)) &&
          (!source || remove_unneeded_source(connection, *source));
 }
@@ -86,6 +90,7 @@ bool remove_entry(Connection& connection, std::int64_t id) {
 bool remove_orphans(Connection& connection) {
   return connection.execute(R"sql(
 DELETE FROM marks WHERE entry NOT IN (SELECT id FROM entries);
+INSERT OR IGNORE INTO marks SELECT id, 0, 0 FROM entries;
 DELETE FROM dependency_sets WHERE id NOT IN
   (SELECT dependencies FROM entries WHERE dependencies IS NOT NULL);
 DELETE FROM witnesses WHERE dependencies NOT IN (SELECT id FROM dependency_sets);
@@ -93,6 +98,11 @@ DELETE FROM set_texts WHERE dependencies NOT IN (SELECT id FROM dependency_sets)
 DELETE FROM texts WHERE id NOT IN (SELECT text FROM set_texts)
   AND digest NOT IN (SELECT source FROM entries);
 )sql") == SQLITE_OK;
+}
+
+bool mark_unmarked(Connection& connection) {
+  return connection.execute("INSERT OR IGNORE INTO marks SELECT id, 0, 0 FROM entries") ==
+         SQLITE_OK;
 }
 
 std::optional<std::int64_t> entry_id(Connection& connection, const Digest& key) {
@@ -106,7 +116,8 @@ std::optional<std::uint64_t> used_bytes(Connection& connection) {
   const auto unused = connection.integer("PRAGMA freelist_count");
   const auto bytes = connection.integer("PRAGMA page_size");
   if (!pages || !unused || !bytes) return std::nullopt;
-  return static_cast<std::uint64_t>((*pages - *unused) * *bytes);
+  // A damaged header may claim more free pages than there are.
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(*pages - *unused, 0) * *bytes);
 }
 
 std::optional<std::int64_t> least_recently_used(Connection& connection, std::int64_t but) {

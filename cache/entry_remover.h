@@ -18,6 +18,9 @@ namespace kiln::storage {
 /// Removes what hangs together with no entry: texts, sets, links, witnesses and marks.
 [[nodiscard]] bool remove_orphans(Connection& connection);
 
+/// Gives a mark, the oldest there can be, to each entry that has none.
+[[nodiscard]] bool mark_unmarked(Connection& connection);
+
 /// The entry of this key; nothing where there is none.
 [[nodiscard]] std::optional<std::int64_t> entry_id(Connection& connection, const Digest& key);
 

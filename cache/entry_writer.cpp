@@ -125,11 +125,11 @@ std::optional<PreparedText> prepare_again(const Digest& digest, std::string_view
   return PreparedText{digest, text->size(), std::string(frame)};
 }
 
-std::optional<bool> has_text(Connection& connection, const Digest& digest) {
-  Statement row(connection, "SELECT 1 FROM texts WHERE digest = ?");
+std::optional<bool> has_sound_text(Connection& connection, const Digest& digest) {
+  Statement row(connection, "SELECT frame FROM texts WHERE digest = ?");
   const int code = row.bind_blob(1, digest.view()).step();
   if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
-  return code == SQLITE_ROW;
+  return code == SQLITE_ROW && FrameDecoder::sound_size(row.blob(0), text_owner(digest));
 }
 
 std::uint64_t PreparedEntry::bytes() const noexcept {
@@ -152,7 +152,7 @@ std::optional<std::int64_t> EntryWriter::write(const PreparedEntry& entry) {
   return write_row(entry, dependencies);
 }
 
-/// Another process may have brought it meanwhile.
+/// Takes the place of a damaged one; and another process may have brought it meanwhile.
 bool EntryWriter::write_text(const PreparedText& text) {
   Statement row(connection_,
                 "INSERT INTO texts(digest, raw_bytes, frame) VALUES(?, ?, ?) "

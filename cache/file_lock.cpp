@@ -47,8 +47,9 @@ bool lock_within(int descriptor, std::chrono::milliseconds patience) {
 }  // namespace
 
 Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
-                                   std::chrono::milliseconds patience) {
-  if (auto usable = private_file_exists(file); !usable) return tl::unexpected(usable.error());
+                                   std::chrono::milliseconds patience, Trust trust) {
+  if (auto usable = private_file_exists(file, trust); !usable)
+    return tl::unexpected(usable.error());
   // Until close_in_children() knows of it.
   std::optional<NoFork> no_fork(std::in_place);
   // O_NONBLOCK and O_NOFOLLOW: what takes the file's place after the look at it must not hold us up.
@@ -56,8 +57,8 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
       file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (descriptor < 0) {
     return fail(ErrorCode::cache_unusable,
-                fmt::format("cache lock '{}' cannot be opened: {}; make its directory writable, or "
-                            "open the cache read-only",
+                fmt::format("cache lock '{}' cannot be opened: {}; give the user the right to "
+                            "write it and its directory, or set KILN_CACHE_READONLY=1",
                             file.string(), std::generic_category().message(errno)));
   }
   FileLock lock(descriptor);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "kiln/error.h"
+#include "private_path.h"
 
 namespace kiln::storage {
 
@@ -15,7 +16,8 @@ class FileLock {
   /// Errors: cache_unusable when it cannot be opened or is not the user's own regular file,
   /// io_failed when somebody else holds it all that time.
   [[nodiscard]] static Result<FileLock> acquire(const std::filesystem::path& file,
-                                                std::chrono::milliseconds patience);
+                                                std::chrono::milliseconds patience,
+                                                Trust trust = {});
 
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;

@@ -105,10 +105,11 @@ std::uint64_t next_serial() {
 
 std::unique_ptr<Flight::Impl> Flight::Impl::take(const std::filesystem::path& file,
                                                  const Digest& what,
-                                                 std::chrono::milliseconds patience) {
+                                                 std::chrono::milliseconds patience,
+                                                 storage::Trust trust) {
   auto flight = std::make_unique<Impl>();
   flight->what_ = what;
-  if (flight->open(file)) flight->wait(patience);
+  if (flight->open(file, trust)) flight->wait(patience);
   return flight;
 }
 
@@ -124,8 +125,8 @@ Flight::Impl::~Impl() {
   ::close(descriptor_);
 }
 
-bool Flight::Impl::open(const std::filesystem::path& file) {
-  if (!storage::private_file_exists(file)) return false;
+bool Flight::Impl::open(const std::filesystem::path& file, storage::Trust trust) {
+  if (!storage::private_file_exists(file, trust)) return false;
   const storage::NoFork no_fork;
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                        S_IRUSR | S_IWUSR);
@@ -252,7 +253,8 @@ void Flight::fail(const Error& error) noexcept { impl_->fail(error); }
 
 Flight Cache::Impl::take_turn(const Digest& what, std::chrono::milliseconds patience) {
   if (read_only() || !ensure_open()) return Flight(std::make_unique<Flight::Impl>());
-  return Flight(Flight::Impl::take(place_.path / storage::flights_name, what, patience));
+  return Flight(Flight::Impl::take(place_.path / storage::flights_name, what, patience,
+                                   {.writable_by_others = options_.trust_others}));
 }
 
 }  // namespace kiln

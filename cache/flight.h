@@ -10,6 +10,7 @@
 #include "kiln/cache.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
+#include "private_path.h"
 
 namespace kiln {
 
@@ -33,7 +34,7 @@ class Flight::Impl {
 
   /// Waits for the turn; see Cache::take_turn().
   static std::unique_ptr<Impl> take(const std::filesystem::path& file, const Digest& what,
-                                    std::chrono::milliseconds patience);
+                                    std::chrono::milliseconds patience, storage::Trust trust);
 
   [[nodiscard]] bool waited() const noexcept { return waited_; }
   [[nodiscard]] bool exclusive() const noexcept { return level_.has_value(); }
@@ -41,7 +42,7 @@ class Flight::Impl {
   void fail(const Error& error) noexcept;
 
  private:
-  bool open(const std::filesystem::path& file);
+  bool open(const std::filesystem::path& file, storage::Trust trust);
   void wait(std::chrono::milliseconds patience);
   [[nodiscard]] bool try_lock(unsigned level) const;
   void sign(unsigned level) const;

@@ -18,6 +18,9 @@ constexpr std::string_view first_name = "kernels.v1.db";
 constexpr std::string_view prefix = "kernels.v1.g";
 constexpr std::string_view suffix = ".db";
 
+/// So that counting on never wraps.
+constexpr unsigned greatest = 1'000'000'000;
+
 /// 0 for a name that is no generation's.
 unsigned generation_of(std::string_view name) {
   if (name == first_name) return 1;
@@ -27,7 +30,7 @@ unsigned generation_of(std::string_view name) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   // "g02" would be a second name of "g2".
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return whole && number > 1 && generation_name(number) == name ? number : 0;
+  return whole && number > 1 && number < greatest && generation_name(number) == name ? number : 0;
 }
 
 std::vector<unsigned> generations_in(const std::filesystem::path& directory) {

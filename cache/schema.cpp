@@ -102,6 +102,7 @@ const Objects& own_objects() {
 }  // namespace
 
 Content look_into(Connection& connection) {
+  if (connection.keeps_a_log()) return Content::write_ahead;
   const auto pages = connection.integer("PRAGMA page_count");
   if (!pages) return is_corrupt(connection.last_code()) ? Content::corrupt : Content::unreadable;
   if (*pages == 0) return Content::none;

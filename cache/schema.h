@@ -14,6 +14,7 @@ enum class Content {
   none,          ///< Nothing yet: somebody is creating it, or never finished.
   foreign,       ///< A database that is none of kiln's.
   other_schema,  ///< One of kiln's that this version does not know.
+  write_ahead,   ///< Somebody has put it into WAL mode, in which a read makes files.
   corrupt,       ///< No database, or a damaged one.
   unreadable,    ///< It could not be read; the connection knows why.
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,14 +15,17 @@
 namespace kiln::storage {
 namespace {
 
-// How long somebody else's commit may hold up a statement: about 1 s, in naps that are shorter than the gap
-// between the commits of writers that take turns. SQLite's own waiting naps up to 100 ms, longer than any
-// commit takes, and can miss its turn for seconds.
+// How long somebody else's commit may hold up a statement, in naps that are shorter than the gap between
+// the commits of writers that take turns. SQLite's own waiting naps up to 100 ms, longer than any commit
+// takes, and can miss its turn for seconds.
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds patience{1};
 constexpr std::chrono::microseconds nap{100};
-constexpr int most_naps = 6000;  // A nap of 100 us takes some 160.
 
 int wait_for_lock(void*, int naps_so_far) {
-  if (naps_so_far >= most_naps) return 0;
+  thread_local Clock::time_point deadline;
+  if (naps_so_far == 0) deadline = Clock::now() + patience;
+  if (Clock::now() >= deadline) return 0;
   std::this_thread::sleep_for(nap);
   return 1;
 }
@@ -35,6 +39,25 @@ std::string immutable_uri(const std::filesystem::path& file) {
                    : std::string(1, character);
   }
   return uri + "?immutable=1";
+}
+
+/// What a person can do about it, where that is not to try again.
+std::string_view remedy_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return "; make room on its disk, or remove its directory";
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return "; give the user the right to read and write it and its directory, or set "
+             "KILN_CACHE_READONLY=1";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return "; the next `kiln compile` begins a new generation, and `kiln import` may bring back "
+             "what is sound in this one";
+    default:
+      return "";
+  }
 }
 
 bool distrust(sqlite3* handle) noexcept {
@@ -75,6 +98,7 @@ Result<Connection> Connection::open(const char* name, int flags, const char* vfs
       name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
       vfs);
   Connection connection;
+  connection.name_ = name;
   connection.handle_.reset(handle);
   if (code != SQLITE_OK) return connection.failure("opening");
   sqlite3_busy_handler(handle, wait_for_lock, nullptr);
@@ -93,6 +117,18 @@ bool Connection::has_moved() noexcept {
          moved != 0;
 }
 
+bool Connection::keeps_a_log() noexcept {
+  // The file format's write and read versions, offsets 18 and 19 of the header: 2 means WAL.
+  constexpr unsigned char write_ahead[2] = {2, 2};
+  sqlite3_file* file = nullptr;
+  unsigned char versions[2] = {};
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
+             SQLITE_OK &&
+         file != nullptr && file->pMethods != nullptr &&
+         file->pMethods->xRead(file, versions, sizeof versions, 18) == SQLITE_OK &&
+         std::equal(std::begin(versions), std::end(versions), std::begin(write_ahead));
+}
+
 int Connection::execute(const char* sql) noexcept {
   return sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
 }
@@ -108,10 +144,9 @@ bool Connection::read_only() const noexcept {
 }
 
 tl::unexpected<Error> Connection::failure(std::string_view doing) const {
-  const char* file = sqlite3_db_filename(handle_.get(), "main");
   return fail(ErrorCode::io_failed,
-              fmt::format("cache '{}': {} failed: {} (SQLite code {})", file ? file : "", doing,
-                          sqlite3_errmsg(handle_.get()), last_code()),
+              fmt::format("cache '{}': {} failed: {} (SQLite code {}){}", name_, doing,
+                          sqlite3_errmsg(handle_.get()), last_code(), remedy_of(last_code())),
               {}, last_code());
 }
 

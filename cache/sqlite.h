@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -48,6 +49,10 @@ class Connection {
   /// Whether the file that is open is no longer the one of its name.
   [[nodiscard]] bool has_moved() noexcept;
 
+  /// Whether the file says that it has a write-ahead log. To be asked before any statement, since one
+  /// would open that log.
+  [[nodiscard]] bool keeps_a_log() noexcept;
+
   /// How many rows the last statement changed.
   [[nodiscard]] std::int64_t changes() const noexcept { return sqlite3_changes64(handle_.get()); }
 
@@ -74,6 +79,7 @@ class Connection {
   /// Null when it does not compile, which last_code() then tells.
   [[nodiscard]] sqlite3_stmt* prepared(std::string_view sql);
 
+  std::string name_;  ///< For people.
   std::unique_ptr<sqlite3, Close> handle_;
   std::unordered_map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;
 };

@@ -86,6 +86,11 @@ bool is_of_the_program(const Error& error) {
          error.code == ErrorCode::unknown_arch;
 }
 
+// Not the key alone: what kiln cannot account for may have another image under the same one.
+Digest image_identity(const Artifact& artifact) {
+  return digest_of(std::string(artifact.key.view()).append(artifact.image));
+}
+
 // The driver's words for an image that it does not run, whatever the reason.
 bool is_refusal(const Error& error) {
   switch (error.vendor_code) {
@@ -231,25 +236,34 @@ class Runtime::Impl {
       const auto obtained = obtain_for(device, program);
       if (!obtained) return tl::unexpected(obtained.error());
       auto module = load(device, *obtained);
-      if (module || obtained->origin == Origin::compiled) return module;
-      if (!is_refusal(module.error()) || !first_refusal(obtained->artifact->key)) return module;
-      ++refusals_;
-      reporter_.warn(fmt::format("{}; it is dropped from the cache", module.error().message));
+      if (module || !is_refusal(module.error()) || is_final(*obtained)) return module;
+      if (first_refusal(*obtained->artifact)) {
+        ++refusals_;
+        reporter_.warn(fmt::format("{}; it is dropped from the cache", module.error().message));
+      }
+      // Each time: another thread's look-up may have brought it back into memory.
       forget(obtained->artifact->key);
     }
   }
 
-  bool first_refusal(const Digest& key) {
+  bool first_refusal(const Artifact& artifact) {
     const std::lock_guard lock(modules_mutex_);
-    return refused_.insert(key).second;
+    return refused_.insert(image_identity(artifact)).second;
+  }
+
+  // Whether this very image came from the compiler here, so that compiling once more gives no other.
+  bool is_final(const Obtained& obtained) {
+    const auto identity = image_identity(*obtained.artifact);
+    const std::lock_guard lock(modules_mutex_);
+    if (obtained.origin == Origin::compiled) final_.insert(identity);
+    return final_.contains(identity);
   }
 
   // An image is given to the driver once for each device, however many kernels and programs use it.
   Result<const Module*> load(const vendor::Device& device, const Obtained& obtained) {
     const Artifact& artifact = *obtained.artifact;
     const std::lock_guard lock(modules_mutex_);
-    // Not by the key alone: what kiln cannot account for may have another image under the same one.
-    const auto identity = digest_of(std::string(artifact.key.view()).append(artifact.image));
+    const auto identity = image_identity(artifact);
     auto& module = modules_[{identity, device.handle}];
     if (module) return module.get();
     const Stopwatch watch;
@@ -408,6 +422,7 @@ class Runtime::Impl {
   std::mutex modules_mutex_;
   std::map<std::pair<Digest, CUdevice>, std::unique_ptr<const Module>> modules_;
   std::set<Digest> refused_;
+  std::set<Digest> final_;
   std::shared_mutex kernels_mutex_;
   std::map<KernelMemo, const KernelRecord*> kernels_;
 

@@ -384,5 +384,49 @@ TEST_F(CacheCollect, AProcessThatOnlyHitsTellsOnceADay) {
   EXPECT_EQ(test::snapshot(folder_.path()), told);
 }
 
+TEST_F(CacheCollect, AMarkOfNoEntryKeepsTheCapAllTheSame) {
+  Cache cache = open();
+  put(cache, 1);
+  test::run_sql(file_, "INSERT INTO marks VALUES(999999999, 0, 0)");
+  put(cache, 2, 60);
+  EXPECT_LE(std::filesystem::file_size(file_), cap + 2 * image_bytes);
+  EXPECT_LE(cache.counters()[Counter::evictions], 60u);
+}
+
+TEST_F(CacheCollect, AnEntryWithoutAMarkGoesLikeAnyOther) {
+  Cache cache = open();
+  put(cache, 1, 15);
+  test::run_sql(file_, "DELETE FROM marks");
+  put(cache, 16, 60);
+  EXPECT_LE(std::filesystem::file_size(file_), cap + 2 * image_bytes);
+  test::run_sql(file_, "DELETE FROM marks");
+  EXPECT_GT(cache.collect({.max_bytes = 0}).value().entries, 0u);
+  EXPECT_EQ(cache.statistics().value().entries, 0u);
+}
+
+TEST_F(CacheCollect, APutMendsADamagedText) {
+  Cache cache = open();
+  put(cache, 1);
+  test::run_sql(file_, "UPDATE texts SET frame = x'00'");
+  put(cache, 2);
+  expect_sound();
+}
+
+TEST_F(CacheCollect, AHolderOfTheLockThatStopsCostsThePatienceOnce) {
+  Cache cache = open();
+  put(cache, 1);
+  const int other = ::open((folder_.path() / "kernels.v1.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  const auto refused = [&](int number) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_FALSE(cache.put(make_sample(number, image_bytes).entry()));
+    return std::chrono::steady_clock::now() - begin;
+  };
+  const auto first = refused(2);
+  EXPECT_LT(refused(3) * 10, first) << "relative, whatever the machine";
+  ::close(other);
+  put(cache, 4);
+}
+
 }  // namespace
 }  // namespace kiln

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -5,6 +7,7 @@
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "kiln/cache.h"
 #include "support.h"
@@ -222,6 +225,50 @@ TEST_F(CacheDamage, TriggersAndViewsDoNotRun) {
   EXPECT_FALSE(test::find(cache, sample_));
   EXPECT_EQ(cache.counters().errors(), 1u);
   EXPECT_FALSE(cache.list());
+}
+
+TEST_F(CacheDamage, AFileInWalModeIsLeftAlone) {
+  test::run_sql(file_, "PRAGMA journal_mode = WAL");
+  const auto before = test::read_file(file_);
+  EXPECT_FALSE(Cache::open(folder_.path(), {.access = Cache::Access::read_only}));
+  Cache cache = Cache::open(folder_.path()).value();
+  EXPECT_EQ(cache.file().filename(), "kernels.v1.g2.db");
+  ASSERT_TRUE(cache.put(sample_.entry()));
+  EXPECT_TRUE(test::find(cache, sample_));
+  EXPECT_EQ(test::read_file(file_), before);
+}
+
+TEST_F(CacheDamage, ATableOfAnotherMakingEndsALookUp) {
+  test::run_sql(file_,
+                "CREATE TABLE other AS SELECT * FROM entries;"
+                "DROP TABLE entries;"
+                "CREATE TABLE entries AS SELECT -1.5 AS id, * FROM "
+                "(SELECT key, request, toolchain, source, dependencies, image_bytes, kernels, "
+                "compile_us, created, arch, kind, toolchain_text, program, material, payload "
+                "FROM other)");
+  Cache cache = Cache::open(folder_.path(), {.access = Cache::Access::read_only}).value();
+  EXPECT_FALSE(
+      cache.find(sample_.request, sample_.witness.roots, [](const Candidate&) { return false; }));
+  EXPECT_FALSE(cache.export_bundle(folder_.path() / "a.bundle"));
+}
+
+TEST_F(CacheDamage, WhatAWriterThatDiedLeftIsTakenBackByWhoeverLooks) {
+  // More than the page cache holds, so that some of it is in the file when the writer dies.
+  const auto die = [&](int) -> int {
+    sqlite3* handle = nullptr;
+    sqlite3_open(file_.c_str(), &handle);
+    const int code = sqlite3_exec(handle,
+                                  "PRAGMA cache_size = 5; BEGIN IMMEDIATE;"
+                                  "UPDATE entries SET payload = randomblob(300000);"
+                                  "UPDATE texts SET frame = randomblob(300000)",
+                                  nullptr, nullptr, nullptr);
+    ::_exit(code == SQLITE_OK ? 7 : 1);
+  };
+  ASSERT_EQ(test::run_processes(1, die), std::vector<int>(1, 7));
+  ASSERT_GT(std::filesystem::file_size(file_.string() + "-journal"), 0u);
+  Cache cache = Cache::open(folder_.path(), {.access = Cache::Access::read_only}).value();
+  EXPECT_TRUE(test::find(cache, sample_));
+  EXPECT_EQ(cache.counters().errors(), 0u);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "kiln/cache.h"
 #include "support.h"
@@ -95,6 +96,22 @@ TEST_F(CacheOpen, StampsTheFileAsDocumented) {
   EXPECT_EQ(bytes.substr(60, 4), std::string("\0\0\0\1", 4)) << "user_version";
   EXPECT_EQ(bytes.substr(64, 4), std::string("\0\0\0\1", 4)) << "incremental vacuum";
   EXPECT_EQ(bytes.substr(18, 2), "\1\1") << "rollback journal";
+}
+
+// Where this changes, the schema's version and file name must, or older kilns misread the file.
+TEST_F(CacheOpen, TheSchemaIsPinned) {
+  ASSERT_TRUE(Cache::open(folder_.path()));
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_.path() / "kernels.v1.db").c_str(), &handle), SQLITE_OK);
+  std::string definition;
+  const auto append = [](void* to, int, char** values, char**) {
+    static_cast<std::string*>(to)->append(values[0]).append("\n");
+    return 0;
+  };
+  sqlite3_exec(handle, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name", append,
+               &definition, nullptr);
+  sqlite3_close(handle);
+  EXPECT_EQ(digest_of(definition).hex(), "bd85a9145528254fc9dc717a628d4a2f");
 }
 
 TEST_F(CacheOpen, TakesATrailingSlashAndASymlinkOnTheWay) {

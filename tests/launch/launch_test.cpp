@@ -312,6 +312,30 @@ TEST_F(LaunchTest, AStoredImageThatTheDriverRefusesIsCompiledAnewOnce) {
   EXPECT_EQ(next.counters().local_hits, 1U);
 }
 
+TEST_F(LaunchTest, ThreadsThatMeetARefusedImageAllGetTheNewOne) {
+  for (int round = 0; round < 5; ++round) {
+    const kiln::test::ScratchDirectory scratch;
+    const RuntimeOptions options{.cache_directory = scratch / "cache",
+                                 .cuda_driver = fake_driver_path(),
+                                 .log_level = LogLevel::off};
+    const auto target = Target::parse("sm_90a").value();
+    const auto good = Runtime::open(options).value().compile(program(), target).value();
+    replace_image(scratch / "cache", good.key, compile_for(program(), "sm_80").image);
+    Runtime runtime = Runtime::open(options).value();
+    std::array<std::string, 8> failures;
+    std::vector<std::thread> threads;
+    for (auto& failure : failures) {
+      threads.emplace_back([&] {
+        const auto found = runtime.kernel(program(), "fill<float>");
+        if (!found) failure = found.error().message;
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_THAT(failures, testing::Each(""));
+    EXPECT_EQ(runtime.counters().refusals, 1U);
+  }
+}
+
 TEST_F(LaunchTest, ADriverThatRefusesWhateverItGetsIsAskedTwice) {
   const kiln::test::ScratchDirectory scratch;
   const RuntimeOptions options{.cache_directory = scratch / "cache",

@@ -69,8 +69,21 @@ Result<Program> make_program(const CompileWords& words) {
                         .options = words.options});
 }
 
-Result<Runtime> open_runtime(const Globals& globals) {
+// Whether what was compiled last is in the cache, and why not.
+struct Keeping {
+  bool stored = false;
+  std::string why_not = "there is no cache to store it in";
+
+  void see(const Event& event) {
+    if (event.kind == EventKind::compile_begin) *this = {};
+    if (event.kind == EventKind::hit || event.kind == EventKind::store) stored = true;
+    if (event.kind == EventKind::not_stored) why_not = event.detail;
+  }
+};
+
+Result<Runtime> open_runtime(const Globals& globals, Keeping& keeping) {
   RuntimeOptions options;
+  options.observer = [&keeping](const Event& event) { keeping.see(event); };
   options.cache_directory = globals.cache;
   options.log = log_to_standard_error();
   if (globals.quiet) options.log_level = LogLevel::off;
@@ -137,9 +150,19 @@ Result<Artifact> compile_one(Runtime& runtime, const Program& program, const Tar
   return artifact;
 }
 
-void tell(const Globals& globals, const Artifact& artifact) {
-  if (globals.json) print_json(artifact_json(artifact));
-  if (globals.quiet || artifact.log.empty()) return;
+void tell(const Globals& globals, const Artifact& artifact, const Keeping& keeping) {
+  if (globals.json) {
+    auto document = artifact_json(artifact);
+    document["stored"] = keeping.stored;
+    if (!keeping.stored) document["not_stored"] = keeping.why_not;
+    print_json(document);
+  }
+  if (globals.quiet) return;
+  if (!keeping.stored) {
+    fmt::print(stderr, "kiln: warning: {} for {} is not kept: {}\n", artifact.program,
+               artifact.arch, keeping.why_not);
+  }
+  if (artifact.log.empty()) return;
   print_log(fmt::format("kiln: {} said of {} for {}:", artifact.toolchain, artifact.program,
                         artifact.arch),
             artifact.log);
@@ -151,7 +174,8 @@ Result<ExitCode> compile(const Globals& globals, const CompileWords& words) {
   if (const auto checked = check_output(words); !checked) return tl::unexpected(checked.error());
   const auto program = make_program(words);
   if (!program) return tl::unexpected(program.error());
-  auto runtime = open_runtime(globals);
+  Keeping keeping;
+  auto runtime = open_runtime(globals, keeping);
   if (!runtime) return tl::unexpected(runtime.error());
 
   // One architecture that fails does not keep the others from being compiled.
@@ -164,7 +188,7 @@ Result<ExitCode> compile(const Globals& globals, const CompileWords& words) {
       worst = std::max(worst, exit_code_of(artifact.error().code));
       continue;
     }
-    tell(globals, *artifact);
+    tell(globals, *artifact, keeping);
     done.push_back(std::move(*artifact));
   }
   if (!globals.json && !globals.quiet && !done.empty()) print_table(done);

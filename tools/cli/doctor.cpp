@@ -75,7 +75,8 @@ std::string entries_text(const CacheStatistics& sums) {
 Verdict judge_cache(const Settings& settings, std::optional<CacheStatistics>& statistics) {
   if (settings.cache_disabled) return {false, "the cache is disabled (KILN_CACHE_DISABLE)"};
   if (!settings.cache_fault.empty()) return {false, settings.cache_fault};
-  auto cache = Cache::open(settings.cache_directory, {.access = Cache::Access::read_only});
+  auto cache = Cache::open(settings.cache_directory, {.access = Cache::Access::read_only,
+                                                      .trust_others = settings.cache_trust_others});
   if (!cache && cache.error().code == ErrorCode::not_found) return judge_absence(settings);
   if (!cache) return {false, cache.error().message};
   const auto sums = cache->statistics();

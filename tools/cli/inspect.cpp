@@ -15,7 +15,8 @@ CacheOptions options_of(const Globals& globals, const Settings& settings, Cache:
   CacheOptions options{.access = access,
                        .max_bytes = settings.cache_max_bytes,
                        .trust_others = settings.cache_trust_others};
-  if (!globals.quiet) {
+  // Who only looks is told by what the look comes to.
+  if (!globals.quiet && access == Cache::Access::read_write) {
     options.on_fault = [say = log_to_standard_error()](std::string_view line) {
       say(LogLevel::warn, line);
     };
@@ -44,7 +45,8 @@ Result<Cache> open_for_inspection(const Globals& globals) {
 
 Result<Cache> open_for_change(const Globals& globals) {
   auto as_it_is = open_for_inspection(globals);
-  return as_it_is ? open_to_fill(globals) : std::move(as_it_is);
+  const bool absent = !as_it_is && as_it_is.error().code == ErrorCode::not_found;
+  return absent ? std::move(as_it_is) : open_to_fill(globals);
 }
 
 Result<Cache> open_to_fill(const Globals& globals) {

@@ -15,9 +15,8 @@ namespace kiln::cli {
 /// it is. Errors: invalid_setting, cache_unusable.
 [[nodiscard]] Result<Cache> open_for_inspection(const Globals& globals);
 
-/// The same cache, to be changed. Makes none where there is none, and takes no corrupt file's place:
-/// what can only be changed must be there. Errors: also not_found; cache_unusable where the settings
-/// say that nothing is written.
+/// The same cache, to be changed. Makes none where there is none; a new generation takes a corrupt file's
+/// place. Errors: also not_found; cache_unusable where the settings say that nothing is written.
 [[nodiscard]] Result<Cache> open_for_change(const Globals& globals);
 
 /// The same cache, to be added to; made where there is none. Errors: invalid_setting, cache_unusable.

@@ -1,5 +1,6 @@
 #include "ship.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -41,8 +42,15 @@ Json skipped_json(const std::vector<Finding>& skipped) {
 }
 
 void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped) {
+  constexpr std::size_t most_lines = 10;
   if (globals.quiet) return;
-  for (const auto& row : skipped) {
+  for (std::size_t at = 0; at < skipped.size(); ++at) {
+    if (at == most_lines) {
+      fmt::print(stderr, "kiln: warning: and {} more; --json names them all\n",
+                 skipped.size() - at);
+      return;
+    }
+    const auto& row = skipped[at];
     fmt::print(stderr, "kiln: warning: {} {} {}; it is left out\n", row.what, row.name,
                row.problem);
   }

@@ -94,6 +94,7 @@ std::string format_bytes(std::uint64_t bytes) {
 }
 
 std::string format_duration(std::uint64_t microseconds) {
+  if (microseconds == 0) return "-";
   const auto amount = static_cast<double>(microseconds);
   if (microseconds < 1'000) return fmt::format("{} us", microseconds);
   if (microseconds < 1'000'000) return fmt::format("{:.1f} ms", amount / 1e3);
@@ -101,6 +102,7 @@ std::string format_duration(std::uint64_t microseconds) {
 }
 
 std::string format_age(std::int64_t then, std::int64_t now) {
+  if (then == 0) return "-";
   constexpr std::int64_t minute = 60;
   constexpr std::int64_t hour = 60 * minute;
   constexpr std::int64_t day = 24 * hour;

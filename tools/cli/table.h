@@ -45,10 +45,11 @@ using Field = std::pair<std::string, std::string>;
 /// "512 B", "26.3 KiB", "1.9 MiB".
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 
-/// "870 us", "38.1 ms", "1.2 s".
+/// "870 us", "38.1 ms", "1.2 s"; "-" for none, as of what came from a bundle.
 [[nodiscard]] std::string format_duration(std::uint64_t microseconds);
 
-/// How long ago, in the largest unit that fits: "12s", "5m", "3h", "40d". Seconds since 1970.
+/// How long ago, in the largest unit that fits: "12s", "5m", "3h", "40d"; "-" for a time
+/// that is not known, 0. Seconds since 1970.
 [[nodiscard]] std::string format_age(std::int64_t then, std::int64_t now);
 
 /// UTC, e.g. "2026-01-31 12:00:00 UTC".

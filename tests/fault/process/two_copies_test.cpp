@@ -72,7 +72,7 @@ class F13 : public ::testing::Test {
   const SecondCopy copy_;
   test::TemporaryFolder folder_;
   Cache cache_ = Cache::open(folder_.path()).value();
-  const test::Stopwatch watch_;
+  const test::Stopwatch watch_{};
   const std::chrono::seconds time_{test::sized(4, 60)};
 };
 
