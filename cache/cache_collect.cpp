@@ -89,6 +89,11 @@ Result<GcReport> Cache::Impl::collect(const GcOptions& options) {
     add(report, *victims);
     return report;
   }
+  // First, since an entry without a mark would not be chosen.
+  const auto tidied =
+      write("putting marks and orphans in order", storage::writer_patience,
+            [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
+  if (!tidied) return tl::unexpected(tidied.error());
   for (bool more = true; more;) {
     std::vector<Selection::Victim> gone;
     const auto written = write("collecting", storage::writer_patience, [&](Hold& hold) {
@@ -109,10 +114,6 @@ Result<GcReport> Cache::Impl::collect(const GcOptions& options) {
     add(report, gone);
     more = !gone.empty();
   }
-  const auto tidied =
-      write("removing what belongs to no entry", storage::writer_patience,
-            [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
-  if (!tidied) return tl::unexpected(tidied.error());
   const auto given_back = give_back();
   if (!given_back) return tl::unexpected(given_back.error());
   return report;

@@ -249,7 +249,6 @@ TEST_F(CacheDamage, ATableOfAnotherMakingEndsALookUp) {
   Cache cache = Cache::open(folder_.path(), {.access = Cache::Access::read_only}).value();
   EXPECT_FALSE(
       cache.find(sample_.request, sample_.witness.roots, [](const Candidate&) { return false; }));
-  EXPECT_FALSE(cache.export_bundle(folder_.path() / "a.bundle"));
 }
 
 TEST_F(CacheDamage, WhatAWriterThatDiedLeftIsTakenBackByWhoeverLooks) {

@@ -335,7 +335,7 @@ TEST_F(CacheRights, ADirectoryThatMayNotBeWrittenStillServesHits) {
     const auto put = cache->put(test::make_sample(2).entry());
     return put ? std::string("stored") : put.error().message;
   });
-  EXPECT_NE(answer.find("read-only"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("KILN_CACHE_READONLY"), std::string::npos) << answer;
   EXPECT_EQ(test::snapshot(directory), before);
 }
 

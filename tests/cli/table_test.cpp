@@ -44,9 +44,10 @@ TEST(Format, Durations) {
 
 TEST(Format, Ages) {
   EXPECT_EQ(format_age(100, 159), "59s");
-  EXPECT_EQ(format_age(0, 60), "1m");
-  EXPECT_EQ(format_age(0, 2 * 60 * 60), "2h");
-  EXPECT_EQ(format_age(0, 40 * 24 * 60 * 60), "40d");
+  EXPECT_EQ(format_age(1, 61), "1m");
+  EXPECT_EQ(format_age(1, 1 + 2 * 60 * 60), "2h");
+  EXPECT_EQ(format_age(1, 1 + 40 * 24 * 60 * 60), "40d");
+  EXPECT_EQ(format_age(0, 60), "-") << "not known, as of what came from a bundle";
   EXPECT_EQ(format_age(200, 100), "0s") << "a clock that was put back";
 }
 
