@@ -116,7 +116,7 @@ TEST(F20, AReaderThatStays) {
     sqlite3_open(cache.file().c_str(), &database);
     sqlite3_exec(database, "BEGIN; SELECT * FROM entries", nullptr, nullptr, nullptr);
     marks.leave('r');
-    test::nap(3s);
+    test::nap(7s);
     sqlite3_close(database);
     return 0;
   });
@@ -125,7 +125,7 @@ TEST(F20, AReaderThatStays) {
     const test::Stopwatch watch;
     EXPECT_FALSE(cache.put(make_sample(2, 100'000).entry()));
     EXPECT_GE(watch.passed(), 500ms);
-    EXPECT_LT(watch.passed(), 1400ms);
+    EXPECT_LT(watch.passed(), 3s);
     EXPECT_EQ(look(cache, make_sample(1)), Look::hit);
   }
   EXPECT_EQ(cache.counters()[Counter::errors_locked], 2u);

@@ -110,7 +110,7 @@ TEST_F(F9, TheNextTakesOverAtOnceFromAHolderThatIsKilled) {
   const test::Stopwatch watch;
   dying.signal(SIGKILL);
   EXPECT_TRUE(marks_.wait_for('c', 1));
-  EXPECT_LT(watch.passed(), 500ms);
+  EXPECT_LT(watch.passed(), 5s) << "far less than the patience";
   EXPECT_EQ(waiting.result(), 0);
 }
 
@@ -122,7 +122,7 @@ TEST_F(F9, OneTakesOverFromAHolderThatIsStopped) {
   std::vector<Child> waiting;
   for (int i = 0; i < 8; ++i) waiting.emplace_back([&] { return ask(1, 200ms); });
   EXPECT_TRUE(marks_.wait_for('c', 1));
-  EXPECT_LT(watch.passed(), 1500ms);
+  EXPECT_LT(watch.passed(), 8s) << "far less than the patience";
   for (Child& child : waiting) EXPECT_EQ(child.result(), 0);
   EXPECT_EQ(marks_.count('c'), 1);
   EXPECT_EQ(marks_.count('h'), 7);
@@ -138,7 +138,7 @@ TEST_F(F9, TheNextTakesOverFromTwoThatAreStopped) {
   const test::Stopwatch watch;
   Child waiting([&] { return ask(1, 1ms); });
   EXPECT_TRUE(marks_.wait_for('c', 1));
-  EXPECT_LT(watch.passed(), 2500ms);
+  EXPECT_LT(watch.passed(), 8s) << "far less than the patience";
   EXPECT_EQ(waiting.result(), 0);
 }
 
@@ -149,7 +149,7 @@ TEST_F(F9, WhoLosesPatienceGoesOnWithoutTheTurn) {
   const test::Stopwatch watch;
   const Flight turn = cache.take_turn(key_, 300ms);
   EXPECT_GE(watch.passed(), 300ms);
-  EXPECT_LT(watch.passed(), 600ms);
+  EXPECT_LT(watch.passed(), 8s);
   EXPECT_FALSE(turn.exclusive());
   EXPECT_TRUE(turn.waited());
   EXPECT_FALSE(turn.shared_failure());
@@ -166,7 +166,7 @@ TEST_F(F9, OtherKeysAreNeverBlocked) {
     EXPECT_TRUE(turns.back().exclusive());
     EXPECT_FALSE(turns.back().waited());
   }
-  EXPECT_LT(watch.passed(), 5s);
+  EXPECT_LT(watch.passed(), 15s) << "one that waited would wait for 20";
 }
 
 TEST_F(F9, ThreadsOfOneProcessTakeTurnsToo) {
@@ -195,7 +195,7 @@ TEST_F(F9, AForkedChildKeepsNoTurnOfAParentThatDies) {
   Cache cache = Cache::open(folder_.path()).value();
   const test::Stopwatch watch;
   EXPECT_TRUE(cache.take_turn(key_, 5s).exclusive());
-  EXPECT_LT(watch.passed(), 500ms);
+  EXPECT_LT(watch.passed(), 4s) << "the child lives for five";
 }
 
 TEST_F(F9, AChildMadeBesideForkDoesNotKeepATurnThatEnded) {
