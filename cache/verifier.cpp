@@ -481,8 +481,8 @@ Verifier::Progress Verifier::check_witnesses(Connection& connection) {
     if (!set || !roots) return;
     WitnessRow witness{name, *roots, *set, std::string(row.blob(2)),
                        subject_.deep ? std::string(row.blob(4)) : std::string()};
-    examine_later(witness.frame.size() + witness.dependencies_frame.size(),
-                  [this, witness = std::move(witness)] { examine_witness(witness); });
+    const std::size_t bytes = witness.frame.size() + witness.dependencies_frame.size();
+    examine_later(bytes, [this, witness = std::move(witness)] { examine_witness(witness); });
   });
 }
 
