@@ -140,7 +140,7 @@ using FaultCallback = std::function<void(std::string_view)>;
 struct CacheOptions {
   enum class Access {
     read_write,  ///< Creates the directory (0700) and the file (0600) where there are none.
-    read_only,   ///< Creates and changes nothing.
+    read_only,   ///< Creates and changes nothing, but for taking back what a writer left that died.
   };
 
   Access access = Access::read_write;
