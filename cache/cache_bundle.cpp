@@ -124,7 +124,7 @@ Result<std::optional<PreparedEntry>> Cache::Impl::pick_up(const Located& at,
     const int code = row.bind_integer(1, at.id).step();
     if (code == SQLITE_ROW) raw = storage::read_row(hold.connection(), row, nullptr);
     if (!raw && code != SQLITE_DONE) {
-      const auto failed = failure(hold, "reading an entry");
+      auto failed = failure(hold, "reading an entry");
       if (!storage::is_corrupt(failed.value().vendor_code)) return failed;
       skipped.push_back({"entry", at.key.hex(), unreadable});
       return std::optional<PreparedEntry>();
@@ -148,7 +148,7 @@ Result<std::optional<PreparedText>> Cache::Impl::pick_up_text(const Digest& dige
     const int code = row.bind_blob(1, digest.view()).step();
     if (code == SQLITE_DONE) return std::optional<PreparedText>();
     if (code != SQLITE_ROW) {
-      const auto failed = failure(hold, "reading a text");
+      auto failed = failure(hold, "reading a text");
       if (!storage::is_corrupt(failed.value().vendor_code)) return failed;
       skipped.push_back({"text", digest.hex(), unreadable});
       return std::optional<PreparedText>();

@@ -18,7 +18,7 @@ namespace {
 using Prefixes = std::vector<std::string>;
 
 Result<Digest> pin_one(Cache& cache, const std::string& prefix, bool pinned) {
-  const auto key = cache.resolve(prefix);
+  auto key = cache.resolve(prefix);
   if (!key) return key;
   const auto done = cache.pin(*key, pinned);
   if (!done) return tl::unexpected(done.error());
