@@ -11,7 +11,6 @@ namespace kiln {
 
 using storage::Connection;
 using storage::PreparedEntry;
-using storage::Statement;
 
 namespace {
 

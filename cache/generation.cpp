@@ -64,6 +64,7 @@ std::vector<std::filesystem::path> generations_before(const std::filesystem::pat
   std::erase_if(found, [&](unsigned number) { return number >= generation; });
   std::sort(found.begin(), found.end());
   std::vector<std::filesystem::path> files;
+  files.reserve(found.size());
   for (const unsigned number : found) files.push_back(directory / generation_name(number));
   return files;
 }
