@@ -58,8 +58,7 @@ bool Cache::Impl::ensure_open() {
   auto opened = storage::open_place(place_, options_);
   if (!opened) {
     Hold(*this).session().not_before = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
-                                    std::move(opened.error())));
+    count_not_opened(std::move(opened.error()));
     return false;
   }
   adopt(std::move(*opened));
@@ -75,8 +74,7 @@ bool Cache::Impl::look_again() {
   auto opened = storage::open_place(place_, options_);
   if (!opened) {
     // What is open still serves, whatever became of its name.
-    static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
-                                    std::move(opened.error())));
+    count_not_opened(std::move(opened.error()));
     return false;
   }
   tally_.add(Counter::reopened);
@@ -100,8 +98,7 @@ bool Cache::Impl::leave_corrupt_file() {
   if (superseded) return look_again();
   auto opened = storage::open_generation_after(directory, corrupt, options_);
   if (!opened) {
-    static_cast<void>(count_failure(storage::counter_of_failure(opened.error().vendor_code, 0),
-                                    std::move(opened.error())));
+    count_not_opened(std::move(opened.error()));
     return false;
   }
   adopt(std::move(*opened));
@@ -147,6 +144,11 @@ tl::unexpected<Error> Cache::Impl::count_failure(Counter kind, Error error) {
   tally_.add(kind);
   faults_.tell(kind, error.message);
   return tl::unexpected(std::move(error));
+}
+
+void Cache::Impl::count_not_opened(Error error) {
+  const Counter kind = storage::counter_of_failure(error.vendor_code, 0);
+  static_cast<void>(count_failure(kind, std::move(error)));
 }
 
 tl::unexpected<Error> Cache::Impl::not_open() {

@@ -165,6 +165,7 @@ class Cache::Impl {
   /// Counts what SQLite just refused, and gives it as an error.
   tl::unexpected<Error> failure(Hold& hold, std::string_view doing);
   tl::unexpected<Error> count_failure(Counter kind, Error error);
+  void count_not_opened(Error error);
   tl::unexpected<Error> not_open();
 
   /// Writes down use marks and counters where that is due; see use_marks.h.

@@ -27,20 +27,24 @@ std::uint64_t age_to_mark(const CacheOptions& options) {
   return options.max_bytes / storage::part_of_cap_to_age;
 }
 
-Result<std::vector<Text>> not_stored(Connection& connection, const std::vector<Text>& texts) {
+/// `is_stored` is has_text() or has_sound_text(). Nothing where SQLite could not tell.
+template <class IsStored>
+std::optional<std::vector<Text>> not_stored(Connection& connection, const std::vector<Text>& texts,
+                                            const IsStored& is_stored) {
   std::vector<Text> missing;
   for (const Text& text : texts) {
-    const auto stored = storage::has_sound_text(connection, text.digest);
-    if (!stored) return connection.failure("looking for a text");
+    const auto stored = is_stored(connection, text.digest);
+    if (!stored) return std::nullopt;
     if (!*stored) missing.push_back(text);
   }
   return missing;
 }
 
-/// Writes the texts that were stored when the others were prepared, and have been evicted since.
+/// Writes the texts that were stored when the others were prepared, and have been evicted since. Whether
+/// they were sound was found out then: writers should not wait for that.
 bool write_lost_texts(Connection& connection, storage::EntryWriter& writer,
                       const std::vector<Text>& texts) {
-  const auto lost = not_stored(connection, texts);
+  const auto lost = not_stored(connection, texts, storage::has_text);
   if (!lost || lost->empty()) return lost.has_value();
   const auto prepared = storage::prepare_texts(*lost);
   return prepared && writer.write_texts(*prepared);
@@ -86,11 +90,11 @@ Result<void> Cache::Impl::put(const NewEntry& entry) {
   Result<void> stored;
   // The second time is for the generation that takes a corrupt file's place.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    Result<std::vector<Text>> texts;
+    std::optional<std::vector<Text>> texts;
     {
       Hold hold(*this);
       if (!hold) return not_open();
-      texts = not_stored(hold.connection(), entry.texts);
+      texts = not_stored(hold.connection(), entry.texts, storage::has_sound_text);
       if (!texts) static_cast<void>(failure(hold, "looking for a text"));
     }
     const auto prepared = storage::prepare(entry, texts ? *texts : entry.texts);

@@ -88,9 +88,8 @@ bool remove_entry(Connection& connection, std::int64_t id) {
 }
 
 bool remove_orphans(Connection& connection) {
-  return connection.execute(R"sql(
+  return mark_unmarked(connection) && connection.execute(R"sql(
 DELETE FROM marks WHERE entry NOT IN (SELECT id FROM entries);
-INSERT OR IGNORE INTO marks SELECT id, 0, 0 FROM entries;
 DELETE FROM dependency_sets WHERE id NOT IN
   (SELECT dependencies FROM entries WHERE dependencies IS NOT NULL);
 DELETE FROM witnesses WHERE dependencies NOT IN (SELECT id FROM dependency_sets);

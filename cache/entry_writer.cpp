@@ -125,6 +125,13 @@ std::optional<PreparedText> prepare_again(const Digest& digest, std::string_view
   return PreparedText{digest, text->size(), std::string(frame)};
 }
 
+std::optional<bool> has_text(Connection& connection, const Digest& digest) {
+  Statement row(connection, "SELECT 1 FROM texts WHERE digest = ?");
+  const int code = row.bind_blob(1, digest.view()).step();
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
+  return code == SQLITE_ROW;
+}
+
 std::optional<bool> has_sound_text(Connection& connection, const Digest& digest) {
   Statement row(connection, "SELECT frame FROM texts WHERE digest = ?");
   const int code = row.bind_blob(1, digest.view()).step();

@@ -62,6 +62,9 @@ struct PreparedEntry {
 [[nodiscard]] std::optional<PreparedText> prepare_again(const Digest& digest,
                                                         std::string_view frame);
 
+/// Whether the database holds this text; nothing where SQLite could not tell.
+[[nodiscard]] std::optional<bool> has_text(Connection& connection, const Digest& digest);
+
 /// Whether the database holds this text undamaged; nothing where SQLite could not tell.
 [[nodiscard]] std::optional<bool> has_sound_text(Connection& connection, const Digest& digest);
 

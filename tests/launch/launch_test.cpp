@@ -283,6 +283,11 @@ TEST_F(LaunchTest, TheDevicesOwnTargetIsCompiledOnAMiss) {
   EXPECT_EQ(runtime.kernel(program(), "fill<float>").value().arch(), "sm_89");
 }
 
+/// A runtime on the fake driver with a cache, whose refusals are expected and not logged.
+RuntimeOptions options_in(const std::filesystem::path& cache) {
+  return {.cache_directory = cache, .cuda_driver = fake_driver_path(), .log_level = LogLevel::off};
+}
+
 /// Puts another image into the entry of this key.
 void replace_image(const std::filesystem::path& directory, const Digest& key,
                    const std::string& image) {
@@ -295,9 +300,7 @@ void replace_image(const std::filesystem::path& directory, const Digest& key,
 
 TEST_F(LaunchTest, AStoredImageThatTheDriverRefusesIsCompiledAnewOnce) {
   const kiln::test::ScratchDirectory scratch;
-  const RuntimeOptions options{.cache_directory = scratch / "cache",
-                               .cuda_driver = fake_driver_path(),
-                               .log_level = LogLevel::off};
+  const auto options = options_in(scratch / "cache");
   const auto target = Target::parse("sm_90a").value();
   const auto good = Runtime::open(options).value().compile(program(), target).value();
   replace_image(scratch / "cache", good.key, compile_for(program(), "sm_80").image);
@@ -315,9 +318,7 @@ TEST_F(LaunchTest, AStoredImageThatTheDriverRefusesIsCompiledAnewOnce) {
 TEST_F(LaunchTest, ThreadsThatMeetARefusedImageAllGetTheNewOne) {
   for (int round = 0; round < 5; ++round) {
     const kiln::test::ScratchDirectory scratch;
-    const RuntimeOptions options{.cache_directory = scratch / "cache",
-                                 .cuda_driver = fake_driver_path(),
-                                 .log_level = LogLevel::off};
+    const auto options = options_in(scratch / "cache");
     const auto target = Target::parse("sm_90a").value();
     const auto good = Runtime::open(options).value().compile(program(), target).value();
     replace_image(scratch / "cache", good.key, compile_for(program(), "sm_80").image);
@@ -338,9 +339,7 @@ TEST_F(LaunchTest, ThreadsThatMeetARefusedImageAllGetTheNewOne) {
 
 TEST_F(LaunchTest, ADriverThatRefusesWhateverItGetsIsAskedTwice) {
   const kiln::test::ScratchDirectory scratch;
-  const RuntimeOptions options{.cache_directory = scratch / "cache",
-                               .cuda_driver = fake_driver_path(),
-                               .log_level = LogLevel::off};
+  const auto options = options_in(scratch / "cache");
   ASSERT_TRUE(Runtime::open(options).value().compile(program(), Target::parse("sm_90a").value()));
   Runtime runtime = Runtime::open(options).value();
   fail_("cuLibraryLoadData", CUDA_ERROR_INVALID_IMAGE);
