@@ -131,8 +131,9 @@ bool Flight::Impl::open(const std::filesystem::path& file, storage::Trust trust)
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                        S_IRUSR | S_IWUSR);
   process_ = ::getpid();
-  if (descriptor_ >= 0) storage::close_in_children(descriptor_);
-  return descriptor_ >= 0;
+  if (descriptor_ < 0) return false;
+  storage::close_in_children(descriptor_);
+  return storage::is_only_name_of(file.c_str(), descriptor_);
 }
 
 void Flight::Impl::wait(std::chrono::milliseconds patience) {

@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 
 #include "fork_guard.h"
+#include "private_path.h"
 
 namespace kiln::storage {
 namespace {
@@ -182,17 +183,12 @@ constexpr sqlite3_io_methods io_methods{2,
                                         nullptr,
                                         nullptr};
 
-bool is_ordinary(const struct stat& status) noexcept {
-  return S_ISREG(status.st_mode) && status.st_nlink <= 1;
-}
-
 /// Opens what holds the locks of a database: before SQLite opens it, since this neither waits nor follows.
 int open_lock(const char* path) noexcept {
   constexpr int careful = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   int descriptor = ::open(path, O_RDWR | careful);
   if (descriptor < 0) descriptor = ::open(path, O_RDONLY | careful);
-  struct stat status;
-  if (descriptor >= 0 && (::fstat(descriptor, &status) != 0 || !is_ordinary(status))) {
+  if (descriptor >= 0 && !is_only_name_of(path, descriptor)) {
     ::close(descriptor);
     return -1;
   }
@@ -203,32 +199,45 @@ int open_lock(const char* path) noexcept {
 /// Whether the file that was opened is still the one that is locked.
 bool is_locked_one(const File& file, const char* path) noexcept {
   int moved = 0;
-  struct stat locked;
-  struct stat named;
   return file.real->pMethods->xFileControl(file.real, SQLITE_FCNTL_HAS_MOVED, &moved) ==
              SQLITE_OK &&
-         moved == 0 && ::fstat(file.descriptor, &locked) == 0 && ::lstat(path, &named) == 0 &&
-         locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
+         moved == 0 && is_only_name_of(path, file.descriptor);
 }
 
-bool may_be_opened(const char* path, int flags) noexcept {
+int open_database(File& file, const char* path, int flags, int* out_flags) {
+  const int code = base()->xOpen(base(), path, file.real, flags, out_flags);
+  if (code != SQLITE_OK || is_locked_one(file, path)) return code;
+  file.real->pMethods->xClose(file.real);
+  return SQLITE_CANTOPEN;
+}
+
+/// A journal is only ever written into a file that was made for it. What is there of old is no journal any
+/// more: SQLite looks for one that is, and rolls it back, before it begins to write. A journal that is
+/// only read is opened for both all the same, since to open a FIFO to read waits, should one come between
+/// the look and this.
+int open_journal(File& file, const char* path, int flags, int* out_flags) {
   struct stat status;
-  return (flags & SQLITE_OPEN_MAIN_JOURNAL) == 0 || ::lstat(path, &status) != 0 ||
-         is_ordinary(status);
+  const bool found = ::lstat(path, &status) == 0;
+  if (found && (!S_ISREG(status.st_mode) || status.st_nlink > 1)) return SQLITE_CANTOPEN;
+  if ((flags & SQLITE_OPEN_CREATE) != 0) {
+    if (found && ::unlink(path) != 0) return SQLITE_CANTOPEN;
+    flags |= SQLITE_OPEN_EXCLUSIVE;
+  } else {
+    flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
+  }
+  return base()->xOpen(base(), path, file.real, flags, out_flags);
 }
 
 int open_real(File& file, const char* path, int flags, int* out_flags) {
-  const int code = base()->xOpen(base(), path, file.real, flags, out_flags);
-  if (code != SQLITE_OK || file.descriptor < 0 || is_locked_one(file, path)) return code;
-  file.real->pMethods->xClose(file.real);
-  return SQLITE_CANTOPEN;
+  if (file.descriptor >= 0) return open_database(file, path, flags, out_flags);
+  if ((flags & SQLITE_OPEN_MAIN_JOURNAL) != 0) return open_journal(file, path, flags, out_flags);
+  return base()->xOpen(base(), path, file.real, flags, out_flags);
 }
 
 int open(sqlite3_vfs*, const char* path, sqlite3_file* handle, int flags, int* out_flags) {
   File& file = own(handle);
   file = {};
   file.descriptor = -1;
-  if (!may_be_opened(path, flags)) return SQLITE_CANTOPEN;
   const bool locked = (flags & SQLITE_OPEN_MAIN_DB) != 0;
   if (locked && (file.descriptor = open_lock(path)) < 0) return SQLITE_CANTOPEN;
   file.real = static_cast<sqlite3_file*>(sqlite3_malloc(base()->szOsFile));

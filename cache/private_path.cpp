@@ -93,6 +93,15 @@ Result<bool> private_file_exists(const fs::path& file, Trust trust) {
   return private_exists(file, S_IFREG, "regular file", trust);
 }
 
+bool is_only_name_of(const char* path, int descriptor) noexcept {
+  struct stat opened;
+  struct stat named;
+  // The count comes with the name, in one look: by itself it may mean the other name.
+  return ::fstat(descriptor, &opened) == 0 && ::lstat(path, &named) == 0 &&
+         S_ISREG(named.st_mode) && named.st_nlink == 1 && opened.st_ino == named.st_ino &&
+         opened.st_dev == named.st_dev;
+}
+
 Result<void> make_private_file(const fs::path& file) {
   const int descriptor =
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -28,6 +28,10 @@ struct Trust {
 /// Never opens it: closing any descriptor of a database drops the process's locks on it.
 [[nodiscard]] Result<bool> private_file_exists(const std::filesystem::path& file, Trust trust = {});
 
+/// Whether the path is the one name of the regular file that is open: asked after opening and before the
+/// first write, because what was looked at before may have been replaced since.
+[[nodiscard]] bool is_only_name_of(const char* path, int descriptor) noexcept;
+
 /// Makes an empty file, 0600, where there is none; leaves one that exists as it is.
 [[nodiscard]] Result<void> make_private_file(const std::filesystem::path& file);
 
