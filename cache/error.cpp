@@ -21,6 +21,16 @@ const char* to_string(ErrorCode code) noexcept {
       return "header_not_found";
     case ErrorCode::compile_failed:
       return "compile_failed";
+    case ErrorCode::link_failed:
+      return "link_failed";
+    case ErrorCode::not_cached:
+      return "not_cached";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::timed_out:
+      return "timed_out";
+    case ErrorCode::worker_failed:
+      return "worker_failed";
     case ErrorCode::compiler_missing:
       return "compiler_missing";
     case ErrorCode::driver_missing:

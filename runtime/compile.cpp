@@ -29,15 +29,15 @@ class NvrtcProgram {
     if (program_ != nullptr) nvrtc_.destroy_program(&program_);
   }
 
-  nvrtcResult create(const Program& program, const std::vector<HeaderForCompiler>& headers) {
+  nvrtcResult create(const CompileJob& job) {
     std::vector<const char*> names;
     std::vector<const char*> texts;
-    for (const auto& header : headers) {
+    for (const auto& header : job.embedded) {
       names.push_back(header.name.c_str());
       texts.push_back(header.text.c_str());
     }
-    return nvrtc_.create_program(&program_, program.source().c_str(), virtual_name(program).c_str(),
-                                 static_cast<int>(headers.size()), texts.data(), names.data());
+    return nvrtc_.create_program(&program_, job.source.c_str(), virtual_name(job.program).c_str(),
+                                 static_cast<int>(names.size()), texts.data(), names.data());
   }
 
   [[nodiscard]] nvrtcProgram get() const { return program_; }
@@ -65,16 +65,15 @@ std::string as_text(std::optional<std::string> bytes) {
   return text;
 }
 
-std::vector<std::string> all_options(const Nvrtc& nvrtc, const Program& program,
-                                     const Target& target, const CompileInputs& inputs) {
+std::vector<std::string> all_options(const Nvrtc& nvrtc, const CompileJob& job) {
   // kiln's own come first, so that no option that lacks its value can swallow one.
-  std::vector<std::string> options{"--gpu-architecture=" + target.arch()};
-  if (target.kind() == ImageKind::ltoir) options.emplace_back("-dlto");
-  if (target.kind() == ImageKind::optixir) options.emplace_back("--optix-ir");
+  std::vector<std::string> options{"--gpu-architecture=" + job.arch};
+  if (job.kind == ImageKind::ltoir) options.emplace_back("-dlto");
+  if (job.kind == ImageKind::optixir) options.emplace_back("--optix-ir");
   if (nvrtc.has_own_cache()) options.emplace_back("--no-cache");
-  options.push_back("-frandom-seed=" + inputs.seed.hex());
-  for (const auto& directory : inputs.include_dirs) options.push_back("-I" + directory);
-  options.insert(options.end(), program.options().begin(), program.options().end());
+  options.push_back("-frandom-seed=" + job.seed.hex());
+  for (const auto& directory : job.include_dirs) options.push_back("-I" + directory);
+  options.insert(options.end(), job.options.begin(), job.options.end());
   return options;
 }
 
@@ -99,7 +98,7 @@ int number_of(std::string_view arch) {
   return number;
 }
 
-Error unknown_arch(const Nvrtc& nvrtc, const Target& target, std::string log) {
+Error unknown_arch(const Nvrtc& nvrtc, const std::string& arch, std::string log) {
   std::vector<std::string> known;
   for (const int arch : nvrtc.supported_archs()) known.push_back(fmt::format("sm_{}", arch));
   return {
@@ -107,7 +106,7 @@ Error unknown_arch(const Nvrtc& nvrtc, const Target& target, std::string log) {
       fmt::format(
           "{} does not know the architecture '{}'. It knows {}, and of the newer ones the variants "
           "with 'a' and 'f'",
-          nvrtc.text(), target.arch(), fmt::join(known, ", ")),
+          nvrtc.text(), arch, fmt::join(known, ", ")),
       std::move(log), NVRTC_ERROR_INVALID_OPTION};
 }
 
@@ -127,8 +126,8 @@ std::string without_blanks(std::string_view text) {
 }
 
 // NVRTC repeats a bad expression token by token; the program's own spelling says more.
-std::string own_spelling(const Program& program, std::string_view expression) {
-  for (const auto& own : program.kernels()) {
+std::string own_spelling(const CompileJob& job, std::string_view expression) {
+  for (const auto& own : job.expressions) {
     if (without_blanks(own) == without_blanks(expression)) return own;
   }
   return std::string(expression);
@@ -168,13 +167,12 @@ std::string_view first_error(const Nvrtc& nvrtc, std::string_view log, nvrtcResu
   return line.substr(0, line.find('\n'));
 }
 
-Error describe_failure(const Nvrtc& nvrtc, const Program& program, const Target& target,
-                       const CompileInputs& inputs, nvrtcResult result, std::string log) {
-  const auto options =
-      fmt::format("{}", fmt::join(all_options(nvrtc, program, target, inputs), " "));
+Error describe_failure(const Nvrtc& nvrtc, const CompileJob& job, nvrtcResult result,
+                       std::string log) {
+  const auto options = fmt::format("{}", fmt::join(all_options(nvrtc, job), " "));
   Error error{ErrorCode::compile_failed, {}, std::move(log), result};
-  const auto where = fmt::format("{} for {}", program.name(), target.arch());
-  if (refuses_arch(error.log)) return unknown_arch(nvrtc, target, std::move(error.log));
+  const auto where = fmt::format("{} for {}", job.program, job.arch);
+  if (refuses_arch(error.log)) return unknown_arch(nvrtc, job.arch, std::move(error.log));
   if (result == NVRTC_ERROR_INVALID_OPTION) {
     error.code = ErrorCode::invalid_option;
     error.message =
@@ -185,7 +183,7 @@ Error describe_failure(const Nvrtc& nvrtc, const Program& program, const Target&
     error.code = ErrorCode::unknown_kernel;
     error.message =
         fmt::format("{}: the name expression '{}' does not name a kernel of the program", where,
-                    own_spelling(program, name));
+                    own_spelling(job, name));
     return error;
   }
   if (const auto name = missing_header(error.log); !name.empty()) {
@@ -194,9 +192,9 @@ Error describe_failure(const Nvrtc& nvrtc, const Program& program, const Target&
         "{}: the header \"{}\" was not found. Looked among {} embedded headers that the program "
         "reaches, and in {}. "
         "Add its folder to the include directories, or embed it",
-        where, name, inputs.embedded.size(),
-        inputs.include_dirs.empty() ? "no directory"
-                                    : fmt::format("{}", fmt::join(inputs.include_dirs, ", ")));
+        where, name, job.embedded.size(),
+        job.include_dirs.empty() ? "no directory"
+                                 : fmt::format("{}", fmt::join(job.include_dirs, ", ")));
     return error;
   }
   error.message = fmt::format("{}: {} could not compile it: {}; the options were: {}", where,
@@ -226,25 +224,24 @@ void add_facts(Artifact& artifact, bool has_expressions) {
 
 }  // namespace
 
-Result<Artifact> compile(const Nvrtc& nvrtc, const Program& program, const Target& target,
-                         const CompileInputs& inputs) {
+Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job) {
   const auto archs = nvrtc.supported_archs();
-  if (std::find(archs.begin(), archs.end(), number_of(target.arch())) == archs.end()) {
-    return tl::unexpected(unknown_arch(nvrtc, target, {}));
+  if (std::find(archs.begin(), archs.end(), number_of(job.arch)) == archs.end()) {
+    return tl::unexpected(unknown_arch(nvrtc, job.arch, {}));
   }
   const auto begin = std::chrono::steady_clock::now();
   NvrtcProgram handle(nvrtc);
-  if (const auto made = handle.create(program, inputs.embedded); made != NVRTC_SUCCESS) {
-    return tl::unexpected(describe_failure(nvrtc, program, target, inputs, made, {}));
+  if (const auto made = handle.create(job); made != NVRTC_SUCCESS) {
+    return tl::unexpected(describe_failure(nvrtc, job, made, {}));
   }
-  for (const auto& expression : program.kernels()) {
+  for (const auto& expression : job.expressions) {
     if (nvrtc.add_name_expression(handle.get(), expression.c_str()) != NVRTC_SUCCESS) {
       return fail(ErrorCode::unknown_kernel,
-                  fmt::format("{}: {} does not take the name expression '{}'", program.name(),
+                  fmt::format("{}: {} does not take the name expression '{}'", job.program,
                               nvrtc.text(), expression));
     }
   }
-  const auto options = all_options(nvrtc, program, target, inputs);
+  const auto options = all_options(nvrtc, job);
   std::vector<const char*> pointers;
   pointers.reserve(options.size());
   for (const auto& option : options) pointers.push_back(option.c_str());
@@ -252,36 +249,36 @@ Result<Artifact> compile(const Nvrtc& nvrtc, const Program& program, const Targe
       nvrtc.compile_program(handle.get(), static_cast<int>(pointers.size()), pointers.data());
   auto log = as_text(read_bytes(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log));
   if (result != NVRTC_SUCCESS) {
-    return tl::unexpected(describe_failure(nvrtc, program, target, inputs, result, std::move(log)));
+    return tl::unexpected(describe_failure(nvrtc, job, result, std::move(log)));
   }
 
   Artifact artifact;
-  artifact.program = program.name();
-  artifact.arch = target.arch();
-  artifact.kind = to_string(target.kind());
+  artifact.program = job.program;
+  artifact.arch = job.arch;
+  artifact.kind = to_string(job.kind);
   artifact.log = std::move(log);
-  for (const auto& expression : program.kernels()) {
+  for (const auto& expression : job.expressions) {
     const char* lowered = nullptr;
     if (nvrtc.get_lowered_name(handle.get(), expression.c_str(), &lowered) != NVRTC_SUCCESS ||
         lowered == nullptr) {
       return fail(ErrorCode::unknown_kernel, fmt::format("{}: {} gives no lowered name for '{}'",
-                                                         program.name(), nvrtc.text(), expression));
+                                                         job.program, nvrtc.text(), expression));
     }
     artifact.kernels.push_back({.expression = expression, .symbol = lowered});
   }
-  auto image = read_image(nvrtc, handle.get(), target.kind());
+  auto image = read_image(nvrtc, handle.get(), job.kind);
   if (!image || image->empty()) {
     return fail(ErrorCode::compile_failed,
-                fmt::format("{}: {} gave no {} for {}; the options were: {}", program.name(),
-                            nvrtc.text(), artifact.kind, target.arch(), fmt::join(options, " ")),
+                fmt::format("{}: {} gave no {} for {}; the options were: {}", job.program,
+                            nvrtc.text(), artifact.kind, job.arch, fmt::join(options, " ")),
                 artifact.log);
   }
   artifact.image = std::move(*image);
-  add_facts(artifact, !program.kernels().empty());
+  add_facts(artifact, !job.expressions.empty());
   const auto time = std::chrono::steady_clock::now() - begin;
   artifact.compile_us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(time).count());
-  return artifact;
+  return CompileOutcome{std::move(artifact), std::nullopt};
 }
 
 }  // namespace kiln

@@ -27,14 +27,14 @@ std::string_view folder_of(std::string_view file) {
 
 }  // namespace
 
-std::string virtual_name(const Program& program) { return "/kiln/" + program.name(); }
+std::string virtual_name(std::string_view program) { return std::string("/kiln/").append(program); }
 
 HeaderSearch::HeaderSearch(const Program& program,
                            const std::vector<std::filesystem::path>& toolkit_dirs)
     : headers_(program.headers()), program_dirs_(program.include_dirs().size()) {
   for (const auto& directory : program.include_dirs()) directories_.push_back(directory.string());
   for (const auto& directory : toolkit_dirs) directories_.push_back(directory.string());
-  source_.path = virtual_name(program);
+  source_.path = virtual_name(program.name());
   std::string all;
   for (const auto& directory : directories_) all.append(directory).push_back('\0');
   roots_ = digest_of(all);

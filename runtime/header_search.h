@@ -14,7 +14,7 @@ namespace kiln {
 
 /// The name under which the compiler is given a program: absolute, so that a quoted include does not
 /// search the working directory, and in a folder that no machine has.
-[[nodiscard]] std::string virtual_name(const Program& program);
+[[nodiscard]] std::string virtual_name(std::string_view program);
 
 /// A header as it was found: embedded, on disk, or not at all.
 struct FoundHeader {

@@ -71,6 +71,21 @@ struct Query {
   Digest request_digest;
 };
 
+CompileJob job_of(const Query& query, const Closure& closure) {
+  const Program& program = query.program;
+  CompileJob job;
+  job.program = program.name();
+  job.source = program.source();
+  job.embedded = closure.embedded;
+  job.include_dirs = query.search.directories();
+  job.expressions = program.kernels();
+  job.options = program.options();
+  job.arch = query.target.arch();
+  job.kind = query.target.kind();
+  job.seed = query.request_digest;
+  return job;
+}
+
 std::vector<FileStamp> settled_stamps(const Closure& closure) {
   std::vector<FileStamp> stamps;
   for (const auto& header : closure.found) {
@@ -356,20 +371,19 @@ class Runtime::Impl {
     auto closure = close_over(query.program, query.search, files_);
     reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
     ++compiles_;
-    auto compiled =
-        kiln::compile(*compiler, query.program, query.target,
-                      {closure.embedded, query.search.directories(), query.request_digest});
+    auto compiled = kiln::compile(*compiler, job_of(query, closure));
     if (!compiled) {
       reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
                      compiled.error().message);
       return tl::unexpected(std::move(compiled.error()));
     }
-    record_output_paths(query.program, query.target, query.search, compiled->image, closure);
+    Artifact& made = compiled->artifact;
+    record_output_paths(query.program, query.target, query.search, made.image, closure);
     const auto& toolchain = compiler_.search().files->toolchain;
-    compiled->toolchain = toolchain.text;
-    compiled->key = key_of(query.request_digest, digest_of(closure.dependencies.material()),
-                           toolchain.identity);
-    const auto artifact = std::make_shared<const Artifact>(std::move(*compiled));
+    made.toolchain = toolchain.text;
+    made.key = key_of(query.request_digest, digest_of(closure.dependencies.material()),
+                      toolchain.identity);
+    const auto artifact = std::make_shared<const Artifact>(std::move(made));
     reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
     keep(query, closure, toolchain, artifact);
     return Obtained{artifact, Origin::compiled};
@@ -451,6 +465,24 @@ Result<Artifact> Runtime::compile(const Program& program, const Target& target) 
   Artifact artifact = *obtained->artifact;
   artifact.origin = obtained->origin;
   return artifact;
+}
+
+PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
+                                 const PrefetchProgress& progress, std::stop_token stop) {
+  PrefetchReport report;
+  for (std::size_t index = 0; index < items.size(); ++index) {
+    const auto outcome =
+        stop.stop_requested()
+            ? Result<Artifact>(fail(ErrorCode::cancelled, "the prefetch was cancelled"))
+            : compile(items[index].program, items[index].target);
+    if (outcome) {
+      ++(outcome->origin == Origin::compiled ? report.compiled : report.hits);
+    } else {
+      report.failures.push_back({index, outcome.error()});
+    }
+    if (progress) progress({index, outcome, index + 1, items.size()});
+  }
+  return report;
 }
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {

@@ -17,6 +17,7 @@ enum class ExitCode {
   switch (code) {
     case ErrorCode::not_found:
     case ErrorCode::ambiguous:
+    case ErrorCode::not_cached:
       return ExitCode::findings;
     case ErrorCode::invalid_argument:
     case ErrorCode::invalid_setting:

@@ -17,6 +17,11 @@ enum class ErrorCode {
   unknown_kernel,     ///< A name expression that the program does not list or does not define.
   header_not_found,   ///< An `#include` that nothing resolves.
   compile_failed,     ///< The compiler refused the source; `log` holds its whole output.
+  link_failed,        ///< The linker refused its inputs; `log` holds its whole output.
+  not_cached,         ///< Nothing stored serves, and compiling is forbidden (mode cache-only).
+  cancelled,          ///< Whoever asked wants it no more.
+  timed_out,          ///< A compile that took longer than it may.
+  worker_failed,      ///< A worker process that crashed, was killed or ran out of memory, again.
   compiler_missing,   ///< No usable NVRTC on this machine; the message lists where kiln looked.
   driver_missing,     ///< No usable CUDA driver or device on this machine.
   driver_failed,      ///< The driver answered with an error; `vendor_code` holds it.

@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kiln/artifact.h"
+#include "kiln/compiling.h"
 #include "kiln/error.h"
 #include "kiln/launch.h"
 #include "kiln/program.h"
@@ -56,6 +59,11 @@ class Runtime {
   /// Errors: compile_failed, header_not_found, unknown_kernel, unknown_arch, invalid_option,
   /// compiler_missing; driver_missing for "native" without a device.
   [[nodiscard]] Result<Artifact> compile(const Program& program, const Target& target);
+
+  /// Has all of them in the cache, compiling what is missing: programs that begin alike after each other,
+  /// on as many workers as there are. One that fails does not keep the others. `stop` ends it early.
+  PrefetchReport prefetch(const std::vector<PrefetchItem>& items,
+                          const PrefetchProgress& progress = {}, std::stop_token stop = {});
 
   /// The kernel of this expression for the device of the calling thread's current context (the
   /// first device's primary context where there is none). Memoised; the handle is valid as long as

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "header_search.h"
+#include "kiln/artifact.h"
+#include "kiln/digest.h"
+#include "kiln/target.h"
+
+namespace kiln {
+
+/// One compile with all that it needs: a value that owns what it holds, so that it may outlive the call
+/// that made it, and may be sent to another process.
+struct CompileJob {
+  std::string program;                      ///< The program's name.
+  std::string source;                       ///< CUDA C++.
+  std::vector<HeaderForCompiler> embedded;  ///< Each name once.
+  std::vector<std::string> include_dirs;    ///< Absolute, in order.
+  std::vector<std::string> expressions;     ///< Name expressions, sorted and distinct.
+  std::vector<std::string> options;         ///< The program's own.
+  std::string arch;                         ///< "sm_90a", "compute_90", …
+  ImageKind kind = ImageKind::cubin;
+  /// Of the request: seeds the names of what has internal linkage, for which NVRTC otherwise draws a
+  /// random number, so that the same request gives the same bytes.
+  Digest seed;
+  /// Names the preprocessing directives that the source begins with, the content of all that they may
+  /// read, and what else a precompiled header depends on: jobs of one digest may share one. Empty where
+  /// there is none to share.
+  Digest prelude;
+  std::size_t prelude_bytes = 0;  ///< Of the source: how long its prelude is.
+  bool prelude_repeats = false;   ///< More jobs of this prelude are to come, so that sharing pays.
+};
+
+/// What a job came to. The artifact lacks its key and toolchain, which are the caller's.
+struct CompileOutcome {
+  Artifact artifact;
+  /// Each header that the compiler read: an embedded one by its name, another by its path. Nothing
+  /// where the compiler could not be asked.
+  std::optional<std::vector<std::string>> headers_read;
+};
+
+}  // namespace kiln

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <stop_token>
+
+#include "compile_job.h"
+#include "kiln/error.h"
+
+namespace kiln {
+
+/// Where compile jobs run: in this process or in workers. Safe to use from any thread.
+class CompileService {
+ public:
+  CompileService() = default;
+  CompileService(const CompileService&) = delete;
+  CompileService& operator=(const CompileService&) = delete;
+  virtual ~CompileService() = default;
+
+  /// Runs one job to its end, or until it is stopped: then it returns soon, whatever the compiler does.
+  /// Errors: those of compile(), cancelled, timed_out, worker_failed.
+  [[nodiscard]] virtual Result<CompileOutcome> run(const CompileJob& job, std::stop_token stop) = 0;
+};
+
+}  // namespace kiln

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kiln/artifact.h"
+#include "kiln/error.h"
+#include "kiln/program.h"
+#include "kiln/target.h"
+
+namespace kiln {
+
+/// A compile on its way. A handle, cheap to copy; all copies mean the same compile. Safe to use from any
+/// thread. When the last one goes, the compile goes on: its result is stored all the same.
+class Compiling {
+ public:
+  class State;
+  explicit Compiling(std::shared_ptr<State> state) noexcept;
+
+  [[nodiscard]] bool ready() const;
+
+  /// Waits for so long at most; whether it is ready then.
+  bool wait_for(std::chrono::milliseconds time) const;
+
+  /// Waits, and gives what it came to; as often as asked. Errors: those of Runtime::compile(),
+  /// and cancelled.
+  [[nodiscard]] Result<Artifact> get() const;
+
+  /// Makes it ready at once with the error `cancelled`, unless it is ready already. What is queued is
+  /// dropped; what runs is stopped as soon as the compiler lets itself be stopped, and not stored.
+  void cancel() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// How a compile is asked for that is not waited for.
+struct CompileOptions {
+  int priority = 0;  ///< The higher, the sooner; equal ones in the order in which they were asked.
+};
+
+/// One of many to have ready.
+struct PrefetchItem {
+  Program program;
+  Target target;
+};
+
+/// One item is done.
+struct PrefetchStep {
+  std::size_t index;                ///< Of the item.
+  const Result<Artifact>& outcome;  ///< Valid during the call.
+  std::size_t done;                 ///< Of all, this one included.
+  std::size_t total;
+};
+
+/// Called as each is done, one call at a time, from any thread; must not call back into the runtime.
+using PrefetchProgress = std::function<void(const PrefetchStep&)>;
+
+/// What a prefetch came to.
+struct PrefetchReport {
+  struct Failure {
+    std::size_t index;  ///< Of the item.
+    Error error;
+  };
+  std::size_t hits = 0;
+  std::size_t compiled = 0;
+  std::vector<Failure> failures = {};  ///< In the items' order; what was cancelled is among them.
+};
+
+}  // namespace kiln
