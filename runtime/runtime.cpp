@@ -18,19 +18,25 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "combiner.h"
 #include "compile.h"
 #include "compiler_on_this_machine.h"
+#include "fatbin.h"
 #include "fingerprint.h"
 #include "header_files.h"
 #include "header_search.h"
 #include "image_choice.h"
 #include "layers.h"
+#include "link_images.h"
 #include "load.h"
 #include "output_paths.h"
 #include "reporter.h"
 #include "single_flight.h"
 #include "source.h"
+#include "tool_on_this_machine.h"
 #include "vendor/driver.h"
+#include "vendor/nvfatbin.h"
+#include "vendor/nvjitlink.h"
 #include "vendor/nvrtc.h"
 
 namespace kiln {
@@ -94,6 +100,22 @@ std::vector<FileStamp> settled_stamps(const Closure& closure) {
   return stamps;
 }
 
+Result<Artifact> copy_of(Result<Obtained> obtained) {
+  if (!obtained) return tl::unexpected(std::move(obtained.error()));
+  Artifact artifact = *obtained->artifact;
+  artifact.origin = obtained->origin;
+  return artifact;
+}
+
+template <class Tool>
+Availability availability_of(ToolOnThisMachine<Tool>& tool) {
+  const auto& file = tool.search().file;
+  const auto path = file ? file->library : std::filesystem::path{};
+  const auto& opened = tool.open();
+  if (!opened) return {false, {}, opened.error().message, path};
+  return {true, fmt::format("{}, {} ({})", opened->text(), path.string(), file->origin), {}, path};
+}
+
 // Errors that every process meets alike which compiles this program.
 bool is_of_the_program(const Error& error) {
   return error.code == ErrorCode::compile_failed || error.code == ErrorCode::header_not_found ||
@@ -128,10 +150,14 @@ class Runtime::Impl {
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
         compiler_(settings_.nvrtc),
-        layers_(settings_, reporter_) {}
+        linker_(vendor::find_nvjitlink, settings_.nvjitlink, compiler_),
+        packer_(vendor::find_nvfatbin, settings_.nvfatbin, compiler_),
+        layers_(settings_, reporter_),
+        combiner_(layers_, reporter_, settings_.compile_patience) {}
 
   Result<Obtained> obtain(const Program& program, const Target& target) {
     if (target.is_native()) return obtain_native(program, target);
+    if (target.kind() == ImageKind::fatbin) return fatbin(program, {target});
     const auto memo = std::tuple(program.id(), target.arch(), target.kind());
     if (auto artifact = recall(memo)) {
       ++memory_hits_;
@@ -143,6 +169,38 @@ class Runtime::Impl {
     auto obtained = share_or_obtain(query);
     if (obtained) remember(memo, obtained->artifact);
     return obtained;
+  }
+
+  Result<Obtained> link(LinkSpec spec) {
+    const auto target = resolve(spec.target);
+    if (!target) return tl::unexpected(target.error());
+    spec.target = *target;
+    const auto recipe = link_recipe(spec);
+    if (!recipe) return tl::unexpected(recipe.error());
+    return combine(*recipe, linker_,
+                   [&](const vendor::NvJitLink& linker) { return link_images(linker, spec); });
+  }
+
+  Result<Obtained> fatbin(const Program& program, const std::vector<Target>& wanted) {
+    std::vector<Target> resolved;
+    for (const auto& target : wanted) {
+      auto real = resolve(target);
+      if (!real) return tl::unexpected(std::move(real.error()));
+      resolved.push_back(std::move(*real));
+    }
+    const auto targets = fatbin_targets(program, resolved);
+    if (!targets) return tl::unexpected(targets.error());
+    std::vector<Artifact> images;
+    for (const auto& target : *targets) {
+      const auto image = obtain(program, target);
+      if (!image) return tl::unexpected(image.error());
+      images.push_back(*image->artifact);
+    }
+    const auto recipe = fatbin_recipe(program, images);
+    if (!recipe) return tl::unexpected(recipe.error());
+    return combine(*recipe, packer_, [&](const vendor::NvFatbin& packer) {
+      return pack_fatbin(packer, *recipe, images);
+    });
   }
 
   Result<Kernel> kernel(const Program& program, std::string_view expression) {
@@ -171,6 +229,8 @@ class Runtime::Impl {
   }
 
   CompilerOnThisMachine& compiler() { return compiler_; }
+  ToolOnThisMachine<vendor::NvJitLink>& linker() { return linker_; }
+  ToolOnThisMachine<vendor::NvFatbin>& packer() { return packer_; }
 
   const Result<std::shared_ptr<const vendor::Driver>>& driver() {
     std::call_once(driver_opened_,
@@ -182,8 +242,18 @@ class Runtime::Impl {
   [[nodiscard]] const std::string& cache_fault() const { return layers_.cache_fault(); }
 
   [[nodiscard]] RuntimeCounters counters() const {
-    return {memory_hits_, local_hits_, bundle_hits_, misses_,          compiles_,
-            waits_,       stores_,     refusals_,    layers_.faults(), loads_};
+    const auto combined = combiner_.counters();
+    return {memory_hits_ + combined.memory_hits,
+            local_hits_ + combined.local_hits,
+            bundle_hits_ + combined.bundle_hits,
+            misses_ + combined.misses,
+            compiles_,
+            combined.made,
+            waits_ + combined.waits,
+            stores_ + combined.stores,
+            refusals_,
+            layers_.faults(),
+            loads_};
   }
 
  private:
@@ -213,15 +283,32 @@ class Runtime::Impl {
     });
   }
 
-  Result<Obtained> obtain_native(const Program& program, const Target& target) {
+  // What is meant on this machine by a target that may be native.
+  Result<Target> resolve(const Target& target) {
+    if (!target.is_native()) return target;
     const auto& cuda = driver();
     if (!cuda) return tl::unexpected(cuda.error());
     const auto device = (*cuda)->current_device();
     if (!device) return tl::unexpected(device.error());
-    const auto resolved =
-        Target::parse(compile_target(device->major, device->minor), target.kind());
+    return Target::parse(compile_target(device->major, device->minor), target.kind());
+  }
+
+  Result<Obtained> obtain_native(const Program& program, const Target& target) {
+    const auto resolved = resolve(target);
     if (!resolved) return tl::unexpected(resolved.error());
     return obtain(program, *resolved);
+  }
+
+  // The tool is mapped only where something has to be made.
+  template <class Tool, class Make>
+  Result<Obtained> combine(const Recipe& recipe, ToolOnThisMachine<Tool>& tool, const Make& make) {
+    auto found = combiner_.obtain(recipe, tool.search(), [&]() -> Result<Artifact> {
+      const auto& opened = tool.open();
+      if (!opened) return tl::unexpected(opened.error());
+      return make(*opened);
+    });
+    if (!found) return tl::unexpected(std::move(found.error()));
+    return Obtained{std::move(found->artifact), found->origin};
   }
 
   // The best image there is for the device; only where there is none is one compiled.
@@ -423,8 +510,11 @@ class Runtime::Impl {
   const Settings settings_;
   const Reporter reporter_;
   CompilerOnThisMachine compiler_;
+  ToolOnThisMachine<vendor::NvJitLink> linker_;
+  ToolOnThisMachine<vendor::NvFatbin> packer_;
 
   Layers layers_;
+  Combiner combiner_;
   HeaderFiles files_;
   SingleFlight<Result<Obtained>> flights_;
   std::shared_mutex memos_mutex_;
@@ -460,11 +550,13 @@ Result<Runtime> Runtime::open(RuntimeOptions options) {
 }
 
 Result<Artifact> Runtime::compile(const Program& program, const Target& target) {
-  auto obtained = impl_->obtain(program, target);
-  if (!obtained) return tl::unexpected(std::move(obtained.error()));
-  Artifact artifact = *obtained->artifact;
-  artifact.origin = obtained->origin;
-  return artifact;
+  return copy_of(impl_->obtain(program, target));
+}
+
+Result<Artifact> Runtime::link(LinkSpec spec) { return copy_of(impl_->link(std::move(spec))); }
+
+Result<Artifact> Runtime::fatbin(const Program& program, const std::vector<Target>& targets) {
+  return copy_of(impl_->fatbin(program, targets));
 }
 
 PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
@@ -516,6 +608,9 @@ Availability Runtime::driver() const {
           {},
           (*opened)->path()};
 }
+
+Availability Runtime::linker() const { return availability_of(impl_->linker()); }
+Availability Runtime::packer() const { return availability_of(impl_->packer()); }
 
 const Settings& Runtime::settings() const noexcept { return impl_->settings(); }
 std::string Runtime::cache_fault() const { return impl_->cache_fault(); }

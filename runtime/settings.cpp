@@ -184,6 +184,10 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (!patience) return tl::unexpected(patience.error());
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
+  auto nvjitlink = decide_path("KILN_NVJITLINK", options.nvjitlink, std::nullopt, listing);
+  if (!nvjitlink) return tl::unexpected(nvjitlink.error());
+  auto nvfatbin = decide_path("KILN_NVFATBIN", options.nvfatbin, std::nullopt, listing);
+  if (!nvfatbin) return tl::unexpected(nvfatbin.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
   if (!driver) return tl::unexpected(driver.error());
   const auto level =
@@ -202,6 +206,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.embedded_bundles = options.embedded_bundles;
   settings.compile_patience = **patience;
   settings.nvrtc = std::move(*nvrtc);
+  settings.nvjitlink = std::move(*nvjitlink);
+  settings.nvfatbin = std::move(*nvfatbin);
   settings.cuda_driver = std::move(*driver);
   settings.log_level = **level;
   return settings;

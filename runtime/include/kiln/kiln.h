@@ -15,6 +15,7 @@
 #include "kiln/error.h"
 #include "kiln/headers.h"
 #include "kiln/launch.h"
+#include "kiln/link.h"
 #include "kiln/observer.h"
 #include "kiln/program.h"
 #include "kiln/runtime.h"

@@ -12,6 +12,7 @@
 #include "kiln/compiling.h"
 #include "kiln/error.h"
 #include "kiln/launch.h"
+#include "kiln/link.h"
 #include "kiln/program.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
@@ -25,7 +26,8 @@ struct RuntimeCounters {
   std::uint64_t bundle_hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t compiles = 0;
-  std::uint64_t waits = 0;  ///< For another process that was compiling the same.
+  std::uint64_t combines = 0;  ///< Links and fatbins that were made here.
+  std::uint64_t waits = 0;     ///< For another process that was compiling the same.
   std::uint64_t stores = 0;
   std::uint64_t refusals = 0;  ///< Stored images that the driver did not take, and were dropped.
   std::uint64_t cache_errors = 0;  ///< Faults of the cache that were lived with.
@@ -60,6 +62,21 @@ class Runtime {
   /// compiler_missing; driver_missing for "native" without a device.
   [[nodiscard]] Result<Artifact> compile(const Program& program, const Target& target);
 
+  /// The images of these inputs linked to one: from memory, from the cache, or linked by nvJitLink and
+  /// stored. Kernels are found in it by the expressions of the programs that they came from. Threads and
+  /// processes that ask for the same one share one link.
+  /// Errors: link_failed with the linker's whole log; invalid_argument, also for an image that a link
+  /// cannot give; invalid_option, unknown_kernel, unknown_arch; compiler_missing where there is no
+  /// nvJitLink; driver_missing for "native" without a device.
+  [[nodiscard]] Result<Artifact> link(LinkSpec spec);
+
+  /// One fatbin of this program for all these targets, which are cubins and PTX: each image is obtained
+  /// as by compile(), and what nvFatbin makes of them is stored. compile() for a target of the kind
+  /// fatbin is the same for one architecture.
+  /// Errors: those of compile(); invalid_argument, link_failed; compiler_missing where there is no
+  /// nvFatbin.
+  [[nodiscard]] Result<Artifact> fatbin(const Program& program, const std::vector<Target>& targets);
+
   /// Has all of them in the cache, compiling what is missing: programs that begin alike after each other,
   /// on as many workers as there are. One that fails does not keep the others. `stop` ends it early.
   PrefetchReport prefetch(const std::vector<PrefetchItem>& items,
@@ -74,6 +91,9 @@ class Runtime {
   /// Can this machine compile, can it launch: answered at run time, each with the reason.
   [[nodiscard]] Availability compiler() const;
   [[nodiscard]] Availability driver() const;
+  /// Can it link, can it make fatbins: nvJitLink and nvFatbin.
+  [[nodiscard]] Availability linker() const;
+  [[nodiscard]] Availability packer() const;
 
   /// What the runtime was set up with. Valid as long as the runtime.
   [[nodiscard]] const Settings& settings() const noexcept;

@@ -39,6 +39,10 @@ struct RuntimeOptions {
   std::optional<std::chrono::milliseconds> compile_patience = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
+  /// Exactly this libnvJitLink, and no other; absolute. `KILN_NVJITLINK`.
+  std::optional<std::filesystem::path> nvjitlink = {};
+  /// Exactly this libnvfatbin, and no other; absolute. `KILN_NVFATBIN`.
+  std::optional<std::filesystem::path> nvfatbin = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
   std::optional<std::filesystem::path> cuda_driver = {};
   /// What is logged. `KILN_LOG` (off, warn, info, debug), else warn.
@@ -68,6 +72,8 @@ struct Settings {
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};
   std::optional<std::filesystem::path> nvrtc;
+  std::optional<std::filesystem::path> nvjitlink;
+  std::optional<std::filesystem::path> nvfatbin;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
   std::vector<Setting> listing;  ///< Each of the above with where it came from.
