@@ -154,8 +154,9 @@ Result<std::vector<KernelInfo>> wanted_kernels(const LinkSpec& spec) {
   return wanted;
 }
 
-std::vector<std::string> all_options(const LinkSpec& spec) {
-  std::vector<std::string> options{"-arch=" + spec.target.arch(), "-no-cache"};
+std::vector<std::string> all_options(const vendor::NvJitLink& linker, const LinkSpec& spec) {
+  std::vector<std::string> options{"-arch=" + spec.target.arch()};
+  if (linker.has_own_cache()) options.emplace_back("-no-cache");
   const bool has_ltoir = std::any_of(spec.inputs.begin(), spec.inputs.end(), is_ltoir);
   if (has_ltoir) options.emplace_back("-lto");
   if (spec.target.kind() == ImageKind::ptx) options.emplace_back("-ptx");
@@ -208,7 +209,7 @@ Result<void> check_complete(const LinkSpec& spec, const Artifact& linked) {
 Error described(const LinkSpec& spec, Error error, const vendor::NvJitLink& linker) {
   error.message = fmt::format("{} for {}: {} could not link it: {}; the options were: {}",
                               spec.name, spec.target.arch(), linker.text(), error.message,
-                              fmt::join(all_options(spec), " "));
+                              fmt::join(all_options(linker, spec), " "));
   return error;
 }
 
@@ -238,7 +239,7 @@ Result<Artifact> link_images(const vendor::NvJitLink& linker, const LinkSpec& sp
     inputs.push_back({input_kind(input).value_or(ImageKind::cubin), input.program, input.image});
   }
   const bool to_ptx = spec.target.kind() == ImageKind::ptx;
-  auto linked = linker.link(all_options(spec), inputs, to_ptx);
+  auto linked = linker.link(all_options(linker, spec), inputs, to_ptx);
   if (!linked) return tl::unexpected(described(spec, std::move(linked.error()), linker));
 
   Artifact artifact;

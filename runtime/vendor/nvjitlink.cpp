@@ -46,6 +46,7 @@ struct NvJitLink::Functions {
   decltype(&::nvJitLinkGetInfoLogSize) get_info_log_size;
   decltype(&::nvJitLinkGetInfoLog) get_info_log;
   std::string text;
+  bool has_own_cache = true;
 };
 
 namespace {
@@ -125,6 +126,16 @@ std::string as_text(std::optional<std::string> bytes) {
   return text;
 }
 
+// Asked of the library itself: its versions do not tell.
+template <class Functions>
+bool knows_option(const Functions& functions, const char* option) {
+  std::array<const char*, 2> options{"-arch=sm_90", option};
+  nvJitLinkHandle handle = nullptr;
+  const auto result = functions.create(&handle, options.size(), options.data());
+  if (handle != nullptr) functions.destroy(&handle);
+  return result != NVJITLINK_ERROR_UNRECOGNIZED_OPTION;
+}
+
 }  // namespace
 
 Result<NvJitLink> NvJitLink::open(const LibrarySearch& search) {
@@ -152,10 +163,12 @@ Result<NvJitLink> NvJitLink::open(const LibrarySearch& search) {
                     search.file->library.string(), search.file->origin, binder.missing()));
   }
   functions->text = binder.text();
+  functions->has_own_cache = knows_option(*functions, "-no-cache");
   return NvJitLink(std::move(functions));
 }
 
 const std::string& NvJitLink::text() const noexcept { return functions_->text; }
+bool NvJitLink::has_own_cache() const noexcept { return functions_->has_own_cache; }
 
 namespace {
 
@@ -234,6 +247,7 @@ Result<NvJitLink> NvJitLink::open(const LibrarySearch&) {
 }
 
 const std::string& NvJitLink::text() const noexcept { return functions_->text; }
+bool NvJitLink::has_own_cache() const noexcept { return false; }
 
 Result<Linked> NvJitLink::link(const std::vector<std::string>&, const std::vector<LinkerInput>&,
                                bool) const {

@@ -40,6 +40,9 @@ class NvJitLink {
   /// "nvJitLink 13.0".
   [[nodiscard]] const std::string& text() const noexcept;
 
+  /// Newer ones have a cache of their own, and the option `-no-cache` that turns it off.
+  [[nodiscard]] bool has_own_cache() const noexcept;
+
   /// Links, to PTX instead of a cubin where that is asked for. Takes what the linker reports with any
   /// input for a failure: it goes on without that input and calls the rest a success.
   /// Errors: link_failed, invalid_option or unknown_arch with the linker's whole log; the message is

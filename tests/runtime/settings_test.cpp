@@ -78,6 +78,9 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{
             "KILN_CACHE_READONLY", "2",
             "KILN_CACHE_READONLY: '2' is not a switch: use 1 or 0 (or true/false, yes/no, on/off)"},
+        Nonsense{"KILN_NVJITLINK", "nvjitlink",
+                 "KILN_NVJITLINK: 'nvjitlink' is not an absolute path"},
+        Nonsense{"KILN_NVFATBIN", "nvfatbin", "KILN_NVFATBIN: 'nvfatbin' is not an absolute path"},
         Nonsense{"KILN_NVRTC", "libnvrtc.so", "KILN_NVRTC: 'libnvrtc.so' is not an absolute path"},
         Nonsense{"KILN_CUDA_DRIVER", "libcuda.so.1",
                  "KILN_CUDA_DRIVER: 'libcuda.so.1' is not an absolute path"},
