@@ -224,7 +224,9 @@ void add_facts(Artifact& artifact, bool has_expressions) {
 
 }  // namespace
 
-Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job) {
+Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
+                               const std::vector<std::string>& own_options,
+                               [[maybe_unused]] const std::stop_token& stop) {
   const auto archs = nvrtc.supported_archs();
   if (std::find(archs.begin(), archs.end(), number_of(job.arch)) == archs.end()) {
     return tl::unexpected(unknown_arch(nvrtc, job.arch, {}));
@@ -243,7 +245,8 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job) {
   }
   const auto options = all_options(nvrtc, job);
   std::vector<const char*> pointers;
-  pointers.reserve(options.size());
+  pointers.reserve(own_options.size() + options.size());
+  for (const auto& option : own_options) pointers.push_back(option.c_str());
   for (const auto& option : options) pointers.push_back(option.c_str());
   const auto result =
       nvrtc.compile_program(handle.get(), static_cast<int>(pointers.size()), pointers.data());
@@ -278,7 +281,7 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job) {
   const auto time = std::chrono::steady_clock::now() - begin;
   artifact.compile_us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(time).count());
-  return CompileOutcome{std::move(artifact), std::nullopt};
+  return CompileOutcome{std::move(artifact)};
 }
 
 }  // namespace kiln

@@ -1,21 +1,18 @@
 #include "header_search.h"
 
-#include <sys/stat.h>
+#include <utility>
+
+#include "header_files.h"
 
 namespace kiln {
 
 namespace {
 
-std::int64_t nanoseconds(const timespec& time) {
-  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
-}
-
 // Fills path and stamp if there is a regular file.
 bool look_at(std::string path, FoundHeader& header) {
-  struct stat status;
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  header.stamp = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                  nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  const auto stamp = stamp_of(path);
+  if (!stamp) return false;
+  header.stamp = *stamp;
   header.path = std::move(path);
   return true;
 }

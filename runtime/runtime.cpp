@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "compile.h"
 #include "compiler_on_this_machine.h"
 #include "fingerprint.h"
 #include "header_files.h"
@@ -26,6 +25,7 @@
 #include "image_choice.h"
 #include "layers.h"
 #include "load.h"
+#include "nvrtc_compiler.h"
 #include "output_paths.h"
 #include "reporter.h"
 #include "single_flight.h"
@@ -71,6 +71,24 @@ struct Query {
   Digest request_digest;
 };
 
+// Names all that a precompiled header of this program depends on. The whole closure is in it, not only what
+// its prelude includes: another end of the prelude than the compiler's does no harm then.
+void add_prelude(const Query& query, const Closure& closure, CompileJob& job) {
+  std::set<std::string_view> known;
+  for (std::size_t index = 0; index < closure.found.size(); ++index) {
+    const auto& found = closure.found[index];
+    if (found.path.empty() || !known.insert(found.path).second) continue;
+    job.files.push_back({found.path, found.stamp, closure.dependencies.lookups[index].content});
+  }
+  if (closure.prelude == 0 || closure.texts.empty()) return;
+  std::string all(closure.dependencies.material());
+  all.append(query.search.roots().view());
+  all.append(std::string_view(job.source).substr(0, closure.prelude)).push_back('\0');
+  for (const auto& option : job.options) all.append(option).push_back('\0');
+  all.append(job.arch).append(to_string(job.kind));
+  job.prelude = digest_of(all);
+}
+
 CompileJob job_of(const Query& query, const Closure& closure) {
   const Program& program = query.program;
   CompileJob job;
@@ -83,6 +101,7 @@ CompileJob job_of(const Query& query, const Closure& closure) {
   job.arch = query.target.arch();
   job.kind = query.target.kind();
   job.seed = query.request_digest;
+  add_prelude(query, closure, job);
   return job;
 }
 
@@ -182,7 +201,7 @@ class Runtime::Impl {
   [[nodiscard]] const std::string& cache_fault() const { return layers_.cache_fault(); }
 
   [[nodiscard]] RuntimeCounters counters() const {
-    return {memory_hits_, local_hits_, bundle_hits_, misses_,          compiles_,
+    return {memory_hits_, local_hits_, bundle_hits_, misses_,          compiles_, precompiled_,
             waits_,       stores_,     refusals_,    layers_.faults(), loads_};
   }
 
@@ -371,13 +390,17 @@ class Runtime::Impl {
     auto closure = close_over(query.program, query.search, files_);
     reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
     ++compiles_;
-    auto compiled = kiln::compile(*compiler, job_of(query, closure));
+    auto compiled = nvrtc_compiler_.run(*compiler, job_of(query, closure));
     if (!compiled) {
       reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
                      compiled.error().message);
       return tl::unexpected(std::move(compiled.error()));
     }
+    if (compiled->precompiled) ++precompiled_;
     Artifact& made = compiled->artifact;
+    if (compiled->headers_read) {
+      closure = narrow(closure, *compiled->headers_read, query.program, query.search, files_);
+    }
     record_output_paths(query.program, query.target, query.search, made.image, closure);
     const auto& toolchain = compiler_.search().files->toolchain;
     made.toolchain = toolchain.text;
@@ -411,7 +434,12 @@ class Runtime::Impl {
     const Witness witness{query.search.roots(), settled_stamps(closure)};
     NewEntry entry{query.request, closure.dependencies, toolchain, artifact, &witness, {}};
     entry.texts.push_back({query.program.source_digest(), query.program.source()});
-    for (const auto& header : closure.texts) entry.texts.push_back({header->digest, header->text});
+    std::set<Digest> known;
+    for (const auto& header : closure.texts) {
+      if (header && known.insert(header->digest).second) {
+        entry.texts.push_back({header->digest, header->text});
+      }
+    }
     if (const auto stored = layers_.store(entry); !stored) {
       return reporter_.tell(EventKind::not_stored, artifact, Origin::compiled, watch.milliseconds(),
                             stored.error().message);
@@ -423,6 +451,7 @@ class Runtime::Impl {
   const Settings settings_;
   const Reporter reporter_;
   CompilerOnThisMachine compiler_;
+  NvrtcCompiler nvrtc_compiler_{settings_.precompiled_max_bytes};
 
   Layers layers_;
   HeaderFiles files_;
@@ -445,6 +474,7 @@ class Runtime::Impl {
   std::atomic<std::uint64_t> bundle_hits_{0};
   std::atomic<std::uint64_t> misses_{0};
   std::atomic<std::uint64_t> compiles_{0};
+  std::atomic<std::uint64_t> precompiled_{0};
   std::atomic<std::uint64_t> waits_{0};
   std::atomic<std::uint64_t> stores_{0};
   std::atomic<std::uint64_t> refusals_{0};

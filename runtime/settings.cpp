@@ -66,6 +66,10 @@ Result<std::uint64_t> parse_size(const char* variable, const std::string& value)
   return *bytes;
 }
 
+Result<std::uint64_t> parse_size_or_none(const char* variable, const std::string& value) {
+  return value == "0" ? Result<std::uint64_t>(0) : parse_size(variable, value);
+}
+
 Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std::string& value) {
   constexpr unsigned a_day = 86'400;
   unsigned seconds = 0;
@@ -182,6 +186,10 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
       decide<std::chrono::milliseconds>("KILN_COMPILE_PATIENCE", options.compile_patience,
                                         parse_seconds, std::chrono::seconds(60), listing);
   if (!patience) return tl::unexpected(patience.error());
+  const auto precompiled =
+      decide<std::uint64_t>("KILN_PCH_MAX_SIZE", options.precompiled_max_bytes, parse_size_or_none,
+                            std::uint64_t{2} << 30, listing);
+  if (!precompiled) return tl::unexpected(precompiled.error());
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
@@ -201,6 +209,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.bundles = std::move(**bundles);
   settings.embedded_bundles = options.embedded_bundles;
   settings.compile_patience = **patience;
+  settings.precompiled_max_bytes = **precompiled;
   settings.nvrtc = std::move(*nvrtc);
   settings.cuda_driver = std::move(*driver);
   settings.log_level = **level;

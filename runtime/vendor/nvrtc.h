@@ -69,6 +69,14 @@ struct Nvrtc {
     return major > 12 || (major == 12 && minor >= 9);
   }
 
+  /// `-pch`, since 12.8.
+  [[nodiscard]] bool has_precompiled_headers() const noexcept {
+    return major > 12 || (major == 12 && minor >= 8);
+  }
+
+  /// `-fdevice-time-trace` that lists headers; seen with 13.0.
+  [[nodiscard]] bool has_time_trace() const noexcept { return major >= 13; }
+
   /// "NVRTC 13.0".
   [[nodiscard]] std::string text() const;
 

@@ -25,6 +25,7 @@ struct RuntimeCounters {
   std::uint64_t bundle_hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t compiles = 0;
+  std::uint64_t precompiled = 0;  ///< Compiles whose first headers were precompiled.
   std::uint64_t waits = 0;  ///< For another process that was compiling the same.
   std::uint64_t stores = 0;
   std::uint64_t refusals = 0;  ///< Stored images that the driver did not take, and were dropped.

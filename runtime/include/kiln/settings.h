@@ -37,6 +37,9 @@ struct RuntimeOptions {
   /// How long to wait for another process that compiles the same, before compiling it here as well.
   /// `KILN_COMPILE_PATIENCE`, in seconds, else 60.
   std::optional<std::chrono::milliseconds> compile_patience = {};
+  /// What precompiled headers may take of the temporary directory, in bytes; 0 for none. CUB's take 180
+  /// MB. They go with the runtime. `KILN_PCH_MAX_SIZE`, else 2 GiB.
+  std::optional<std::uint64_t> precompiled_max_bytes = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
@@ -67,6 +70,7 @@ struct Settings {
   std::vector<std::filesystem::path> bundles;
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};
+  std::uint64_t precompiled_max_bytes = 0;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
