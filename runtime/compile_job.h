@@ -8,6 +8,7 @@
 #include "header_search.h"
 #include "kiln/artifact.h"
 #include "kiln/digest.h"
+#include "kiln/error.h"
 #include "kiln/target.h"
 
 namespace kiln {
@@ -41,5 +42,8 @@ struct CompileOutcome {
   /// where the compiler could not be asked.
   std::optional<std::vector<std::string>> headers_read;
 };
+
+/// The error of a job that nobody wants any more.
+[[nodiscard]] Error cancelled(const CompileJob& job);
 
 }  // namespace kiln

@@ -24,6 +24,8 @@ constexpr const char* unwanted_variables[] = {"KILN_CACHE_DISABLE",
                                               "KILN_CACHE_TRUST_OTHERS",
                                               "KILN_BUNDLES",
                                               "KILN_COMPILE_PATIENCE",
+                                              "KILN_COMPILE_QUEUE",
+                                              "KILN_COMPILE_TIMEOUT",
                                               "KILN_LOG",
                                               "NO_COLOR",
                                               "XDG_CACHE_HOME"};

@@ -37,6 +37,12 @@ struct RuntimeOptions {
   /// How long to wait for another process that compiles the same, before compiling it here as well.
   /// `KILN_COMPILE_PATIENCE`, in seconds, else 60.
   std::optional<std::chrono::milliseconds> compile_patience = {};
+  /// How long one compile may take before it is given up with timed_out. `KILN_COMPILE_TIMEOUT`, in
+  /// seconds, else 600.
+  std::optional<std::chrono::milliseconds> compile_timeout = {};
+  /// How many compiles may wait for their turn after Runtime::compile_async(); one more is answered
+  /// with queue_full. `KILN_COMPILE_QUEUE`, else 65,536.
+  std::optional<std::size_t> compile_queue = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
@@ -67,6 +73,8 @@ struct Settings {
   std::vector<std::filesystem::path> bundles;
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};
+  std::chrono::milliseconds compile_timeout{};
+  std::size_t compile_queue = 0;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
