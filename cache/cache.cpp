@@ -205,8 +205,9 @@ void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
   impl_->count_hit(origin, compile_us);
 }
 
-Flight Cache::take_turn(const Digest& what, std::chrono::milliseconds patience) {
-  return impl_->take_turn(what, patience);
+Flight Cache::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                        std::stop_token stop) {  // NOLINT(performance-unnecessary-value-param)
+  return impl_->take_turn(what, patience, stop);
 }
 
 Result<std::vector<EntrySummary>> Cache::list() { return impl_->list(); }

@@ -45,7 +45,8 @@ class Cache::Impl {
   Result<void> put(const NewEntry& entry);
   void refuse(const Digest& key);
   void count_hit(Origin origin, std::uint64_t compile_us) noexcept;
-  Flight take_turn(const Digest& what, std::chrono::milliseconds patience);
+  Flight take_turn(const Digest& what, std::chrono::milliseconds patience,
+                   const std::stop_token& stop);
 
   Result<std::vector<EntrySummary>> list();
   Result<Digest> resolve(std::string_view key_prefix);

@@ -7,6 +7,7 @@
 #include "header_search.h"
 #include "kiln/artifact.h"
 #include "kiln/digest.h"
+#include "kiln/error.h"
 #include "kiln/request.h"
 #include "kiln/target.h"
 
@@ -49,5 +50,8 @@ struct CompileOutcome {
   std::optional<std::vector<std::string>> headers_read = {};
   bool precompiled = false;  ///< Its prelude was precompiled.
 };
+
+/// The error of a job that nobody wants any more.
+[[nodiscard]] Error cancelled(const CompileJob& job);
 
 }  // namespace kiln

@@ -119,9 +119,10 @@ void Layers::count_memory_hit(const Artifact& artifact) noexcept {
   if (cache_) cache_->count_hit(Origin::memory, artifact.compile_us);
 }
 
-std::optional<Flight> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience) {
+std::optional<Flight> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                                        std::stop_token stop) {
   if (!writable_) return std::nullopt;
-  return cache_->take_turn(what, patience);
+  return cache_->take_turn(what, patience, std::move(stop));
 }
 
 void Layers::refuse(const Digest& key) {

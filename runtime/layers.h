@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,8 @@ class Layers {
 
   /// The turn to compile, among all processes that share the local cache; nothing where there is none.
   [[nodiscard]] std::optional<Flight> take_turn(const Digest& what,
-                                                std::chrono::milliseconds patience);
+                                                std::chrono::milliseconds patience,
+                                                std::stop_token stop);
 
   /// The driver does not take this image: it is not served again.
   void refuse(const Digest& key);

@@ -69,6 +69,7 @@ Result<CompileOutcome> NvrtcCompiler::run(const vendor::Nvrtc& nvrtc, const Comp
   if (precompiled_ && nvrtc.has_precompiled_headers()) {
     if (const auto prelude = precompiled_->of(job)) {
       if (auto outcome = with(*prelude, nvrtc, job, stop)) return std::move(*outcome);
+      if (stop.stop_requested()) return tl::unexpected(cancelled(job));
     }
   }
   return traced(nvrtc, job, {}, stop);

@@ -18,15 +18,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "compile_queue.h"
+#include "compile_service.h"
 #include "compiler_on_this_machine.h"
 #include "fingerprint.h"
 #include "header_files.h"
 #include "header_search.h"
 #include "image_choice.h"
+#include "in_process.h"
 #include "layers.h"
 #include "load.h"
-#include "nvrtc_compiler.h"
+#include "obtained.h"
 #include "output_paths.h"
+#include "prefetch.h"
 #include "reporter.h"
 #include "single_flight.h"
 #include "source.h"
@@ -48,12 +52,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// An artifact as this call got it: several callers may share the artifact and not its origin.
-struct Obtained {
-  std::shared_ptr<const Artifact> artifact;
-  Origin origin;
-};
-
 // A program as it stands for one target on this machine: what every layer is asked with.
 struct Query {
   Query(const Program& asked, const Target& wanted,
@@ -64,8 +62,8 @@ struct Query {
         request(request_of(asked, wanted)),
         request_digest(digest_of(request.material())) {}
 
-  const Program& program;
-  const Target& target;
+  const Program program;
+  const Target target;
   HeaderSearch search;
   Request request;
   Digest request_digest;
@@ -113,6 +111,17 @@ std::vector<FileStamp> settled_stamps(const Closure& closure) {
   return stamps;
 }
 
+// Threads that ask together share a compile where they agree in this.
+Digest flight_of(const Query& query) {
+  return digest_of(
+      std::string(query.request_digest.view()).append(query.search.surroundings().view()));
+}
+
+tl::unexpected<Error> cancelled(const Query& query) {
+  return fail(ErrorCode::cancelled, fmt::format("{} for {}: the compile was cancelled",
+                                                query.program.name(), query.target.arch()));
+}
+
 // Errors that every process meets alike which compiles this program.
 bool is_of_the_program(const Error& error) {
   return error.code == ErrorCode::compile_failed || error.code == ErrorCode::header_not_found ||
@@ -147,21 +156,54 @@ class Runtime::Impl {
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
         compiler_(settings_.nvrtc),
-        layers_(settings_, reporter_) {}
+        layers_(settings_, reporter_),
+        service_(std::make_unique<InProcessCompiler>(compiler_, settings_.compile_timeout,
+                                                     settings_.precompiled_max_bytes)),
+        queue_(service_->concurrency(), settings_.compile_queue) {}
 
   Result<Obtained> obtain(const Program& program, const Target& target) {
-    if (target.is_native()) return obtain_native(program, target);
-    const auto memo = std::tuple(program.id(), target.arch(), target.kind());
-    if (auto artifact = recall(memo)) {
-      ++memory_hits_;
-      layers_.count_memory_hit(*artifact);
-      reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
-      return Obtained{std::move(artifact), Origin::memory};
+    const auto resolved = resolve(target);
+    if (!resolved) return tl::unexpected(resolved.error());
+    const Memo memo(program.id(), resolved->arch(), resolved->kind());
+    if (auto known = recall(memo)) return std::move(*known);
+    const Query query(program, *resolved, compiler_.include_dirs());
+    return obtain_and_remember(query, memo, {});
+  }
+
+  // As obtain(), without waiting for a compile: `request` says how that is to be queued. What is there
+  // is looked for at once, on this thread, so that a hit is behind no compile.
+  Compiling begin(const Program& program, const Target& target, CompileQueue::Request request) {
+    const auto at_once = [&request](Result<Obtained> outcome) {
+      const auto state = std::make_shared<Compiling::State>(std::move(request.when_ready));
+      state->complete(std::move(outcome));
+      return Compiling(state);
+    };
+    const auto resolved = resolve(target);
+    if (!resolved) return at_once(tl::unexpected(resolved.error()));
+    const Memo memo(program.id(), resolved->arch(), resolved->kind());
+    if (auto known = recall(memo)) return at_once(std::move(*known));
+    const auto query = std::make_shared<const Query>(program, *resolved, compiler_.include_dirs());
+    std::string why_not;
+    if (auto found = look_up(*query, why_not)) {
+      remember(memo, found->artifact);
+      return at_once(std::move(*found));
     }
-    const Query query(program, target, compiler_.include_dirs());
-    auto obtained = share_or_obtain(query);
-    if (obtained) remember(memo, obtained->artifact);
-    return obtained;
+    request.name = program.name();
+    request.key = flight_of(*query);
+    request.work = [this, query, memo](const std::stop_token& stop) {
+      return obtain_and_remember(*query, memo, stop);
+    };
+    return queue_.add(std::move(request));
+  }
+
+  PrefetchReport prefetch(const std::vector<PrefetchItem>& items, const PrefetchProgress& progress,
+                          const std::stop_token& stop) {
+    const auto begin_item = [this](const PrefetchItem& item, std::function<void()> when_ready) {
+      return begin(
+          item.program, item.target,
+          {.priority = prefetch_priority, .bounded = false, .when_ready = std::move(when_ready)});
+    };
+    return prefetch_all(items, queue_.threads(), begin_item, progress, stop);
   }
 
   Result<Kernel> kernel(const Program& program, std::string_view expression) {
@@ -209,7 +251,16 @@ class Runtime::Impl {
   using Memo = std::tuple<std::uint64_t, std::string, ImageKind>;
   using KernelMemo = std::tuple<std::uint64_t, CUdevice, std::string>;
 
-  std::shared_ptr<const Artifact> recall(const Memo& memo) {
+  std::optional<Obtained> recall(const Memo& memo) {
+    auto artifact = recall_artifact(memo);
+    if (!artifact) return std::nullopt;
+    ++memory_hits_;
+    layers_.count_memory_hit(*artifact);
+    reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
+    return Obtained{std::move(artifact), Origin::memory};
+  }
+
+  std::shared_ptr<const Artifact> recall_artifact(const Memo& memo) {
     const std::shared_lock lock(memos_mutex_);
     const auto at = memos_.find(memo);
     return at != memos_.end() ? at->second.lock() : nullptr;
@@ -232,15 +283,14 @@ class Runtime::Impl {
     });
   }
 
-  Result<Obtained> obtain_native(const Program& program, const Target& target) {
+  // "native" is the calling thread's device.
+  Result<Target> resolve(const Target& target) {
+    if (!target.is_native()) return target;
     const auto& cuda = driver();
     if (!cuda) return tl::unexpected(cuda.error());
     const auto device = (*cuda)->current_device();
     if (!device) return tl::unexpected(device.error());
-    const auto resolved =
-        Target::parse(compile_target(device->major, device->minor), target.kind());
-    if (!resolved) return tl::unexpected(resolved.error());
-    return obtain(program, *resolved);
+    return Target::parse(compile_target(device->major, device->minor), target.kind());
   }
 
   // The best image there is for the device; only where there is none is one compiled.
@@ -315,37 +365,46 @@ class Runtime::Impl {
     return module.get();
   }
 
-  Result<Obtained> share_or_obtain(const Query& query) {
-    const auto flight = digest_of(
-        std::string(query.request_digest.view()).append(query.search.surroundings().view()));
-    auto [obtained, own] = flights_.run(flight, [&] { return look_up_or_compile(query); });
-    if (own || !obtained) return std::move(obtained);
+  Result<Obtained> obtain_and_remember(const Query& query, const Memo& memo,
+                                       const std::stop_token& stop) {
+    auto obtained = share_or_obtain(query, stop);
+    if (obtained) remember(memo, obtained->artifact);
+    return obtained;
+  }
+
+  Result<Obtained> share_or_obtain(const Query& query, const std::stop_token& stop) {
+    auto landed = flights_.run(flight_of(query), stop, [&](const std::stop_token& nobody_left) {
+      return look_up_or_compile(query, nobody_left);
+    });
+    if (!landed) return cancelled(query);
+    if (landed->own || !landed->outcome) return std::move(landed->outcome);
     // What was compiled for another thread may be older than a header is now, or not to be kept.
     std::string why_not;
     if (auto found = look_up(query, why_not)) return std::move(*found);
-    return look_up_or_compile(query);
+    return look_up_or_compile(query, stop);
   }
 
-  Result<Obtained> look_up_or_compile(const Query& query) {
+  Result<Obtained> look_up_or_compile(const Query& query, const std::stop_token& stop) {
     const Stopwatch watch;
     std::string why;
     if (auto found = look_up(query, why)) return std::move(*found);
     if (why.empty()) why = "nothing is stored for this request";
     ++misses_;
     reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
-    return compile_in_turn(query);
+    return compile_in_turn(query, stop);
   }
 
   // One process compiles what several ask for; those who waited share what it came to.
-  Result<Obtained> compile_in_turn(const Query& query) {
-    auto turn = layers_.take_turn(turn_of(query), settings_.compile_patience);
+  Result<Obtained> compile_in_turn(const Query& query, const std::stop_token& stop) {
+    auto turn = layers_.take_turn(turn_of(query), settings_.compile_patience, stop);
+    if (stop.stop_requested()) return cancelled(query);
     if (turn && turn->waited()) {
       ++waits_;
       std::string why;
       if (auto found = look_up(query, why)) return std::move(*found);
       if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
     }
-    auto compiled = compile_and_store(query);
+    auto compiled = compile_and_store(query, stop);
     // That there is no compiler, say, is this process's own affair.
     if (turn && !compiled && is_of_the_program(compiled.error())) turn->fail(compiled.error());
     return compiled;
@@ -383,14 +442,15 @@ class Runtime::Impl {
     return Obtained{std::move(found->artifact), found->origin};
   }
 
-  Result<Obtained> compile_and_store(const Query& query) {
+  Result<Obtained> compile_and_store(const Query& query, const std::stop_token& stop) {
     const auto& compiler = compiler_.open();
     if (!compiler) return tl::unexpected(compiler.error());
     const Stopwatch watch;
     auto closure = close_over(query.program, query.search, files_);
     reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
     ++compiles_;
-    auto compiled = nvrtc_compiler_.run(*compiler, job_of(query, closure));
+    auto compiled = service_->run(job_of(query, closure), stop);
+    if (compiled && stop.stop_requested()) compiled = cancelled(query);
     if (!compiled) {
       reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
                      compiled.error().message);
@@ -451,7 +511,6 @@ class Runtime::Impl {
   const Settings settings_;
   const Reporter reporter_;
   CompilerOnThisMachine compiler_;
-  NvrtcCompiler nvrtc_compiler_{settings_.precompiled_max_bytes};
 
   Layers layers_;
   HeaderFiles files_;
@@ -479,6 +538,9 @@ class Runtime::Impl {
   std::atomic<std::uint64_t> stores_{0};
   std::atomic<std::uint64_t> refusals_{0};
   std::atomic<std::uint64_t> loads_{0};
+
+  const std::unique_ptr<CompileService> service_;
+  CompileQueue queue_;  ///< The last, so that its threads end before what they use.
 };
 
 Runtime::Runtime(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -497,22 +559,14 @@ Result<Artifact> Runtime::compile(const Program& program, const Target& target) 
   return artifact;
 }
 
+Compiling Runtime::compile_async(const Program& program, const Target& target,
+                                 const CompileOptions& options) {
+  return impl_->begin(program, target, {.priority = options.priority});
+}
+
 PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
-                                 const PrefetchProgress& progress, std::stop_token stop) {
-  PrefetchReport report;
-  for (std::size_t index = 0; index < items.size(); ++index) {
-    const auto outcome =
-        stop.stop_requested()
-            ? Result<Artifact>(fail(ErrorCode::cancelled, "the prefetch was cancelled"))
-            : compile(items[index].program, items[index].target);
-    if (outcome) {
-      ++(outcome->origin == Origin::compiled ? report.compiled : report.hits);
-    } else {
-      report.failures.push_back({index, outcome.error()});
-    }
-    if (progress) progress({index, outcome, index + 1, items.size()});
-  }
-  return report;
+                                 const PrefetchProgress& progress, const std::stop_token& stop) {
+  return impl_->prefetch(items, progress, stop);
 }
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {

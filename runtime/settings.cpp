@@ -81,6 +81,16 @@ Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std:
   return std::chrono::seconds(seconds);
 }
 
+Result<std::size_t> parse_count(const char* variable, const std::string& value) {
+  std::size_t count = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, count);
+  if (error != std::errc() || rest != end || count == 0) {
+    return nonsense(variable, value, "a number above nothing");
+  }
+  return count;
+}
+
 Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
                                                        const std::string& value) {
   std::vector<std::filesystem::path> paths;
@@ -153,6 +163,29 @@ Result<std::optional<std::vector<std::filesystem::path>>> decide_bundles(
   return decide<Paths>("KILN_BUNDLES", options.bundles, parse_paths, Paths(), listing);
 }
 
+Result<std::chrono::milliseconds> decide_timeout(const RuntimeOptions& options,
+                                                 std::vector<Setting>& listing) {
+  constexpr const char* variable = "KILN_COMPILE_TIMEOUT";
+  const auto timeout = decide<std::chrono::milliseconds>(
+      variable, options.compile_timeout, parse_seconds, std::chrono::minutes(10), listing);
+  if (!timeout) return tl::unexpected(timeout.error());
+  // Nothing would ever be compiled.
+  if (**timeout <= std::chrono::milliseconds::zero()) {
+    return nonsense(variable, text_of(**timeout), "a number of seconds above nothing");
+  }
+  return **timeout;
+}
+
+Result<std::size_t> decide_queue(const RuntimeOptions& options, std::vector<Setting>& listing) {
+  constexpr const char* variable = "KILN_COMPILE_QUEUE";
+  constexpr std::size_t usual = 65'536;
+  const auto bound =
+      decide<std::size_t>(variable, options.compile_queue, parse_count, usual, listing);
+  if (!bound) return tl::unexpected(bound.error());
+  if (**bound == 0) return nonsense(variable, "0", "a number above nothing");
+  return **bound;
+}
+
 }  // namespace
 
 Result<Settings> resolve_settings(const RuntimeOptions& options) {
@@ -190,6 +223,10 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
       decide<std::uint64_t>("KILN_PCH_MAX_SIZE", options.precompiled_max_bytes, parse_size_or_none,
                             std::uint64_t{2} << 30, listing);
   if (!precompiled) return tl::unexpected(precompiled.error());
+  const auto timeout = decide_timeout(options, listing);
+  if (!timeout) return tl::unexpected(timeout.error());
+  const auto queue = decide_queue(options, listing);
+  if (!queue) return tl::unexpected(queue.error());
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
@@ -210,6 +247,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.embedded_bundles = options.embedded_bundles;
   settings.compile_patience = **patience;
   settings.precompiled_max_bytes = **precompiled;
+  settings.compile_timeout = *timeout;
+  settings.compile_queue = *queue;
   settings.nvrtc = std::move(*nvrtc);
   settings.cuda_driver = std::move(*driver);
   settings.log_level = **level;

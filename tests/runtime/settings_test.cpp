@@ -81,6 +81,10 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"KILN_NVRTC", "libnvrtc.so", "KILN_NVRTC: 'libnvrtc.so' is not an absolute path"},
         Nonsense{"KILN_CUDA_DRIVER", "libcuda.so.1",
                  "KILN_CUDA_DRIVER: 'libcuda.so.1' is not an absolute path"},
+        Nonsense{"KILN_COMPILE_TIMEOUT", "0",
+                 "KILN_COMPILE_TIMEOUT: '0' is not a number of seconds above nothing"},
+        Nonsense{"KILN_COMPILE_QUEUE", "many",
+                 "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
         Nonsense{"KILN_LOG", "loud",
                  "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}),
     [](const auto& nonsense) { return std::string(nonsense.param.variable); });

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -288,8 +289,10 @@ class Cache {
 
   /// Waits until nobody else, in any process that shares this directory, has the turn for `what`; at
   /// most `patience`, and less for a holder that is seen to be stopped. Never fails: where locks do
-  /// not work, everybody has the turn. A bundle or a read-only cache gives it at once.
-  [[nodiscard]] Flight take_turn(const Digest& what, std::chrono::milliseconds patience);
+  /// not work, everybody has the turn. A bundle or a read-only cache gives it at once. `stop` ends the
+  /// waiting within some 20 ms: the turn is not had then.
+  [[nodiscard]] Flight take_turn(const Digest& what, std::chrono::milliseconds patience,
+                                 std::stop_token stop = {});
 
   /// All entries, in key order. Read in small steps that hold up no writer.
   [[nodiscard]] Result<std::vector<EntrySummary>> list();

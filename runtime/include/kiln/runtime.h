@@ -46,6 +46,9 @@ struct Availability {
 /// A handle: cheap to copy, all copies share one runtime, which ends with the last of them. Safe to
 /// use from any thread. Opening needs no GPU, no driver and no NVRTC; each is looked for when first
 /// needed, once, and what was found (or why not) is remembered. No fault of the cache fails a call.
+/// A runtime that ends makes what it was asked for and is not done ready with `cancelled`, and waits for
+/// its threads, which is soon; it must not end in one of its own callbacks. Compiles that NVRTC does not
+/// let go of run out on their own, and what they make is dropped.
 /// Not for use in a child that was forked after it was opened: open another one there.
 class Runtime {
  public:
@@ -58,13 +61,25 @@ class Runtime {
   /// handle that was served once is served the same as long as this process keeps the artifact; a new
   /// handle looks at the headers anew.
   /// Errors: compile_failed, header_not_found, unknown_kernel, unknown_arch, invalid_option,
-  /// compiler_missing; driver_missing for "native" without a device.
+  /// compiler_missing, timed_out; driver_missing for "native" without a device.
   [[nodiscard]] Result<Artifact> compile(const Program& program, const Target& target);
 
+  /// As compile(), without waiting for the compiler: what is in memory or in the cache is looked for on the
+  /// calling thread (microseconds; the time of reading headers where they are new) and is ready at
+  /// once; what has to be compiled is queued, and compiled by priority on threads of the runtime's own, as
+  /// many as there are workers. Requests for one program and target share one compile, and cancelling
+  /// one leaves it to the others. "native" means the calling thread's device.
+  /// Errors come through the Compiling: those of compile(), cancelled (also when the runtime ends), and
+  /// queue_full at once where RuntimeOptions::compile_queue are waiting already.
+  [[nodiscard]] Compiling compile_async(const Program& program, const Target& target,
+                                        const CompileOptions& options = {});
+
   /// Has all of them in the cache, compiling what is missing: programs that begin alike after each other,
-  /// on as many workers as there are. One that fails does not keep the others. `stop` ends it early.
+  /// on as many workers as there are, behind whatever compile_async() was asked for. Waits until all are
+  /// done. One that fails does not keep the others. `stop` ends it early, and what was not done is
+  /// among the failures.
   PrefetchReport prefetch(const std::vector<PrefetchItem>& items,
-                          const PrefetchProgress& progress = {}, std::stop_token stop = {});
+                          const PrefetchProgress& progress = {}, const std::stop_token& stop = {});
 
   /// The kernel of this expression for the device of the calling thread's current context (the
   /// first device's primary context where there is none). Memoised; the handle is valid as long as

@@ -40,6 +40,12 @@ struct RuntimeOptions {
   /// What precompiled headers may take of the temporary directory, in bytes; 0 for none. CUB's take 180
   /// MB. They go with the runtime. `KILN_PCH_MAX_SIZE`, else 2 GiB.
   std::optional<std::uint64_t> precompiled_max_bytes = {};
+  /// How long one compile may take before it is given up with timed_out. `KILN_COMPILE_TIMEOUT`, in
+  /// seconds, else 600.
+  std::optional<std::chrono::milliseconds> compile_timeout = {};
+  /// How many compiles may wait for their turn after Runtime::compile_async(); one more is answered
+  /// with queue_full. `KILN_COMPILE_QUEUE`, else 65,536.
+  std::optional<std::size_t> compile_queue = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
@@ -71,6 +77,8 @@ struct Settings {
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};
   std::uint64_t precompiled_max_bytes = 0;
+  std::chrono::milliseconds compile_timeout{};
+  std::size_t compile_queue = 0;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
