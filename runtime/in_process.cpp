@@ -73,7 +73,7 @@ struct InProcessCompiler::Attempt {
   const vendor::Nvrtc nvrtc;
   const CompileJob job;
   const std::shared_ptr<Abandoned> abandoned;
-  const std::shared_ptr<NvrtcCompiler> compiler;
+  std::shared_ptr<NvrtcCompiler> compiler;
   std::stop_source stop = {};
 
   std::mutex mutex = {};
@@ -90,8 +90,10 @@ struct InProcessCompiler::Attempt {
   }
 
   Result<CompileOutcome> compile_within_memory() {
+    // Let go before the outcome is told: who has waited finds nothing left behind.
+    const auto own = std::exchange(compiler, nullptr);
     try {
-      return compiler->run(nvrtc, job, stop.get_token());
+      return own->run(nvrtc, job, stop.get_token());
     } catch (const std::exception& thrown) {
       return fail(ErrorCode::compile_failed,
                   fmt::format("{} for {}: {}", job.program, job.arch, thrown.what()));
