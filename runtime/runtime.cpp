@@ -18,12 +18,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "compile.h"
+#include "compile_service.h"
 #include "compiler_on_this_machine.h"
 #include "fingerprint.h"
 #include "header_files.h"
 #include "header_search.h"
 #include "image_choice.h"
+#include "in_process.h"
 #include "layers.h"
 #include "load.h"
 #include "output_paths.h"
@@ -32,6 +33,8 @@
 #include "source.h"
 #include "vendor/driver.h"
 #include "vendor/nvrtc.h"
+#include "worker_pool.h"
+#include "worker_setup.h"
 
 namespace kiln {
 
@@ -127,7 +130,10 @@ class Runtime::Impl {
   Impl(Settings settings, RuntimeOptions options)
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
-        compiler_(settings_.nvrtc),
+        worker_(worker_to_use()),
+        compiler_(settings_.nvrtc, worker_.empty() ? vendor::NvrtcVariables::inherited
+                                                   : vendor::NvrtcVariables::cleared),
+        service_(make_service()),
         layers_(settings_, reporter_) {}
 
   Result<Obtained> obtain(const Program& program, const Target& target) {
@@ -189,6 +195,28 @@ class Runtime::Impl {
  private:
   using Memo = std::tuple<std::uint64_t, std::string, ImageKind>;
   using KernelMemo = std::tuple<std::uint64_t, CUdevice, std::string>;
+
+  // Empty where this process compiles: by its settings, or because there is no helper to be found.
+  std::filesystem::path worker_to_use() const {
+    if (settings_.compile_workers == 0) return {};
+    const auto search = find_worker(settings_.worker);
+    if (search.executable.empty()) {
+      reporter_.warn(
+          fmt::format("kiln-worker: not found, so everything is compiled in this process. "
+                      "Looked at:\n{}\nInstall it beside the library, or name it with "
+                      "KILN_WORKER",
+                      vendor::describe(search.steps)));
+    }
+    return search.executable;
+  }
+
+  std::unique_ptr<CompileService> make_service() {
+    if (worker_.empty()) return std::make_unique<InProcessCompiler>(compiler_);
+    return std::make_unique<WorkerPool>(
+        WorkerPoolOptions{worker_, workers_for(settings_.compile_workers),
+                          settings_.compile_timeout, settings_.compile_memory},
+        compiler_, reporter_);
+  }
 
   std::shared_ptr<const Artifact> recall(const Memo& memo) {
     const std::shared_lock lock(memos_mutex_);
@@ -365,13 +393,13 @@ class Runtime::Impl {
   }
 
   Result<Obtained> compile_and_store(const Query& query) {
-    const auto& compiler = compiler_.open();
-    if (!compiler) return tl::unexpected(compiler.error());
+    const auto& search = compiler_.search();
+    if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
     const Stopwatch watch;
     auto closure = close_over(query.program, query.search, files_);
     reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
     ++compiles_;
-    auto compiled = kiln::compile(*compiler, job_of(query, closure));
+    auto compiled = service_->run(job_of(query, closure), {});
     if (!compiled) {
       reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
                      compiled.error().message);
@@ -422,7 +450,9 @@ class Runtime::Impl {
 
   const Settings settings_;
   const Reporter reporter_;
+  const std::filesystem::path worker_;
   CompilerOnThisMachine compiler_;
+  const std::unique_ptr<CompileService> service_;
 
   Layers layers_;
   HeaderFiles files_;

@@ -14,6 +14,9 @@
 
 namespace kiln {
 
+/// As many workers as the machine has cores for, and memory.
+inline constexpr unsigned automatic_workers = 0xffff'ffff;
+
 /// How a runtime is set up. A field that is set goes before its `KILN_*` variable, which goes before
 /// the default. An empty variable counts as not set.
 struct RuntimeOptions {
@@ -37,6 +40,16 @@ struct RuntimeOptions {
   /// How long to wait for another process that compiles the same, before compiling it here as well.
   /// `KILN_COMPILE_PATIENCE`, in seconds, else 60.
   std::optional<std::chrono::milliseconds> compile_patience = {};
+  /// How many helper processes compile side by side, at most; 0 compiles in this process, one at a time.
+  /// `KILN_COMPILE_WORKERS` (a number or "auto"), else 0.
+  std::optional<unsigned> compile_workers = {};
+  /// What one compile in a worker may take before it is given up. `KILN_COMPILE_TIMEOUT`, in seconds,
+  /// else 600.
+  std::optional<std::chrono::milliseconds> compile_timeout = {};
+  /// What a worker may have of address space, in bytes. `KILN_COMPILE_MEMORY`, else 4 GiB.
+  std::optional<std::uint64_t> compile_memory = {};
+  /// Exactly this kiln-worker, and no other; absolute. `KILN_WORKER`.
+  std::optional<std::filesystem::path> worker = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
@@ -67,6 +80,10 @@ struct Settings {
   std::vector<std::filesystem::path> bundles;
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};
+  unsigned compile_workers = 0;  ///< Or automatic_workers.
+  std::chrono::milliseconds compile_timeout{};
+  std::uint64_t compile_memory = 0;
+  std::optional<std::filesystem::path> worker;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
