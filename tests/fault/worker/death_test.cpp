@@ -1,14 +1,17 @@
 // What becomes of a job whose worker dies, and of those beside it.
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,6 +50,13 @@ void expect_done(const Result<CompileOutcome>& outcome) {
   EXPECT_FALSE(outcome->artifact.image.empty());
   ASSERT_EQ(outcome->artifact.kernels.size(), 1U);
   EXPECT_FALSE(outcome->artifact.kernels[0].symbol.empty());
+}
+
+std::uint64_t address_space_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/statm", process));
+  std::uint64_t pages = 0;
+  file >> pages;
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 TEST(Deaths, CostTheirOwnJobAlone) {
@@ -124,14 +134,32 @@ TEST(Deaths, AnIdleWorkerThatIsKilledIsReplaced) {
 }
 
 TEST(Deaths, AWorkerThatHasGrownIsReplaced) {
-  Pool pool(1, [](WorkerPoolOptions& options) {
-    // Just so much that the limit is never met, and three quarters of it always are.
-    options.memory_bytes = std::uint64_t{512} << 20;
-  });
-  const auto alive = [] { return children(); };
+  std::uint64_t size = 0;
+  {
+    Pool pool(1);
+    expect_done(pool.run(plain_job(1)));
+    const auto usual = children();
+    expect_done(pool.run(plain_job(2)));
+    ASSERT_EQ(children(), usual);
+    size = address_space_of(usual.at(0));
+  }
+  ASSERT_GT(size, 0U);
+  // Enough to compile, and three quarters of it are always in use.
+  Pool pool(1, [&](WorkerPoolOptions& options) { options.memory_bytes = size / 4 * 5; });
   expect_done(pool.run(plain_job(1)));
+  EXPECT_TRUE(becomes_true([] { return children().empty(); }));
   expect_done(pool.run(plain_job(2)));
-  EXPECT_TRUE(becomes_true([&] { return alive().size() <= 1; }));
+}
+
+TEST(Deaths, AWorkerOfAnotherBuildIsRefused) {
+  Pool pool(1,
+            [](WorkerPoolOptions& options) { options.executable = KILN_WORKER_OF_ANOTHER_BUILD; });
+  expect_done(pool.run(plain_job(1)));
+  for (const auto& word :
+       {std::string(KILN_WORKER_OF_ANOTHER_BUILD), std::string("kiln 9.9.9 of another build"),
+        std::string(build_identity()), std::string("KILN_WORKER")}) {
+    EXPECT_THAT(pool.warnings(), HasSubstr(word));
+  }
 }
 
 TEST(Deaths, ErrorsOfTheCompilerComeThrough) {
