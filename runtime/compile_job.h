@@ -18,6 +18,8 @@ struct HeaderOnDisk {
   std::string path;
   FileStamp stamp;
   Digest content;
+
+  bool operator==(const HeaderOnDisk&) const = default;
 };
 
 /// One compile with all that it needs: a value that owns what it holds, so that it may outlive the call

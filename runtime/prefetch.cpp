@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "kiln/digest.h"
+#include "directives.h"
 
 namespace kiln {
 
@@ -19,15 +19,6 @@ namespace {
 
 // One that is compiled, and one that waits so that the worker need not.
 constexpr std::size_t items_per_worker = 2;
-
-Digest group_of(const PrefetchItem& item) {
-  std::string text = item.target.arch();
-  const auto add = [&text](std::string_view field) { text.append(1, '\0').append(field); };
-  add(to_string(item.target.kind()));
-  for (const auto& option : item.program.options()) add(option);
-  add(leading_directives(item.program.source()));
-  return digest_of(text);
-}
 
 // Who has which stretch of the order.
 class Stretches {
@@ -193,24 +184,32 @@ class Prefetch {
 
 }  // namespace
 
-std::string_view leading_directives(std::string_view source) {
-  std::size_t end = 0;
-  bool continued = false;
-  while (end < source.size()) {
-    const auto line = source.substr(end, source.find('\n', end) - end);
-    const auto text = line.substr(std::min(line.find_first_not_of(" \t\r"), line.size()));
-    if (!continued && !text.empty() && !text.starts_with('#') && !text.starts_with("//")) break;
-    continued = text.ends_with('\\');
-    end = std::min(end + line.size() + 1, source.size());
+Digest beginning_of(const Program& program, const Target& target) {
+  std::string text = target.arch();
+  const auto add = [&text](std::string_view field) { text.append(1, '\0').append(field); };
+  add(to_string(target.kind()));
+  for (const auto& option : program.options()) add(option);
+  const std::string_view source = program.source();
+  add(source.substr(0, read_directives(source).prelude));
+  return digest_of(text);
+}
+
+std::set<Digest> repeated_beginnings(const std::vector<PrefetchItem>& items) {
+  std::set<Digest> once;
+  std::set<Digest> repeated;
+  for (const auto& item : items) {
+    const auto beginning = beginning_of(item.program, item.target);
+    if (!once.insert(beginning).second) repeated.insert(beginning);
   }
-  return source.substr(0, end);
+  return repeated;
 }
 
 std::vector<std::size_t> in_groups(const std::vector<PrefetchItem>& items) {
   std::map<Digest, std::size_t> firsts;
   std::vector<std::size_t> groups;
   for (std::size_t index = 0; index < items.size(); ++index) {
-    groups.push_back(firsts.emplace(group_of(items[index]), index).first->second);
+    groups.push_back(firsts.emplace(beginning_of(items[index].program, items[index].target), index)
+                         .first->second);
   }
   std::vector<std::size_t> order(items.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -3,19 +3,24 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <set>
 #include <stop_token>
-#include <string_view>
 #include <vector>
 
 #include "kiln/compiling.h"
+#include "kiln/digest.h"
 
 namespace kiln {
 
 /// Behind everything that somebody asked for by itself.
 constexpr int prefetch_priority = std::numeric_limits<int>::min();
 
-/// The preprocessing directives that a source begins with, blank lines and comment lines among them.
-[[nodiscard]] std::string_view leading_directives(std::string_view source);
+/// Names the preprocessing directives that a program begins with, and what else programs must agree in to
+/// share a precompiled header, as far as it can be told without looking at one.
+[[nodiscard]] Digest beginning_of(const Program& program, const Target& target);
+
+/// Those that several items have.
+[[nodiscard]] std::set<Digest> repeated_beginnings(const std::vector<PrefetchItem>& items);
 
 /// The items' indices, such that those which begin alike and are for one target follow each other; groups
 /// in the order of their first items, items of one group in their own.

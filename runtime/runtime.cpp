@@ -36,6 +36,8 @@
 #include "source.h"
 #include "vendor/driver.h"
 #include "vendor/nvrtc.h"
+#include "worker_pool.h"
+#include "worker_setup.h"
 
 namespace kiln {
 
@@ -71,20 +73,26 @@ struct Query {
 
 // Names all that a precompiled header of this program depends on. The whole closure is in it, not only what
 // its prelude includes: another end of the prelude than the compiler's does no harm then.
-void add_prelude(const Query& query, const Closure& closure, CompileJob& job) {
+Digest prelude_of(const Query& query, const Closure& closure) {
+  const Program& program = query.program;
+  if (closure.prelude == 0 || closure.texts.empty()) return {};
+  std::string all(closure.dependencies.material());
+  all.append(query.search.roots().view());
+  all.append(std::string_view(program.source()).substr(0, closure.prelude)).push_back('\0');
+  for (const auto& option : program.options()) all.append(option).push_back('\0');
+  all.append(query.target.arch()).append(to_string(query.target.kind()));
+  return digest_of(all);
+}
+
+std::vector<HeaderOnDisk> headers_on_disk(const Closure& closure) {
+  std::vector<HeaderOnDisk> files;
   std::set<std::string_view> known;
   for (std::size_t index = 0; index < closure.found.size(); ++index) {
     const auto& found = closure.found[index];
     if (found.path.empty() || !known.insert(found.path).second) continue;
-    job.files.push_back({found.path, found.stamp, closure.dependencies.lookups[index].content});
+    files.push_back({found.path, found.stamp, closure.dependencies.lookups[index].content});
   }
-  if (closure.prelude == 0 || closure.texts.empty()) return;
-  std::string all(closure.dependencies.material());
-  all.append(query.search.roots().view());
-  all.append(std::string_view(job.source).substr(0, closure.prelude)).push_back('\0');
-  for (const auto& option : job.options) all.append(option).push_back('\0');
-  all.append(job.arch).append(to_string(job.kind));
-  job.prelude = digest_of(all);
+  return files;
 }
 
 CompileJob job_of(const Query& query, const Closure& closure) {
@@ -99,7 +107,8 @@ CompileJob job_of(const Query& query, const Closure& closure) {
   job.arch = query.target.arch();
   job.kind = query.target.kind();
   job.seed = query.request_digest;
-  add_prelude(query, closure, job);
+  job.prelude = prelude_of(query, closure);
+  if (!job.prelude.empty()) job.files = headers_on_disk(closure);
   return job;
 }
 
@@ -155,10 +164,11 @@ class Runtime::Impl {
   Impl(Settings settings, RuntimeOptions options)
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
-        compiler_(settings_.nvrtc),
+        worker_(worker_to_use()),
+        compiler_(settings_.nvrtc, worker_.empty() ? vendor::NvrtcVariables::inherited
+                                                   : vendor::NvrtcVariables::cleared),
         layers_(settings_, reporter_),
-        service_(std::make_unique<InProcessCompiler>(compiler_, settings_.compile_timeout,
-                                                     settings_.precompiled_max_bytes)),
+        service_(make_service()),
         queue_(service_->concurrency(), settings_.compile_queue) {}
 
   Result<Obtained> obtain(const Program& program, const Target& target) {
@@ -203,6 +213,7 @@ class Runtime::Impl {
           item.program, item.target,
           {.priority = prefetch_priority, .bounded = false, .when_ready = std::move(when_ready)});
     };
+    expect(repeated_beginnings(items));
     return prefetch_all(items, queue_.threads(), begin_item, progress, stop);
   }
 
@@ -250,6 +261,31 @@ class Runtime::Impl {
  private:
   using Memo = std::tuple<std::uint64_t, std::string, ImageKind>;
   using KernelMemo = std::tuple<std::uint64_t, CUdevice, std::string>;
+
+  // Empty where this process compiles: by its settings, or because there is no helper to be found.
+  std::filesystem::path worker_to_use() const {
+    if (settings_.compile_workers == 0) return {};
+    const auto search = find_worker(settings_.worker);
+    if (search.executable.empty()) {
+      reporter_.warn(
+          fmt::format("kiln-worker: not found, so everything is compiled in this process. "
+                      "Looked at:\n{}\nInstall it beside the library, or name it with "
+                      "KILN_WORKER",
+                      vendor::describe(search.steps)));
+    }
+    return search.executable;
+  }
+
+  std::unique_ptr<CompileService> make_service() {
+    if (worker_.empty())
+      return std::make_unique<InProcessCompiler>(compiler_, settings_.compile_timeout,
+                                                 settings_.precompiled_max_bytes);
+    return std::make_unique<WorkerPool>(
+        WorkerPoolOptions{worker_, workers_for(settings_.compile_workers),
+                          settings_.compile_timeout, settings_.compile_memory,
+                          settings_.precompiled_max_bytes},
+        compiler_, reporter_);
+  }
 
   std::optional<Obtained> recall(const Memo& memo) {
     auto artifact = recall_artifact(memo);
@@ -442,14 +478,28 @@ class Runtime::Impl {
     return Obtained{std::move(found->artifact), found->origin};
   }
 
+  // More programs that begin so are to come.
+  void expect(std::set<Digest> beginnings) {
+    const std::lock_guard lock(beginnings_mutex_);
+    repeated_beginnings_ = std::move(beginnings);
+  }
+
+  bool repeats(const Query& query) {
+    const std::lock_guard lock(beginnings_mutex_);
+    return !repeated_beginnings_.empty() &&
+           repeated_beginnings_.contains(beginning_of(query.program, query.target));
+  }
+
   Result<Obtained> compile_and_store(const Query& query, const std::stop_token& stop) {
-    const auto& compiler = compiler_.open();
-    if (!compiler) return tl::unexpected(compiler.error());
+    const auto& search = compiler_.search();
+    if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
     const Stopwatch watch;
     auto closure = close_over(query.program, query.search, files_);
     reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
     ++compiles_;
-    auto compiled = service_->run(job_of(query, closure), stop);
+    auto job = job_of(query, closure);
+    job.prelude_repeats = repeats(query);
+    auto compiled = service_->run(job, stop);
     if (compiled && stop.stop_requested()) compiled = cancelled(query);
     if (!compiled) {
       reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
@@ -510,6 +560,7 @@ class Runtime::Impl {
 
   const Settings settings_;
   const Reporter reporter_;
+  const std::filesystem::path worker_;
   CompilerOnThisMachine compiler_;
 
   Layers layers_;
@@ -517,6 +568,9 @@ class Runtime::Impl {
   SingleFlight<Result<Obtained>> flights_;
   std::shared_mutex memos_mutex_;
   std::map<Memo, std::weak_ptr<const Artifact>> memos_;
+
+  std::mutex beginnings_mutex_;
+  std::set<Digest> repeated_beginnings_;
 
   std::once_flag driver_opened_;
   Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});

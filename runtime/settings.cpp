@@ -91,6 +91,21 @@ Result<std::size_t> parse_count(const char* variable, const std::string& value) 
   return count;
 }
 
+constexpr unsigned most_workers = 1024;
+constexpr std::uint64_t least_compile_memory = std::uint64_t{512} << 20;
+
+Result<unsigned> parse_workers(const char* variable, const std::string& value) {
+  if (value == "auto") return automatic_workers;
+  unsigned workers = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, workers);
+  if (error != std::errc() || rest != end || workers > most_workers) {
+    return nonsense(variable, value,
+                    fmt::format("a number of workers, at most {}, or auto", most_workers));
+  }
+  return workers;
+}
+
 Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
                                                        const std::string& value) {
   std::vector<std::filesystem::path> paths;
@@ -104,6 +119,9 @@ Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
   return paths;
 }
 
+std::string text_of(unsigned workers) {
+  return workers == automatic_workers ? "auto" : fmt::format("{}", workers);
+}
 std::string text_of(std::uint64_t bytes) { return fmt::format("{}", bytes); }
 std::string text_of(std::chrono::milliseconds value) {
   return fmt::format("{}", static_cast<double>(value.count()) / 1000);
@@ -186,6 +204,37 @@ Result<std::size_t> decide_queue(const RuntimeOptions& options, std::vector<Sett
   return **bound;
 }
 
+Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
+  auto& listing = settings.listing;
+  const auto workers =
+      decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers, parse_workers, 0U, listing);
+  if (!workers) return tl::unexpected(workers.error());
+  if (**workers > most_workers && **workers != automatic_workers) {
+    return tl::unexpected(parse_workers("KILN_COMPILE_WORKERS", text_of(**workers)).error());
+  }
+  const auto timeout =
+      decide<std::chrono::milliseconds>("KILN_COMPILE_TIMEOUT", options.compile_timeout,
+                                        parse_seconds, std::chrono::seconds(600), listing);
+  if (!timeout) return tl::unexpected(timeout.error());
+  if (**timeout <= std::chrono::milliseconds(0)) {
+    return nonsense("KILN_COMPILE_TIMEOUT", text_of(**timeout), "a time in which to compile");
+  }
+  const auto memory = decide<std::uint64_t>("KILN_COMPILE_MEMORY", options.compile_memory,
+                                            parse_size, std::uint64_t{4} << 30, listing);
+  if (!memory) return tl::unexpected(memory.error());
+  if (**memory < least_compile_memory) {
+    return nonsense("KILN_COMPILE_MEMORY", text_of(**memory),
+                    "enough for the compiler: use 512M or more");
+  }
+  auto worker = decide_path("KILN_WORKER", options.worker, std::nullopt, listing);
+  if (!worker) return tl::unexpected(worker.error());
+  settings.compile_workers = **workers;
+  settings.compile_timeout = **timeout;
+  settings.compile_memory = **memory;
+  settings.worker = std::move(*worker);
+  return {};
+}
+
 }  // namespace
 
 Result<Settings> resolve_settings(const RuntimeOptions& options) {
@@ -227,6 +276,9 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (!timeout) return tl::unexpected(timeout.error());
   const auto queue = decide_queue(options, listing);
   if (!queue) return tl::unexpected(queue.error());
+  if (auto decided = decide_workers(options, settings); !decided) {
+    return tl::unexpected(std::move(decided.error()));
+  }
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);

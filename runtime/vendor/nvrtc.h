@@ -20,7 +20,8 @@ struct NvrtcFiles {
   std::filesystem::path library;
   std::filesystem::path builtins;  ///< Empty when it is not beside the library.
   std::string origin;              ///< Where the idea came from, e.g. "KILN_NVRTC".
-  Toolchain toolchain;             ///< By the build-ids of both files and any NVRTC_* variable.
+  Toolchain
+      toolchain;  ///< By the build-ids of both files and any NVRTC_* variable that reaches it.
 };
 
 /// What the search came to: the files, or every place that was looked at.
@@ -29,8 +30,16 @@ struct NvrtcSearch {
   std::vector<SearchStep> steps;
 };
 
+/// Whether this process's NVRTC_* variables reach the compiler, and so its output: they do in this
+/// process, and are cleared for a worker.
+enum class NvrtcVariables { inherited, cleared };
+
 /// Looks for NVRTC. `exact` goes alone, with no fallback.
-[[nodiscard]] NvrtcSearch find_nvrtc(const std::optional<std::filesystem::path>& exact);
+[[nodiscard]] NvrtcSearch find_nvrtc(const std::optional<std::filesystem::path>& exact,
+                                     NvrtcVariables variables = NvrtcVariables::inherited);
+
+/// Whether this process has any NVRTC_* variable.
+[[nodiscard]] bool has_nvrtc_variables();
 
 /// The error for a search that found nothing.
 [[nodiscard]] Error nvrtc_missing(const NvrtcSearch& search);

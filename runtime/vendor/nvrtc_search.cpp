@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -87,14 +86,18 @@ std::string nvrtc_variables() {
 }
 
 Toolchain toolchain_of(const fs::path& library, const fs::path& builtins,
-                       const std::string& library_id, const std::string& builtins_id) {
-  const auto material = fmt::format("nvrtc {} builtins {} environment {}", library_id, builtins_id,
-                                    nvrtc_variables());
+                       const std::string& library_id, const std::string& builtins_id,
+                       const std::string& variables) {
+  const auto material =
+      fmt::format("nvrtc {} builtins {} environment {}", library_id, builtins_id, variables);
   return {digest_of(material), "NVRTC " + version_of(library, builtins)};
 }
 
 class Search {
  public:
+  explicit Search(NvrtcVariables variables)
+      : variables_(variables == NvrtcVariables::inherited ? nvrtc_variables() : std::string()) {}
+
   NvrtcSearch result;
 
   // Takes the first that can be NVRTC; says of each place why not.
@@ -107,8 +110,9 @@ class Search {
     const auto builtins = builtins_beside(library);
     const auto builtins_id = builtins.empty() ? Result<std::string>("") : build_id(builtins);
     if (!builtins_id) return note(origin, builtins, builtins_id.error().message);
-    result.files = NvrtcFiles{library, builtins, origin,
-                              toolchain_of(library, builtins, *library_id, *builtins_id)};
+    result.files =
+        NvrtcFiles{library, builtins, origin,
+                   toolchain_of(library, builtins, *library_id, *builtins_id, variables_)};
     return note(origin, library, "found");
   }
 
@@ -124,6 +128,9 @@ class Search {
     result.steps.push_back({origin, place.string(), std::move(outcome)});
     return result.files.has_value();
   }
+
+ private:
+  const std::string variables_;
 };
 
 void try_loaded(Search& search) {
@@ -147,12 +154,8 @@ void try_wheels(Search& search, const std::string& origin, const fs::path& packa
 }
 
 void try_beside_this_library(Search& search) {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&find_nvrtc), &info) == 0 || info.dli_fname == nullptr)
-    return;
-  std::error_code failure;
-  const auto own = fs::canonical(info.dli_fname, failure);
-  if (!failure) try_wheels(search, "beside kiln", own.parent_path().parent_path());
+  const auto own = own_file();
+  if (!own.empty()) try_wheels(search, "beside kiln", own.parent_path().parent_path());
 }
 
 void try_environments(Search& search) {
@@ -224,8 +227,10 @@ bool add_include_dirs(const fs::path& root, std::vector<fs::path>& directories) 
 
 }  // namespace
 
-NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact) {
-  Search search;
+bool has_nvrtc_variables() { return !nvrtc_variables().empty(); }
+
+NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables variables) {
+  Search search(variables);
   if (exact) {
     search.try_file("KILN_NVRTC", *exact);
     return std::move(search.result);

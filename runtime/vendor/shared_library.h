@@ -30,6 +30,10 @@ class SharedLibrary {
   std::filesystem::path path_;
 };
 
+/// The file that holds kiln itself: its shared library, or the program that it is linked into. Empty
+/// where the loader does not tell.
+[[nodiscard]] std::filesystem::path own_file();
+
 /// One place where a library was looked for, where the idea came from, and what was found there.
 struct SearchStep {
   std::string origin;   ///< E.g. "KILN_NVRTC", "$CUDA_HOME", "the loader's cache".

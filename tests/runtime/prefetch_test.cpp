@@ -14,14 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(LeadingDirectives, EndBeforeTheFirstLineOfCode) {
-  EXPECT_EQ(leading_directives(""), "");
-  EXPECT_EQ(leading_directives("int x;"), "");
-  EXPECT_EQ(leading_directives("#include <a>"), "#include <a>");
-  EXPECT_EQ(leading_directives("// why\n\n  #define A \\\n  1\n#include <a>\nint x;\n#undef A\n"),
-            "// why\n\n  #define A \\\n  1\n#include <a>\n");
-}
-
 class Prefetching : public AsyncFixture {
  protected:
   static PrefetchItem item(const std::string& name, const std::string& prelude = "",

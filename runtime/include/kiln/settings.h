@@ -14,6 +14,9 @@
 
 namespace kiln {
 
+/// As many workers as the machine has cores for, and memory.
+inline constexpr unsigned automatic_workers = 0xffff'ffff;
+
 /// How a runtime is set up. A field that is set goes before its `KILN_*` variable, which goes before
 /// the default. An empty variable counts as not set.
 struct RuntimeOptions {
@@ -40,12 +43,19 @@ struct RuntimeOptions {
   /// What precompiled headers may take of the temporary directory, in bytes; 0 for none. CUB's take 180
   /// MB. They go with the runtime. `KILN_PCH_MAX_SIZE`, else 2 GiB.
   std::optional<std::uint64_t> precompiled_max_bytes = {};
+  /// How many helper processes compile side by side, at most; 0 compiles in this process, one at a time.
+  /// `KILN_COMPILE_WORKERS` (a number or "auto"), else 0.
+  std::optional<unsigned> compile_workers = {};
   /// How long one compile may take before it is given up with timed_out. `KILN_COMPILE_TIMEOUT`, in
   /// seconds, else 600.
   std::optional<std::chrono::milliseconds> compile_timeout = {};
   /// How many compiles may wait for their turn after Runtime::compile_async(); one more is answered
   /// with queue_full. `KILN_COMPILE_QUEUE`, else 65,536.
   std::optional<std::size_t> compile_queue = {};
+  /// What a worker may have of address space, in bytes. `KILN_COMPILE_MEMORY`, else 4 GiB.
+  std::optional<std::uint64_t> compile_memory = {};
+  /// Exactly this kiln-worker, and no other; absolute. `KILN_WORKER`.
+  std::optional<std::filesystem::path> worker = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
@@ -79,6 +89,9 @@ struct Settings {
   std::uint64_t precompiled_max_bytes = 0;
   std::chrono::milliseconds compile_timeout{};
   std::size_t compile_queue = 0;
+  unsigned compile_workers = 0;  ///< Or automatic_workers.
+  std::uint64_t compile_memory = 0;
+  std::optional<std::filesystem::path> worker;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
