@@ -158,6 +158,66 @@ TEST(Host, AWorkerHasItsOwnGroupAndNoCore) {
   EXPECT_EQ(limits.substr(core, 45).find_first_of("123456789"), std::string::npos) << limits;
 }
 
+// A runtime over a cache that is new each time.
+Runtime fresh_runtime(const std::filesystem::path& cache, unsigned workers) {
+  RuntimeOptions options;
+  options.cache_directory = cache;
+  options.compile_workers = workers;
+  return Runtime::open(options).value();
+}
+
+Program program_with(const std::string& name, std::vector<std::string> options) {
+  return Program::make(
+             {.name = name,
+              .source = "#include <cuda_fp16.h>\n__global__ void kernel(__half* x) { *x = 1; }",
+              .headers = {},
+              .kernels = {"kernel"},
+              .options = std::move(options)})
+      .value();
+}
+
+TEST(Host, AWorkerMakesTheSameBytes) {
+  EXPECT_EQ(run_in_child([] {
+              const ScratchDirectory scratch;
+              for (const auto kind : {ImageKind::cubin, ImageKind::ptx, ImageKind::ltoir}) {
+                const auto target = Target::parse("sm_90", kind).value();
+                const auto program = program_with("k.cu", {"-lineinfo"});
+                const auto in_worker =
+                    fresh_runtime(scratch / (std::string("a") + to_string(kind)), 1)
+                        .compile(program, target)
+                        .value();
+                const auto here = fresh_runtime(scratch / (std::string("b") + to_string(kind)), 0)
+                                      .compile(program, target)
+                                      .value();
+                if (in_worker.key != here.key || in_worker.image != here.image ||
+                    in_worker.kernels != here.kernels || in_worker.log != here.log) {
+                  return 1;
+                }
+              }
+              return 0;
+            }),
+            0);
+}
+
+TEST(Host, AWorkerStandsWhereItDoes) {
+  EXPECT_EQ(run_in_child([] {
+              const ScratchDirectory scratch;
+              auto runtime = fresh_runtime(scratch / "cache", 1);
+              const auto target = Target::parse("sm_90").value();
+              // Which the debugger's information tells.
+              for (const char* name : {"here", "there"}) {
+                const auto folder = scratch / name;
+                std::filesystem::create_directory(folder);
+                std::filesystem::current_path(folder);
+                const auto program = program_with(name + std::string(".cu"), {"-G"});
+                const auto artifact = runtime.compile(program, target).value();
+                if (artifact.image.find(folder.string()) == std::string::npos) return 1;
+              }
+              return 0;
+            }),
+            0);
+}
+
 TEST(Host, VariablesOfTheCompilerReachNeitherWorkerNorKey) {
   EXPECT_EQ(run_in_child([] {
               const bool mapped_before = is_mapped("libnvrtc");
