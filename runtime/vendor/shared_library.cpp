@@ -40,6 +40,13 @@ Result<SharedLibrary> SharedLibrary::already_loaded(const std::string& soname) {
 
 void* SharedLibrary::symbol(const char* name) const noexcept { return dlsym(handle_, name); }
 
+void keep_loaded(void (*function)()) noexcept {
+  Dl_info holder{};
+  if (dladdr(reinterpret_cast<void*>(function), &holder) == 0) return;
+  // Fails for a program, which nobody unloads.
+  dlopen(holder.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 std::string describe(const std::vector<SearchStep>& steps) {
   std::string text;
   for (const SearchStep& step : steps) {
