@@ -94,9 +94,9 @@ inline Program long_front_end() {
       .value();
 }
 
-/// Six seconds or so of optimiser, in which NVRTC does not ask whether to go on; half the rounds take a
+/// Three seconds or so of optimiser, in which NVRTC does not ask whether to go on; half the rounds take a
 /// quarter of that.
-inline Program long_optimiser(int rounds = 800) {
+inline Program long_optimiser(int rounds = 600) {
   return Program::make({.name = "optimiser.cu",
                         .source = R"(
       __global__ void k(int* x) {

@@ -48,7 +48,7 @@ class CancelWhile : public Cancel, public ::testing::WithParamInterface<int> {
  public:
   static Long of(int which) {
     if (which == 0) return {"front end", long_front_end, 300ms};
-    return {"optimiser", [] { return long_optimiser(); }, 1000ms};
+    return {"optimiser", [] { return long_optimiser(); }, 500ms};
   }
 };
 
