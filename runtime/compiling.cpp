@@ -36,6 +36,11 @@ bool Compiling::State::ready() const {
   return outcome_.has_value();
 }
 
+bool Compiling::State::succeeded() const {
+  const std::lock_guard lock(mutex_);
+  return outcome_ && outcome_->has_value();
+}
+
 bool Compiling::State::wait_for(std::chrono::milliseconds time) const {
   std::unique_lock lock(mutex_);
   return settled_.wait_for(lock, time, [this] { return outcome_.has_value(); });
@@ -57,6 +62,7 @@ Result<Artifact> Compiling::State::get() const {
 Compiling::Compiling(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
 bool Compiling::ready() const { return state_->ready(); }
+bool Compiling::succeeded() const { return state_->succeeded(); }
 bool Compiling::wait_for(std::chrono::milliseconds time) const { return state_->wait_for(time); }
 Result<Artifact> Compiling::get() const { return state_->get(); }
 void Compiling::cancel() const { state_->cancel(); }

@@ -28,6 +28,7 @@ class Compiling::State {
   void set_when_cancelled(std::function<void()> when_cancelled);
 
   [[nodiscard]] bool ready() const;
+  [[nodiscard]] bool succeeded() const;
   bool wait_for(std::chrono::milliseconds time) const;
   [[nodiscard]] Result<Artifact> get() const;
 

@@ -14,8 +14,9 @@ namespace kiln {
 ///
 /// NVRTC lets itself be stopped only when it asks, seconds apart. A job that is stopped or takes too long
 /// is therefore abandoned: run() returns at once, NVRTC goes on alone until it next asks, and what it makes
-/// is dropped. An abandoned compile owns all that it uses, outlives this object if it must, and does not
-/// hold up the end of the process. While very many are abandoned, run() waits for one to end.
+/// is dropped. An abandoned compile owns all that it uses, and outlives this object if it must. The end of
+/// the process tells it to stop, and waits for it (ProcessEnd). While very many are abandoned, run() waits
+/// for one to end.
 class InProcessCompiler final : public CompileService {
  public:
   /// `compiler` must outlive this. `timeout` is for each job; the bytes are for precompiled headers.
@@ -27,7 +28,7 @@ class InProcessCompiler final : public CompileService {
 
  private:
   class Abandoned;
-  struct Attempt;
+  class Attempt;
 
   CompilerOnThisMachine& compiler_;
   const std::chrono::milliseconds timeout_;

@@ -50,6 +50,13 @@ std::filesystem::path own_file() {
   return failure ? std::filesystem::path() : own;
 }
 
+void keep_loaded(void (*function)()) noexcept {
+  Dl_info holder{};
+  if (dladdr(reinterpret_cast<void*>(function), &holder) == 0) return;
+  // Fails for a program, which nobody unloads.
+  dlopen(holder.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 std::string describe(const std::vector<SearchStep>& steps) {
   std::string text;
   for (const SearchStep& step : steps) {

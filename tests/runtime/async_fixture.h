@@ -81,6 +81,40 @@ class Gate {
   std::chrono::steady_clock::time_point last_begin_;
 };
 
+/// Compiled in some 30 ms.
+inline Program plain(const std::string& name) {
+  return Program::make({.name = name, .source = "__global__ void k(int* x) { *x = 1; }"}).value();
+}
+
+/// A second or so of front end.
+inline Program long_front_end() {
+  return Program::make({.name = "front_end.cu",
+                        .source = "#include <cub/block/block_reduce.cuh>\n"
+                                  "__global__ void k(int* x) { *x = 1; }"})
+      .value();
+}
+
+/// Three seconds or so of optimiser, in which NVRTC does not ask whether to go on; half the rounds take a
+/// quarter of that.
+inline Program long_optimiser(int rounds = 600) {
+  return Program::make({.name = "optimiser.cu",
+                        .source = R"(
+      __global__ void k(int* x) {
+        int a[64];
+        for (int i = 0; i < 64; i++) a[i] = x[i];
+        #pragma unroll
+        for (int i = 0; i < ROUNDS; i++) {
+          a[i % 64] = a[i * 7 % 64] * a[(i + 1) % 64] + x[i];
+          if (a[i % 64] & 1) a[i * 3 % 64] ^= x[a[i % 64] & 63];
+        }
+        for (int i = 0; i < 64; i++) x[i] = a[i];
+      })",
+                        .options = {"-DROUNDS=" + std::to_string(rounds)}})
+      .value();
+}
+
+inline Target target() { return Target::parse("sm_80").value(); }
+
 /// Runtimes on one cache in a scratch directory.
 class AsyncFixture : public ::testing::Test {
  protected:
@@ -92,37 +126,6 @@ class AsyncFixture : public ::testing::Test {
   }
 
   Runtime open() { return Runtime::open(options()).value(); }
-
-  /// Compiled in some 30 ms.
-  static Program plain(const std::string& name) {
-    return Program::make({.name = name, .source = "__global__ void k(int* x) { *x = 1; }"}).value();
-  }
-
-  /// A second or so of front end.
-  static Program long_front_end() {
-    return Program::make({.name = "front_end.cu",
-                          .source = "#include <cub/block/block_reduce.cuh>\n"
-                                    "__global__ void k(int* x) { *x = 1; }"})
-        .value();
-  }
-
-  /// Six seconds or so of optimiser, in which NVRTC does not ask whether to go on.
-  static Program long_optimiser() {
-    return Program::make({.name = "optimiser.cu", .source = R"(
-        __global__ void k(int* x) {
-          int a[64];
-          for (int i = 0; i < 64; i++) a[i] = x[i];
-          #pragma unroll
-          for (int i = 0; i < 800; i++) {
-            a[i % 64] = a[i * 7 % 64] * a[(i + 1) % 64] + x[i];
-            if (a[i % 64] & 1) a[i * 3 % 64] ^= x[a[i % 64] & 63];
-          }
-          for (int i = 0; i < 64; i++) x[i] = a[i];
-        })"})
-        .value();
-  }
-
-  static Target target() { return Target::parse("sm_80").value(); }
 
   std::size_t stored() { return Cache::open(scratch_ / "cache").value().list().value().size(); }
 

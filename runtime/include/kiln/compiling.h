@@ -23,6 +23,9 @@ class Compiling {
 
   [[nodiscard]] bool ready() const;
 
+  /// Ready, and with an artifact: what an engine asks before it goes over to the new kernel. Costs nothing.
+  [[nodiscard]] bool succeeded() const;
+
   /// Waits for so long at most; whether it is ready then.
   bool wait_for(std::chrono::milliseconds time) const;
 
