@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ namespace kiln {
 struct Closure {
   DependencySet dependencies;
   std::vector<FoundHeader> found;  ///< Beside each look-up.
+  /// Beside each look-up: whose text makes it first, by its position, or Dependency::source_parent.
+  std::vector<std::uint32_t> includers;
   std::vector<std::shared_ptr<const HeaderText>>
       texts;  ///< Each header once, for the cache to keep.
   std::vector<HeaderForCompiler> embedded;

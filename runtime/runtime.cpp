@@ -21,6 +21,7 @@
 #include "compile.h"
 #include "compiler_on_this_machine.h"
 #include "fingerprint.h"
+#include "fingerprint_nearest.h"
 #include "header_files.h"
 #include "header_search.h"
 #include "image_choice.h"
@@ -106,6 +107,9 @@ Digest image_identity(const Artifact& artifact) {
   return digest_of(std::string(artifact.key.view()).append(artifact.image));
 }
 
+// How far the search for the nearest entry goes beside a miss, which is not to take long.
+constexpr AlikeLimits limits_of_a_miss{.entries = 200, .rows = 2'000};
+
 // The driver's words for an image that it does not run, whatever the reason.
 bool is_refusal(const Error& error) {
   switch (error.vendor_code) {
@@ -128,10 +132,14 @@ class Runtime::Impl {
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
         compiler_(settings_.nvrtc),
-        layers_(settings_, reporter_) {}
+        layers_(settings_, reporter_),
+        mode_(settings_.mode) {}
 
   Result<Obtained> obtain(const Program& program, const Target& target) {
-    if (target.is_native()) return obtain_native(program, target);
+    if (target.is_native()) {
+      const auto resolved = resolve_native(target);
+      return resolved ? obtain(program, *resolved) : tl::unexpected(resolved.error());
+    }
     const auto memo = std::tuple(program.id(), target.arch(), target.kind());
     if (auto artifact = recall(memo)) {
       ++memory_hits_;
@@ -169,6 +177,29 @@ class Runtime::Impl {
     kernels_[memo] = record;
     return Kernel(*record);
   }
+
+  Result<Explanation> explain(const Program& program, const Target& target) {
+    if (target.is_native()) {
+      const auto resolved = resolve_native(target);
+      return resolved ? explain(program, *resolved) : tl::unexpected(resolved.error());
+    }
+    const Query query(program, target, compiler_.include_dirs());
+    if (const auto artifact = recall({program.id(), target.arch(), target.kind()}))
+      return explain_hit(query, {artifact, Origin::memory}, {});
+    Fitness fitness(query.search, compiler_, files_);
+    bool damaged = false;
+    const auto peek = [&] {
+      return layers_.peek(query.request, query.request_digest, query.search.roots(),
+                          std::ref(fitness), damaged);
+    };
+    auto found = peek();
+    if (!found && fitness.trust()) found = peek();
+    if (found) return explain_hit(query, {found->artifact, found->origin}, fitness.remark());
+    return explain_miss(query, reason_of_miss(fitness, damaged), {});
+  }
+
+  void set_mode(Mode mode) noexcept { mode_ = mode; }
+  [[nodiscard]] Mode mode() const noexcept { return mode_; }
 
   CompilerOnThisMachine& compiler() { return compiler_; }
 
@@ -213,15 +244,12 @@ class Runtime::Impl {
     });
   }
 
-  Result<Obtained> obtain_native(const Program& program, const Target& target) {
+  Result<Target> resolve_native(const Target& target) {
     const auto& cuda = driver();
     if (!cuda) return tl::unexpected(cuda.error());
     const auto device = (*cuda)->current_device();
     if (!device) return tl::unexpected(device.error());
-    const auto resolved =
-        Target::parse(compile_target(device->major, device->minor), target.kind());
-    if (!resolved) return tl::unexpected(resolved.error());
-    return obtain(program, *resolved);
+    return Target::parse(compile_target(device->major, device->minor), target.kind());
   }
 
   // The best image there is for the device; only where there is none is one compiled.
@@ -300,7 +328,9 @@ class Runtime::Impl {
     const auto flight = digest_of(
         std::string(query.request_digest.view()).append(query.search.surroundings().view()));
     auto [obtained, own] = flights_.run(flight, [&] { return look_up_or_compile(query); });
-    if (own || !obtained) return std::move(obtained);
+    // What another thread was forbidden may be allowed by now.
+    const bool forbidden = !obtained && obtained.error().code == ErrorCode::not_cached;
+    if (own || (!obtained && !forbidden)) return std::move(obtained);
     // What was compiled for another thread may be older than a header is now, or not to be kept.
     std::string why_not;
     if (auto found = look_up(query, why_not)) return std::move(*found);
@@ -311,20 +341,25 @@ class Runtime::Impl {
     const Stopwatch watch;
     std::string why;
     if (auto found = look_up(query, why)) return std::move(*found);
-    if (why.empty()) why = "nothing is stored for this request";
     ++misses_;
     reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
-    return compile_in_turn(query);
+    if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, why));
+    return compile_in_turn(query, why);
   }
 
   // One process compiles what several ask for; those who waited share what it came to.
-  Result<Obtained> compile_in_turn(const Query& query) {
+  Result<Obtained> compile_in_turn(const Query& query, std::string why) {
     auto turn = layers_.take_turn(turn_of(query), settings_.compile_patience);
     if (turn && turn->waited()) {
       ++waits_;
-      std::string why;
       if (auto found = look_up(query, why)) return std::move(*found);
       if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
+    }
+    // Asked here, since it may have been set while others had the turn.
+    const Mode mode = mode_;
+    if (mode == Mode::cache_only) return tl::unexpected(not_cached(query, why));
+    if (mode == Mode::warn) {
+      reporter_.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
     }
     auto compiled = compile_and_store(query);
     // That there is no compiler, say, is this process's own affair.
@@ -346,9 +381,53 @@ class Runtime::Impl {
     bool damaged = false;
     auto found = ask_layers(query, fitness, damaged);
     if (!found && fitness.trust()) found = ask_layers(query, fitness, damaged);
-    why_not = fitness.why_not();
-    if (why_not.empty() && damaged) why_not = "what was stored for this request is damaged";
+    why_not = reason_of_miss(fitness, damaged);
     return found;
+  }
+
+  static std::string reason_of_miss(const Fitness& fitness, bool damaged) {
+    if (!fitness.why_not().empty()) return fitness.why_not();
+    return damaged ? "what was stored for this request is damaged"
+                   : "nothing is stored for this request";
+  }
+
+  static Explanation explain_hit(const Query& query, const Obtained& found, std::string remark) {
+    auto explanation = explanation_of(query);
+    explanation.hit = true;
+    explanation.origin = found.origin;
+    explanation.key = found.artifact->key;
+    explanation.remark = std::move(remark);
+    return explanation;
+  }
+
+  Explanation explain_miss(const Query& query, std::string reason, const AlikeLimits& limits) {
+    auto explanation = explanation_of(query);
+    auto closure = close_over(query.program, query.search, files_);
+    const auto& compiler = compiler_.search().files;
+    explanation.nearest = nearest_entry({query.program, query.request, query.search, closure,
+                                         compiler ? &compiler->toolchain : nullptr, reason},
+                                        layers_, files_, limits);
+    explanation.reason = std::move(reason);
+    explanation.not_stored = std::move(closure.unaccountable);
+    return explanation;
+  }
+
+  static Explanation explanation_of(const Query& query) {
+    Explanation explanation;
+    explanation.program = query.program.name();
+    explanation.arch = query.target.arch();
+    explanation.kind = query.request.kind;
+    explanation.request = query.request_digest;
+    return explanation;
+  }
+
+  Error not_cached(const Query& query, const std::string& why) {
+    return {ErrorCode::not_cached,
+            fmt::format("{}; the mode cache-only forbids compiling: fill the cache beforehand, or "
+                        "set KILN_MODE=jit",
+                        explain_miss(query, why, limits_of_a_miss).summary()),
+            {},
+            0};
   }
 
   std::optional<Obtained> ask_layers(const Query& query, Fitness& fitness, bool& damaged) {
@@ -427,6 +506,7 @@ class Runtime::Impl {
   Layers layers_;
   HeaderFiles files_;
   SingleFlight<Result<Obtained>> flights_;
+  std::atomic<Mode> mode_;
   std::shared_mutex memos_mutex_;
   std::map<Memo, std::weak_ptr<const Artifact>> memos_;
 
@@ -487,6 +567,13 @@ PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {
   return impl_->kernel(program, expression);
+}
+
+void Runtime::set_mode(Mode mode) noexcept { impl_->set_mode(mode); }
+Mode Runtime::mode() const noexcept { return impl_->mode(); }
+
+Result<Explanation> Runtime::explain(const Program& program, const Target& target) {
+  return impl_->explain(program, target);
 }
 
 Availability Runtime::compiler() const {

@@ -22,6 +22,9 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 4> log_levels{
      {"info", LogLevel::info},
      {"debug", LogLevel::debug}}};
 
+constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{
+    {{"jit", Mode::jit}, {"warn", Mode::warn}, {"cache-only", Mode::cache_only}}};
+
 std::optional<std::string> environment(const char* variable) {
   const char* value = std::getenv(variable);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -55,6 +58,13 @@ Result<LogLevel> parse_log_level(const char* variable, const std::string& value)
     if (value == name) return level;
   }
   return nonsense(variable, value, "a log level: use off, warn, info or debug");
+}
+
+Result<Mode> parse_mode(const char* variable, const std::string& value) {
+  for (const auto& [name, mode] : modes) {
+    if (value == name) return mode;
+  }
+  return nonsense(variable, value, "a mode: use jit, warn or cache-only");
 }
 
 Result<std::uint64_t> parse_size(const char* variable, const std::string& value) {
@@ -101,6 +111,7 @@ std::string text_of(const std::vector<std::filesystem::path>& paths) {
 }
 std::string text_of(bool value) { return value ? "1" : "0"; }
 std::string text_of(const std::filesystem::path& value) { return value.string(); }
+std::string text_of(Mode value) { return to_string(value); }
 std::string text_of(LogLevel value) {
   for (const auto& [name, level] : log_levels) {
     if (level == value) return std::string(name);
@@ -151,6 +162,18 @@ Result<std::optional<std::vector<std::filesystem::path>>> decide_bundles(
 
 }  // namespace
 
+const char* to_string(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::jit:
+      return "jit";
+    case Mode::warn:
+      return "warn";
+    case Mode::cache_only:
+      return "cache-only";
+  }
+  return "?";
+}
+
 Result<Settings> resolve_settings(const RuntimeOptions& options) {
   Settings settings;
   auto& listing = settings.listing;
@@ -182,6 +205,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
       decide<std::chrono::milliseconds>("KILN_COMPILE_PATIENCE", options.compile_patience,
                                         parse_seconds, std::chrono::seconds(60), listing);
   if (!patience) return tl::unexpected(patience.error());
+  const auto mode = decide<Mode>("KILN_MODE", options.mode, parse_mode, Mode::jit, listing);
+  if (!mode) return tl::unexpected(mode.error());
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
@@ -201,6 +226,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.bundles = std::move(**bundles);
   settings.embedded_bundles = options.embedded_bundles;
   settings.compile_patience = **patience;
+  settings.mode = **mode;
   settings.nvrtc = std::move(*nvrtc);
   settings.cuda_driver = std::move(*driver);
   settings.log_level = **level;

@@ -88,6 +88,7 @@ class ClosureBuilder {
                                              text ? text->digest : Digest{},
                                              {}});
     closure_.found.push_back(found);
+    closure_.includers.push_back(includer.lookup);
     if (!text || !headers_.emplace(found.embedded != nullptr, found.place()).second) return;
     closure_.texts.push_back(text);
     add_unit({std::move(text), std::move(found), position});

@@ -81,6 +81,8 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"KILN_NVRTC", "libnvrtc.so", "KILN_NVRTC: 'libnvrtc.so' is not an absolute path"},
         Nonsense{"KILN_CUDA_DRIVER", "libcuda.so.1",
                  "KILN_CUDA_DRIVER: 'libcuda.so.1' is not an absolute path"},
+        Nonsense{"KILN_MODE", "never",
+                 "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
         Nonsense{"KILN_LOG", "loud",
                  "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}),
     [](const auto& nonsense) { return std::string(nonsense.param.variable); });

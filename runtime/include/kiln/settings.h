@@ -14,6 +14,16 @@
 
 namespace kiln {
 
+/// What becomes of a miss.
+enum class Mode {
+  jit,         ///< It is compiled.
+  warn,        ///< It is compiled, and a warning says what was missed and why.
+  cache_only,  ///< It is the error `not_cached`, which says the same; no compiler is mapped.
+};
+
+/// "jit", "warn" or "cache-only". Static lifetime.
+[[nodiscard]] const char* to_string(Mode mode) noexcept;
+
 /// How a runtime is set up. A field that is set goes before its `KILN_*` variable, which goes before
 /// the default. An empty variable counts as not set.
 struct RuntimeOptions {
@@ -37,6 +47,9 @@ struct RuntimeOptions {
   /// How long to wait for another process that compiles the same, before compiling it here as well.
   /// `KILN_COMPILE_PATIENCE`, in seconds, else 60.
   std::optional<std::chrono::milliseconds> compile_patience = {};
+  /// What becomes of a miss, until Runtime::set_mode() says otherwise. `KILN_MODE` (jit, warn,
+  /// cache-only), else jit.
+  std::optional<Mode> mode = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
@@ -67,6 +80,7 @@ struct Settings {
   std::vector<std::filesystem::path> bundles;
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};
+  Mode mode = Mode::jit;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
