@@ -126,6 +126,22 @@ TEST_F(Modes, TheVariableIsTheDefault) {
   EXPECT_EQ(Runtime::open(set_up).value().mode(), Mode::jit);
 }
 
+TEST_F(Modes, CacheOnlyWaitsForNobodysTurn) {
+  auto impatient = options();
+  impatient.mode = Mode::cache_only;
+  impatient.compile_patience = std::chrono::milliseconds(500);
+  auto second = Runtime::open(impatient).value();
+  auto of_first = options();
+  of_first.observer = [&](const Event& event) {
+    if (event.kind == EventKind::compile_begin)
+      EXPECT_EQ(second.compile(program(), target_).error().code, ErrorCode::not_cached);
+  };
+  auto first = Runtime::open(of_first).value();
+  ASSERT_TRUE(first.compile(program(), target_));
+  EXPECT_EQ(second.counters().misses, 1U);
+  EXPECT_EQ(second.counters().waits, 0U);
+}
+
 // The first runtime has the turn and keeps nothing, so the second would compile; meanwhile it may not.
 TEST_F(Modes, CacheOnlyHoldsAfterWaitingForAnothersTurn) {
   const auto timed =
