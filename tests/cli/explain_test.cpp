@@ -33,8 +33,10 @@ TEST_F(Explain, AHitIsExitStatusZero) {
 }
 
 TEST_F(Explain, AMissIsExitStatusOneAndNamesTheFields) {
-  const auto compiled = compile({source_, "--arch", "sm_80", "--name", "fill", "-D", "N=128"});
-  const auto outcome = explain({"--arch", "sm_80,sm_90", "--name", "fill", "-D", "N=64", "--json"});
+  const auto compiled =
+      compile({source_, "--arch", "sm_80", "--name", "fill", "-D", "HEAD_DIM=128"});
+  const auto outcome =
+      explain({"--arch", "sm_80,sm_90", "--name", "fill", "-D", "HEAD_DIM=64", "--json"});
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   const auto documents = outcome.documents();
   ASSERT_EQ(documents.size(), 2u) << "one for each target";
@@ -45,7 +47,8 @@ TEST_F(Explain, AMissIsExitStatusOneAndNamesTheFields) {
   EXPECT_EQ(nearest["key"], compiled["key"]);
   EXPECT_EQ(nearest["arch"], "sm_80");
   EXPECT_EQ(nearest["differences"],
-            nlohmann::json::parse(R"([{"field":"option","text":"option 1: -DN=64, stored 128"}])"));
+            nlohmann::json::parse(
+                R"([{"field":"option","text":"option 1: -DHEAD_DIM=64, stored 128"}])"));
   EXPECT_EQ(documents[1]["nearest"]["differences"][0]["text"], "architecture: sm_90, stored sm_80");
 }
 
@@ -96,12 +99,13 @@ TEST_F(Explain, RefusesNonsenseLikeCompile) {
 }
 
 TEST_F(Explain, TheSameTextGoesWithACacheOnlyMiss) {
-  compile({source_, "--arch", "sm_80", "--name", "fill", "-D", "N=128"});
-  const auto outcome = run({"compile", source_, "--arch", "sm_80", "--name", "fill", "-D", "N=64"},
-                           {.environment = {{"KILN_MODE", "cache-only"}}});
+  compile({source_, "--arch", "sm_80", "--name", "fill", "-D", "HEAD_DIM=128"});
+  const auto outcome =
+      run({"compile", source_, "--arch", "sm_80", "--name", "fill", "-D", "HEAD_DIM=64"},
+          {.environment = {{"KILN_MODE", "cache-only"}}});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("scale.cu for sm_80 (request "),
-                                 HasSubstr("option 1: -DN=64, stored 128")));
+                                 HasSubstr("option 1: -DHEAD_DIM=64, stored 128")));
 }
 
 TEST_F(Explain, AModeThatIsNoneIsAUsageError) {
