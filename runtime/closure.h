@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct Closure {
   std::vector<FoundHeader> found;  ///< Beside each look-up.
   /// Beside each look-up, nullptr where nothing was found.
   std::vector<std::shared_ptr<const HeaderText>> texts;
+  /// Beside each look-up: whose text makes it first, by its position, or Dependency::source_parent.
+  std::vector<std::uint32_t> includers;
   std::vector<HeaderForCompiler> embedded;  ///< Those that are reached.
   std::size_t prelude = 0;                  ///< Of the source, in bytes: see Directives.
 

@@ -4,6 +4,8 @@
 
 #include "header_files.h"
 
+#include <utility>
+
 namespace kiln {
 
 namespace {
@@ -41,6 +43,21 @@ FoundHeader HeaderSearch::find(std::string_view spelling) const {
   FoundHeader header;
   header.embedded = find_embedded(spelling);
   return header.embedded != nullptr ? header : find_in_directories(spelling);
+}
+
+std::vector<FoundHeader> HeaderSearch::find_all(std::string_view spelling) const {
+  std::vector<FoundHeader> all;
+  for (const auto& set : headers_) {
+    if (const auto* header = set.find(spelling)) all.emplace_back().embedded = header;
+  }
+  if (spelling.starts_with('/')) return all;
+  for (std::size_t index = 0; index < directories_.size(); ++index) {
+    FoundHeader header;
+    if (!look_at((directories_[index] + '/').append(spelling), header)) continue;
+    header.in_toolkit = is_toolkit_directory(index);
+    all.push_back(std::move(header));
+  }
+  return all;
 }
 
 FoundHeader HeaderSearch::find_quoted(std::string_view spelling,

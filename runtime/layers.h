@@ -38,6 +38,18 @@ class Layers {
   [[nodiscard]] std::optional<Found> find(const Request& request, const Digest& digest,
                                           const Digest& roots, const Accept& accept, bool& damaged);
 
+  /// What find() would give, for somebody who only wants to know: nothing is counted or kept.
+  [[nodiscard]] std::optional<Found> peek(const Request& request, const Digest& digest,
+                                          const Digest& roots, const Accept& accept, bool& damaged);
+
+  /// A store that lasts: the local cache or a bundle. Valid as long as the layers.
+  struct Store {
+    Cache* cache;
+    Origin origin;
+  };
+  /// In the order in which they are asked.
+  [[nodiscard]] std::vector<Store> stores();
+
   /// Into memory; what was served from there counts like a hit of any layer.
   void remember(const Digest& request, DependencySet dependencies, const Digest& toolchain,
                 std::shared_ptr<const Artifact> artifact);

@@ -22,6 +22,7 @@
 #include "compile_service.h"
 #include "compiler_on_this_machine.h"
 #include "fingerprint.h"
+#include "fingerprint_nearest.h"
 #include "header_files.h"
 #include "header_search.h"
 #include "image_choice.h"
@@ -143,6 +144,9 @@ Digest image_identity(const Artifact& artifact) {
   return digest_of(std::string(artifact.key.view()).append(artifact.image));
 }
 
+// How far the search for the nearest entry goes beside a miss, which is not to take long.
+constexpr AlikeLimits limits_of_a_miss{.entries = 200, .rows = 2'000};
+
 // The driver's words for an image that it does not run, whatever the reason.
 bool is_refusal(const Error& error) {
   switch (error.vendor_code) {
@@ -168,6 +172,7 @@ class Runtime::Impl {
         compiler_(settings_.nvrtc, worker_.empty() ? vendor::NvrtcVariables::inherited
                                                    : vendor::NvrtcVariables::cleared),
         layers_(settings_, reporter_),
+        mode_(settings_.mode),
         service_(make_service()),
         queue_(service_->concurrency(), settings_.compile_queue) {}
 
@@ -241,6 +246,29 @@ class Runtime::Impl {
     kernels_[memo] = record;
     return Kernel(*record);
   }
+
+  Result<Explanation> explain(const Program& program, const Target& target) {
+    if (target.is_native()) {
+      const auto resolved = resolve_native(target);
+      return resolved ? explain(program, *resolved) : tl::unexpected(resolved.error());
+    }
+    const Query query(program, target, compiler_.include_dirs());
+    if (const auto artifact = recall({program.id(), target.arch(), target.kind()}))
+      return explain_hit(query, {artifact, Origin::memory}, {});
+    Fitness fitness(query.search, compiler_, files_);
+    bool damaged = false;
+    const auto peek = [&] {
+      return layers_.peek(query.request, query.request_digest, query.search.roots(),
+                          std::ref(fitness), damaged);
+    };
+    auto found = peek();
+    if (!found && fitness.trust()) found = peek();
+    if (found) return explain_hit(query, {found->artifact, found->origin}, fitness.remark());
+    return explain_miss(query, reason_of_miss(fitness, damaged), {});
+  }
+
+  void set_mode(Mode mode) noexcept { mode_ = mode; }
+  [[nodiscard]] Mode mode() const noexcept { return mode_; }
 
   CompilerOnThisMachine& compiler() { return compiler_; }
 
@@ -413,7 +441,10 @@ class Runtime::Impl {
       return look_up_or_compile(query, nobody_left);
     });
     if (!landed) return cancelled(query);
-    if (landed->own || !landed->outcome) return std::move(landed->outcome);
+    auto& outcome = landed->outcome;
+    // What another thread was forbidden may be allowed by now.
+    const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
+    if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
     // What was compiled for another thread may be older than a header is now, or not to be kept.
     std::string why_not;
     if (auto found = look_up(query, why_not)) return std::move(*found);
@@ -424,21 +455,27 @@ class Runtime::Impl {
     const Stopwatch watch;
     std::string why;
     if (auto found = look_up(query, why)) return std::move(*found);
-    if (why.empty()) why = "nothing is stored for this request";
     ++misses_;
     reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
-    return compile_in_turn(query, stop);
+    if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, why));
+    return compile_in_turn(query, why, stop);
   }
 
   // One process compiles what several ask for; those who waited share what it came to.
-  Result<Obtained> compile_in_turn(const Query& query, const std::stop_token& stop) {
+  Result<Obtained> compile_in_turn(const Query& query, std::string why,
+                                   const std::stop_token& stop) {
     auto turn = layers_.take_turn(turn_of(query), settings_.compile_patience, stop);
     if (stop.stop_requested()) return cancelled(query);
     if (turn && turn->waited()) {
       ++waits_;
-      std::string why;
       if (auto found = look_up(query, why)) return std::move(*found);
       if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
+    }
+    // Asked here, since it may have been set while others had the turn.
+    const Mode mode = mode_;
+    if (mode == Mode::cache_only) return tl::unexpected(not_cached(query, why));
+    if (mode == Mode::warn) {
+      reporter_.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
     }
     auto compiled = compile_and_store(query, stop);
     // That there is no compiler, say, is this process's own affair.
@@ -460,9 +497,53 @@ class Runtime::Impl {
     bool damaged = false;
     auto found = ask_layers(query, fitness, damaged);
     if (!found && fitness.trust()) found = ask_layers(query, fitness, damaged);
-    why_not = fitness.why_not();
-    if (why_not.empty() && damaged) why_not = "what was stored for this request is damaged";
+    why_not = reason_of_miss(fitness, damaged);
     return found;
+  }
+
+  static std::string reason_of_miss(const Fitness& fitness, bool damaged) {
+    if (!fitness.why_not().empty()) return fitness.why_not();
+    return damaged ? "what was stored for this request is damaged"
+                   : "nothing is stored for this request";
+  }
+
+  static Explanation explain_hit(const Query& query, const Obtained& found, std::string remark) {
+    auto explanation = explanation_of(query);
+    explanation.hit = true;
+    explanation.origin = found.origin;
+    explanation.key = found.artifact->key;
+    explanation.remark = std::move(remark);
+    return explanation;
+  }
+
+  Explanation explain_miss(const Query& query, std::string reason, const AlikeLimits& limits) {
+    auto explanation = explanation_of(query);
+    auto closure = close_over(query.program, query.search, files_);
+    const auto& compiler = compiler_.search().files;
+    explanation.nearest = nearest_entry({query.program, query.request, query.search, closure,
+                                         compiler ? &compiler->toolchain : nullptr, reason},
+                                        layers_, files_, limits);
+    explanation.reason = std::move(reason);
+    explanation.not_stored = std::move(closure.unaccountable);
+    return explanation;
+  }
+
+  static Explanation explanation_of(const Query& query) {
+    Explanation explanation;
+    explanation.program = query.program.name();
+    explanation.arch = query.target.arch();
+    explanation.kind = query.request.kind;
+    explanation.request = query.request_digest;
+    return explanation;
+  }
+
+  Error not_cached(const Query& query, const std::string& why) {
+    return {ErrorCode::not_cached,
+            fmt::format("{}; the mode cache-only forbids compiling: fill the cache beforehand, or "
+                        "set KILN_MODE=jit",
+                        explain_miss(query, why, limits_of_a_miss).summary()),
+            {},
+            0};
   }
 
   std::optional<Obtained> ask_layers(const Query& query, Fitness& fitness, bool& damaged) {
@@ -566,6 +647,7 @@ class Runtime::Impl {
   Layers layers_;
   HeaderFiles files_;
   SingleFlight<Result<Obtained>> flights_;
+  std::atomic<Mode> mode_;
   std::shared_mutex memos_mutex_;
   std::map<Memo, std::weak_ptr<const Artifact>> memos_;
 
@@ -625,6 +707,13 @@ PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {
   return impl_->kernel(program, expression);
+}
+
+void Runtime::set_mode(Mode mode) noexcept { impl_->set_mode(mode); }
+Mode Runtime::mode() const noexcept { return impl_->mode(); }
+
+Result<Explanation> Runtime::explain(const Program& program, const Target& target) {
+  return impl_->explain(program, target);
 }
 
 Availability Runtime::compiler() const {

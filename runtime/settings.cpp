@@ -22,6 +22,9 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 4> log_levels{
      {"info", LogLevel::info},
      {"debug", LogLevel::debug}}};
 
+constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{
+    {{"jit", Mode::jit}, {"warn", Mode::warn}, {"cache-only", Mode::cache_only}}};
+
 std::optional<std::string> environment(const char* variable) {
   const char* value = std::getenv(variable);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -55,6 +58,13 @@ Result<LogLevel> parse_log_level(const char* variable, const std::string& value)
     if (value == name) return level;
   }
   return nonsense(variable, value, "a log level: use off, warn, info or debug");
+}
+
+Result<Mode> parse_mode(const char* variable, const std::string& value) {
+  for (const auto& [name, mode] : modes) {
+    if (value == name) return mode;
+  }
+  return nonsense(variable, value, "a mode: use jit, warn or cache-only");
 }
 
 Result<std::uint64_t> parse_size(const char* variable, const std::string& value) {
@@ -133,6 +143,7 @@ std::string text_of(const std::vector<std::filesystem::path>& paths) {
 }
 std::string text_of(bool value) { return value ? "1" : "0"; }
 std::string text_of(const std::filesystem::path& value) { return value.string(); }
+std::string text_of(Mode value) { return to_string(value); }
 std::string text_of(LogLevel value) {
   for (const auto& [name, level] : log_levels) {
     if (level == value) return std::string(name);
@@ -212,13 +223,6 @@ Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
   if (**workers > most_workers && **workers != automatic_workers) {
     return tl::unexpected(parse_workers("KILN_COMPILE_WORKERS", text_of(**workers)).error());
   }
-  const auto timeout =
-      decide<std::chrono::milliseconds>("KILN_COMPILE_TIMEOUT", options.compile_timeout,
-                                        parse_seconds, std::chrono::seconds(600), listing);
-  if (!timeout) return tl::unexpected(timeout.error());
-  if (**timeout <= std::chrono::milliseconds(0)) {
-    return nonsense("KILN_COMPILE_TIMEOUT", text_of(**timeout), "a time in which to compile");
-  }
   const auto memory = decide<std::uint64_t>("KILN_COMPILE_MEMORY", options.compile_memory,
                                             parse_size, std::uint64_t{4} << 30, listing);
   if (!memory) return tl::unexpected(memory.error());
@@ -229,13 +233,24 @@ Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
   auto worker = decide_path("KILN_WORKER", options.worker, std::nullopt, listing);
   if (!worker) return tl::unexpected(worker.error());
   settings.compile_workers = **workers;
-  settings.compile_timeout = **timeout;
   settings.compile_memory = **memory;
   settings.worker = std::move(*worker);
   return {};
 }
 
 }  // namespace
+
+const char* to_string(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::jit:
+      return "jit";
+    case Mode::warn:
+      return "warn";
+    case Mode::cache_only:
+      return "cache-only";
+  }
+  return "?";
+}
 
 Result<Settings> resolve_settings(const RuntimeOptions& options) {
   Settings settings;
@@ -279,6 +294,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (auto decided = decide_workers(options, settings); !decided) {
     return tl::unexpected(std::move(decided.error()));
   }
+  const auto mode = decide<Mode>("KILN_MODE", options.mode, parse_mode, Mode::jit, listing);
+  if (!mode) return tl::unexpected(mode.error());
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
@@ -301,6 +318,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.precompiled_max_bytes = **precompiled;
   settings.compile_timeout = *timeout;
   settings.compile_queue = *queue;
+  settings.mode = **mode;
   settings.nvrtc = std::move(*nvrtc);
   settings.cuda_driver = std::move(*driver);
   settings.log_level = **level;

@@ -156,6 +156,7 @@ class ClosureBuilder {
     closure_.dependencies.lookups.push_back(
         {include.spelling, parent, text ? text->digest : Digest{}, {}});
     closure_.found.push_back(found);
+    closure_.includers.push_back(includer.lookup);
     closure_.texts.push_back(text);
     if (!reached || !headers_.emplace(found.embedded != nullptr, found.place()).second) return;
     add_unit({std::move(text), std::move(found), position});

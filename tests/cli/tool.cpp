@@ -20,19 +20,9 @@ namespace {
 // Ones of the person who runs the tests must not decide them; which CUDA there is, they may.
 constexpr const char* unwanted_variables[] = {
     "KILN_CACHE_DISABLE", "KILN_CACHE_READONLY",   "KILN_CACHE_MAX_SIZE", "KILN_CACHE_TRUST_OTHERS",
-    "KILN_BUNDLES",       "KILN_COMPILE_PATIENCE", "KILN_PCH_MAX_SIZE",   "KILN_LOG",
-    "NO_COLOR",           "XDG_CACHE_HOME"};
-constexpr const char* unwanted_variables[] = {"KILN_CACHE_DISABLE",
-                                              "KILN_CACHE_READONLY",
-                                              "KILN_CACHE_MAX_SIZE",
-                                              "KILN_CACHE_TRUST_OTHERS",
-                                              "KILN_BUNDLES",
-                                              "KILN_COMPILE_PATIENCE",
-                                              "KILN_COMPILE_QUEUE",
-                                              "KILN_COMPILE_TIMEOUT",
-                                              "KILN_LOG",
-                                              "NO_COLOR",
-                                              "XDG_CACHE_HOME"};
+    "KILN_BUNDLES",          "KILN_COMPILE_PATIENCE", "KILN_PCH_MAX_SIZE",   "KILN_COMPILE_QUEUE",
+    "KILN_COMPILE_TIMEOUT",  "KILN_COMPILE_WORKERS",  "KILN_COMPILE_MEMORY", "KILN_WORKER",
+    "KILN_MODE",             "KILN_LOG",              "NO_COLOR",            "XDG_CACHE_HOME"};
 
 [[noreturn]] void become_tool(const std::vector<std::string>& arguments, const fs::path& folder,
                               const Circumstances& circumstances) {

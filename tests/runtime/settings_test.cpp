@@ -106,6 +106,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "T, such as 5G"},
         Nonsense{"KILN_COMPILE_QUEUE", "many",
                  "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
+        Nonsense{"KILN_MODE", "never",
+                 "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
         Nonsense{"KILN_LOG", "loud",
                  "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}),
     [](const auto& nonsense) { return std::string(nonsense.param.variable); });

@@ -75,6 +75,19 @@ struct StoredEntry {
   Artifact artifact;
 };
 
+/// What was asked for when an entry was made, and which compiler answered: all but headers and image.
+struct StoredRequest {
+  Digest key;
+  Toolchain toolchain;
+  Request request;
+};
+
+/// How far alike() goes, so that a large cache does not make it slow.
+struct AlikeLimits {
+  std::size_t entries = 1'000;  ///< Of one source, and of one program name.
+  std::size_t rows = SIZE_MAX;  ///< Looked at for the program's name, the newest first.
+};
+
 /// What a cache holds, in sum. Bytes.
 struct CacheStatistics {
   std::uint64_t entries = 0;
@@ -274,6 +287,22 @@ class Cache {
   [[nodiscard]] std::optional<Artifact> find(const Request& request, const Digest& roots,
                                              const std::function<bool(const Candidate&)>& accept,
                                              MissReason* why_not = nullptr);
+
+  /// What find() would give, for somebody who only wants to know: nothing is counted, marked as used
+  /// or removed.
+  [[nodiscard]] std::optional<Artifact> peek(const Request& request, const Digest& roots,
+                                             const std::function<bool(const Candidate&)>& accept,
+                                             MissReason* why_not = nullptr);
+
+  /// The entries that have something in common with this request, each once: those of the request
+  /// itself, then those of its source (both by an index), then those of its program's name (a read of
+  /// small columns, in steps that hold up no writer); in each group the newest first. Damaged rows are
+  /// left out. Errors: cache_unusable, io_failed.
+  [[nodiscard]] Result<std::vector<StoredRequest>> alike(const Request& request,
+                                                         const AlikeLimits& limits = {});
+
+  /// The headers of one entry, without its image. Errors: not_found; io_failed for a damaged one.
+  [[nodiscard]] Result<DependencySet> dependencies(const Digest& key);
 
   /// Stores an entry in one transaction; replaces one of the same key. Makes room by evicting.
   /// Errors: cache_unusable (read-only), too_large (nothing can make room for it), io_failed,

@@ -11,6 +11,7 @@
 #include "kiln/artifact.h"
 #include "kiln/compiling.h"
 #include "kiln/error.h"
+#include "kiln/explain.h"
 #include "kiln/launch.h"
 #include "kiln/program.h"
 #include "kiln/settings.h"
@@ -61,7 +62,8 @@ class Runtime {
   /// handle that was served once is served the same as long as this process keeps the artifact; a new
   /// handle looks at the headers anew.
   /// Errors: compile_failed, header_not_found, unknown_kernel, unknown_arch, invalid_option,
-  /// compiler_missing, timed_out; driver_missing for "native" without a device.
+  /// compiler_missing, timed_out; driver_missing for "native" without a device; not_cached in the mode
+  /// cache_only.
   [[nodiscard]] Result<Artifact> compile(const Program& program, const Target& target);
 
   /// As compile(), without waiting for the compiler: what is in memory or in the cache is looked for on the
@@ -86,6 +88,17 @@ class Runtime {
   /// the runtime. Errors: unknown_kernel (not one of the program's), driver_missing, driver_failed,
   /// and those of compile().
   [[nodiscard]] Result<Kernel> kernel(const Program& program, std::string_view expression);
+
+  /// What becomes of a miss from now on: so that a server may forbid compiling once it is warm. What is
+  /// being compiled goes on.
+  void set_mode(Mode mode) noexcept;
+  [[nodiscard]] Mode mode() const noexcept;
+
+  /// Whether compile() would be served now, and by whom; if not, why, and in what the stored entry that
+  /// is most like it differs. Compiles, maps, writes and counts nothing, and needs no GPU (but for
+  /// "native"). Reads the program's headers, and on a miss the names of all entries.
+  /// Errors: driver_missing for "native" without a device.
+  [[nodiscard]] Result<Explanation> explain(const Program& program, const Target& target);
 
   /// Can this machine compile, can it launch: answered at run time, each with the reason.
   [[nodiscard]] Availability compiler() const;

@@ -16,6 +16,15 @@ namespace kiln {
 
 /// As many workers as the machine has cores for, and memory.
 inline constexpr unsigned automatic_workers = 0xffff'ffff;
+/// What becomes of a miss.
+enum class Mode {
+  jit,         ///< It is compiled.
+  warn,        ///< It is compiled, and a warning says what was missed and why.
+  cache_only,  ///< It is the error `not_cached`, which says the same; no compiler is mapped.
+};
+
+/// "jit", "warn" or "cache-only". Static lifetime.
+[[nodiscard]] const char* to_string(Mode mode) noexcept;
 
 /// How a runtime is set up. A field that is set goes before its `KILN_*` variable, which goes before
 /// the default. An empty variable counts as not set.
@@ -56,6 +65,9 @@ struct RuntimeOptions {
   std::optional<std::uint64_t> compile_memory = {};
   /// Exactly this kiln-worker, and no other; absolute. `KILN_WORKER`.
   std::optional<std::filesystem::path> worker = {};
+  /// What becomes of a miss, until Runtime::set_mode() says otherwise. `KILN_MODE` (jit, warn,
+  /// cache-only), else jit.
+  std::optional<Mode> mode = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
@@ -92,6 +104,7 @@ struct Settings {
   unsigned compile_workers = 0;  ///< Or automatic_workers.
   std::uint64_t compile_memory = 0;
   std::optional<std::filesystem::path> worker;
+  Mode mode = Mode::jit;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
   LogLevel log_level = LogLevel::warn;
