@@ -52,6 +52,10 @@ class Layers {
   [[nodiscard]] std::optional<Flight> take_turn(const Digest& what,
                                                 std::chrono::milliseconds patience);
 
+  /// Everything stored under this key, and a text that came with it; an error where no layer has it.
+  [[nodiscard]] Result<StoredEntry> stored(const Digest& key);
+  [[nodiscard]] Result<std::string> text(const Digest& digest);
+
   /// The driver does not take this image: it is not served again.
   void refuse(const Digest& key);
 

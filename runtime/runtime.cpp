@@ -27,6 +27,8 @@
 #include "layers.h"
 #include "load.h"
 #include "output_paths.h"
+#include "recorded_programs.h"
+#include "recorder.h"
 #include "reporter.h"
 #include "single_flight.h"
 #include "source.h"
@@ -60,7 +62,8 @@ struct Query {
         const std::vector<std::filesystem::path>& toolkit_dirs)
       : program(asked),
         target(wanted),
-        search(asked, toolkit_dirs),
+        search(asked,
+               asked.toolkit_headers() ? toolkit_dirs : std::vector<std::filesystem::path>()),
         request(request_of(asked, wanted)),
         request_digest(digest_of(request.material())) {}
 
@@ -92,6 +95,14 @@ std::vector<FileStamp> settled_stamps(const Closure& closure) {
     stamps.push_back(is_settled(header.stamp) ? header.stamp : FileStamp{});
   }
   return stamps;
+}
+
+bool has_all_of(const Closure& closure, const DependencySet& stored) {
+  std::set<Digest> here;
+  for (const auto& lookup : closure.dependencies.lookups) here.insert(lookup.content);
+  return std::all_of(stored.lookups.begin(), stored.lookups.end(), [&](const Dependency& lookup) {
+    return lookup.content.empty() || here.contains(lookup.content);
+  });
 }
 
 // Errors that every process meets alike which compiles this program.
@@ -128,7 +139,12 @@ class Runtime::Impl {
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
         compiler_(settings_.nvrtc),
-        layers_(settings_, reporter_) {}
+        layers_(settings_, reporter_) {
+    if (settings_.record) {
+      recorder_.emplace(*settings_.record,
+                        [this](const std::string& line) { reporter_.warn(line); });
+    }
+  }
 
   Result<Obtained> obtain(const Program& program, const Target& target) {
     if (target.is_native()) return obtain_native(program, target);
@@ -141,6 +157,7 @@ class Runtime::Impl {
     }
     const Query query(program, target, compiler_.include_dirs());
     auto obtained = share_or_obtain(query);
+    record(query, obtained);
     if (obtained) remember(memo, obtained->artifact);
     return obtained;
   }
@@ -168,6 +185,10 @@ class Runtime::Impl {
     const std::unique_lock lock(kernels_mutex_);
     kernels_[memo] = record;
     return Kernel(*record);
+  }
+
+  Result<Program> program_of(const ListedProgram& listed) {
+    return make_listed(listed, compiler_.include_dirs(), files_);
   }
 
   CompilerOnThisMachine& compiler() { return compiler_; }
@@ -226,16 +247,18 @@ class Runtime::Impl {
 
   // The best image there is for the device; only where there is none is one compiled.
   Result<Obtained> obtain_for(const vendor::Device& device, const Program& program) {
+    const auto wanted = Target::parse(compile_target(device.major, device.minor));
+    if (!wanted) return tl::unexpected(wanted.error());
     for (const auto& arch : runnable_archs(device.major, device.minor)) {
       const auto target = Target::parse(arch);
       if (!target) return tl::unexpected(target.error());
       std::string why;
-      if (auto stored = look_up(Query(program, *target, compiler_.include_dirs()), why))
+      if (auto stored = look_up(Query(program, *target, compiler_.include_dirs()), why)) {
+        record(Query(program, *wanted, compiler_.include_dirs()), *stored);
         return std::move(*stored);
+      }
     }
-    const auto target = Target::parse(compile_target(device.major, device.minor));
-    if (!target) return tl::unexpected(target.error());
-    return obtain(program, *target);
+    return obtain(program, *wanted);
   }
 
   const KernelRecord* recall_kernel(const KernelMemo& memo) {
@@ -420,11 +443,46 @@ class Runtime::Impl {
     reporter_.tell(EventKind::store, artifact, Origin::compiled, watch.milliseconds());
   }
 
+  // Writes down what was asked for, also what failed: that is for somebody to mend.
+  void record(const Query& query, const Result<Obtained>& obtained) {
+    if (!recorder_) return;
+    const auto request = digest_of(
+        std::string(query.request_digest.view()).append(query.search.surroundings().view()));
+    if (!recorder_->wants(request)) return;
+    auto closure = close_over(query.program, query.search, files_);
+    record_output_paths(query.program, query.target, query.search,
+                        obtained ? std::string_view(obtained->artifact->image) : "", closure);
+    const auto stored = obtained ? layers_.stored(obtained->artifact->key)
+                                 : Result<StoredEntry>(tl::unexpected(obtained.error()));
+    // An entry that is served on trust knows headers that are not here.
+    const bool is_whole = !stored || has_all_of(closure, stored->dependencies);
+    if (is_whole && !closure.unaccountable.empty())
+      return recorder_->give_up_on(
+          request,
+          fmt::format("{} is not written down: {}", query.program.name(), closure.unaccountable));
+    const auto listed = list_request(
+        query.program, query.target, is_whole ? closure.dependencies : stored->dependencies,
+        [&](const Digest& digest) { return text_of(digest, closure); });
+    if (!listed) return recorder_->give_up_on(request, listed.error().message);
+    recorder_->note(request, *listed);
+  }
+
+  Result<std::shared_ptr<const std::string>> text_of(const Digest& digest, const Closure& closure) {
+    for (const auto& header : closure.texts) {
+      if (header->digest == digest)
+        return std::shared_ptr<const std::string>(header, &header->text);
+    }
+    auto text = layers_.text(digest);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    return std::make_shared<const std::string>(std::move(*text));
+  }
+
   const Settings settings_;
   const Reporter reporter_;
   CompilerOnThisMachine compiler_;
 
   Layers layers_;
+  std::optional<Recorder> recorder_;
   HeaderFiles files_;
   SingleFlight<Result<Obtained>> flights_;
   std::shared_mutex memos_mutex_;
@@ -483,6 +541,10 @@ PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
     if (progress) progress({index, outcome, index + 1, items.size()});
   }
   return report;
+}
+
+Result<Program> Runtime::program_of(const ListedProgram& listed) {
+  return impl_->program_of(listed);
 }
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {

@@ -25,6 +25,7 @@ constexpr const char* unwanted_variables[] = {"KILN_CACHE_DISABLE",
                                               "KILN_BUNDLES",
                                               "KILN_COMPILE_PATIENCE",
                                               "KILN_LOG",
+                                              "KILN_RECORD",
                                               "NO_COLOR",
                                               "XDG_CACHE_HOME"};
 
@@ -117,6 +118,17 @@ Outcome ToolTest::run(const std::vector<std::string>& arguments,
   outcome.err = read(err);
   outcome.exit_code = exit_code_of(status);
   return outcome;
+}
+
+pid_t ToolTest::start(const std::vector<std::string>& arguments, const std::string& out,
+                      const std::string& err) const {
+  const auto child = fork();
+  if (child == 0) {
+    dup2(open(scratch(out).c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
+    dup2(open(scratch(err).c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+    become_tool(arguments, folder_, {});
+  }
+  return child;
 }
 
 nlohmann::json ToolTest::compile(const std::vector<std::string>& arguments) const {

@@ -12,6 +12,7 @@
 #include "kiln/compiling.h"
 #include "kiln/error.h"
 #include "kiln/launch.h"
+#include "kiln/manifest.h"
 #include "kiln/program.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
@@ -64,6 +65,14 @@ class Runtime {
   /// on as many workers as there are. One that fails does not keep the others. `stop` ends it early.
   PrefetchReport prefetch(const std::vector<PrefetchItem>& items,
                           const PrefetchProgress& progress = {}, std::stop_token stop = {});
+
+  /// A program of a manifest, or of a cache's record, as it is compiled on this machine. Recorded
+  /// headers that this machine's toolkit holds alike are taken from there, so that the program asks for
+  /// what its engine asks for; where the toolkit holds one differently (or one that was recorded as
+  /// absent), the program sees the recorded headers alone, and two toolkits are never mixed.
+  /// Errors: those of Program::make(); invalid_argument where a path of the recorded compile reaches the
+  /// output and is another one here, so that no engine would ever ask for the result.
+  [[nodiscard]] Result<Program> program_of(const ListedProgram& listed);
 
   /// The kernel of this expression for the device of the calling thread's current context (the
   /// first device's primary context where there is none). Memoised; the handle is valid as long as
