@@ -92,6 +92,26 @@ struct Rebuilt {
   std::vector<DependencySet> recorded;
 };
 
+using SharedText = Result<std::shared_ptr<const std::string>>;
+using TextOf = std::function<SharedText(const Digest& digest)>;
+
+bool has_all_of(const Closure& here, const DependencySet& stored) {
+  std::set<Digest> contents;
+  for (const auto& lookup : here.dependencies.lookups) contents.insert(lookup.content);
+  return std::all_of(stored.lookups.begin(), stored.lookups.end(), [&](const Dependency& lookup) {
+    return lookup.content.empty() || contents.contains(lookup.content);
+  });
+}
+
+SharedText text_of(const Digest& digest, const Closure& here, const StoredText& stored_text) {
+  for (const auto& header : here.texts) {
+    if (header->digest == digest) return std::shared_ptr<const std::string>(header, &header->text);
+  }
+  auto text = stored_text(digest);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  return std::make_shared<const std::string>(std::move(*text));
+}
+
 std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& headers,
                                  const std::vector<DependencySet>& recorded,
                                  const TextOf& text_of) {
@@ -207,7 +227,7 @@ class CacheReader {
       result_.failures.push_back({listed.spec.name, target.arch(), *fault});
   }
 
-  Result<std::shared_ptr<const std::string>> text(const Digest& digest, const std::string& what) {
+  SharedText text(const Digest& digest, const std::string& what) {
     auto& known = texts_[digest];
     if (known) return known;
     auto found = cache_.text(digest);
@@ -248,7 +268,17 @@ Result<Program> make_listed(const ListedProgram& listed,
 }
 
 Result<ListedProgram> list_request(const Program& program, const Target& target,
-                                   const DependencySet& found, const TextOf& text_of) {
+                                   const Closure& here, const Result<StoredEntry>& stored,
+                                   const StoredText& stored_text) {
+  // An entry that was served on trust knows headers that are not here.
+  const bool whole = !stored || has_all_of(here, stored->dependencies);
+  if (whole && !here.unaccountable.empty())
+    return fail(ErrorCode::invalid_argument, here.unaccountable);
+  const auto& found = whole ? here.dependencies : stored->dependencies;
+  const auto headers = name_headers(found);
+  if (!headers)
+    return fail(headers.error().code,
+                fmt::format("{}: {}", program.name(), headers.error().message));
   ListedProgram listed{.spec = {.name = program.name(),
                                 .source = program.source(),
                                 .kernels = program.kernels(),
@@ -257,10 +287,10 @@ Result<ListedProgram> list_request(const Program& program, const Target& target,
                        .targets = {target},
                        .kind = target.kind(),
                        .where = program.name()};
-  const auto headers = name_headers(found);
-  if (!headers) return tl::unexpected(headers.error());
-  if (const auto fault = add_headers(listed, *headers, {found}, text_of))
-    return tl::unexpected(*fault);
+  const auto fault = add_headers(listed, *headers, {found}, [&](const Digest& digest) {
+    return text_of(digest, here, stored_text);
+  });
+  if (fault) return tl::unexpected(*fault);
   return listed;
 }
 

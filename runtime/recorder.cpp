@@ -74,28 +74,18 @@ bool Recorder::wants(const Digest& request) {
   return !ended_ && !noted_.contains(request);
 }
 
-void Recorder::note(const Digest& request, const ListedProgram& listed) {
-  const auto line = record_line(listed);
+void Recorder::note(const Digest& request, const Result<ListedProgram>& listed) {
+  const auto line = listed ? record_line(*listed) : RecordLine{};
   const std::lock_guard guard(mutex_);
   if (ended_ || noted_.contains(request)) return;
-  const auto appended = append(line);
-  if (!appended && appended.error().code == ErrorCode::invalid_argument) {
-    noted_.insert(request);
-    return tell(
-        fmt::format("{} is not written down: {}", listed.spec.name, appended.error().message));
-  }
-  if (!appended) {
-    ended_ = true;
-    return tell(fmt::format("{}; nothing more is written down", appended.error().message));
-  }
-  if (*appended) noted_.insert(request);
-  if (!*appended) tell("another process holds its lock; some requests are not written down yet");
-}
-
-void Recorder::give_up_on(const Digest& request, const std::string& why) {
-  const std::lock_guard guard(mutex_);
+  const auto appended = listed ? append(line) : Result<bool>(tl::unexpected(listed.error()));
+  if (appended && !*appended)
+    return tell("another process holds its lock; some requests are not written down yet");
   noted_.insert(request);
-  tell(why);
+  if (appended) return;
+  ended_ = appended.error().code == ErrorCode::io_failed && listed;
+  tell(fmt::format("{}; {}", appended.error().message,
+                   ended_ ? "nothing more is written down" : "that program is not written down"));
 }
 
 void Recorder::tell(const std::string& what) {
@@ -166,7 +156,10 @@ Result<void> Recorder::write_line(int file, const RecordLine& line) {
     if (!texts_.contains(digest)) texts[digest.hex()] = text_json(*text);
   }
   const auto bytes = line_text(line.program, std::move(texts));
-  if (!bytes) return tl::unexpected(bytes.error());
+  if (!bytes) {
+    return fail(bytes.error().code,
+                fmt::format("{}: {}", line.program["name"].get<std::string>(), bytes.error().message));
+  }
   ssize_t written = -1;
   do {
     written = ::write(file, bytes->data(), bytes->size());

@@ -34,11 +34,8 @@ class Recorder {
   /// all that it may include, and a target.
   [[nodiscard]] bool wants(const Digest& request);
 
-  /// Never fails. REQUIRES: as record_line().
-  void note(const Digest& request, const ListedProgram& listed);
-
-  /// Tells once that something cannot be written down.
-  void give_up_on(const Digest& request, const std::string& why);
+  /// Never fails. What cannot be listed is told of, once. REQUIRES: as record_line().
+  void note(const Digest& request, const Result<ListedProgram>& listed);
 
  private:
   Result<bool> append(const RecordLine& line);

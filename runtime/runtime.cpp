@@ -97,14 +97,6 @@ std::vector<FileStamp> settled_stamps(const Closure& closure) {
   return stamps;
 }
 
-bool has_all_of(const Closure& closure, const DependencySet& stored) {
-  std::set<Digest> here;
-  for (const auto& lookup : closure.dependencies.lookups) here.insert(lookup.content);
-  return std::all_of(stored.lookups.begin(), stored.lookups.end(), [&](const Dependency& lookup) {
-    return lookup.content.empty() || here.contains(lookup.content);
-  });
-}
-
 // Errors that every process meets alike which compiles this program.
 bool is_of_the_program(const Error& error) {
   return error.code == ErrorCode::compile_failed || error.code == ErrorCode::header_not_found ||
@@ -454,27 +446,8 @@ class Runtime::Impl {
                         obtained ? std::string_view(obtained->artifact->image) : "", closure);
     const auto stored = obtained ? layers_.stored(obtained->artifact->key)
                                  : Result<StoredEntry>(tl::unexpected(obtained.error()));
-    // An entry that is served on trust knows headers that are not here.
-    const bool is_whole = !stored || has_all_of(closure, stored->dependencies);
-    if (is_whole && !closure.unaccountable.empty())
-      return recorder_->give_up_on(
-          request,
-          fmt::format("{} is not written down: {}", query.program.name(), closure.unaccountable));
-    const auto listed = list_request(
-        query.program, query.target, is_whole ? closure.dependencies : stored->dependencies,
-        [&](const Digest& digest) { return text_of(digest, closure); });
-    if (!listed) return recorder_->give_up_on(request, listed.error().message);
-    recorder_->note(request, *listed);
-  }
-
-  Result<std::shared_ptr<const std::string>> text_of(const Digest& digest, const Closure& closure) {
-    for (const auto& header : closure.texts) {
-      if (header->digest == digest)
-        return std::shared_ptr<const std::string>(header, &header->text);
-    }
-    auto text = layers_.text(digest);
-    if (!text) return tl::unexpected(std::move(text.error()));
-    return std::make_shared<const std::string>(std::move(*text));
+    recorder_->note(request, list_request(query.program, query.target, closure, stored,
+                                          [&](const Digest& text) { return layers_.text(text); }));
   }
 
   const Settings settings_;
