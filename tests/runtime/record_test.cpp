@@ -103,10 +103,19 @@ class Record : public CompileFixture {
 
   /// Asks for a program while everything is written down.
   Result<Artifact> ask(ProgramSpec spec, const std::string& arch = "sm_80") {
+    auto runtime = recording();
+    return ask(runtime, std::move(spec), arch);
+  }
+
+  Runtime recording() {
     auto options = this->options();
     options.record = record();
     options.log = [this](LogLevel, std::string_view line) { said_.emplace_back(line); };
-    auto runtime = Runtime::open(std::move(options)).value();
+    return Runtime::open(std::move(options)).value();
+  }
+
+  static Result<Artifact> ask(Runtime& runtime, ProgramSpec spec,
+                              const std::string& arch = "sm_80") {
     return runtime.compile(Program::make(std::move(spec)).value(), Target::parse(arch).value());
   }
 
@@ -194,18 +203,34 @@ TEST_F(Record, HoldsEachRequestOnceHitsAndFailuresToo) {
 }
 
 TEST_F(Record, IsSharedByProcesses) {
-  constexpr int processes = 4;
-  constexpr int programs = 6;
+  constexpr int processes = 8;
+  constexpr int programs = 12;
+  // All are hits, so that nothing but the record keeps the processes apart; and long ones to write.
+  const auto large = [](int number) {
+    auto spec = plain(number);
+    spec.source = "#include <large.h>\n" + spec.source;
+    spec.headers = {HeaderSet::from_texts(
+        {{"large.h", "//" + std::string(500'000, static_cast<char>('a' + number)) + '\n'}})};
+    return spec;
+  };
+  for (int number = 0; number < programs; ++number) ASSERT_TRUE(try_compile(large(number)));
+  int gate[2];
+  ASSERT_EQ(::pipe(gate), 0);
   std::vector<pid_t> children;
   for (int process = 0; process < processes; ++process) {
     const pid_t child = ::fork();
     if (child == 0) {
-      int wrong = 0;
-      for (int step = 0; step < programs; ++step) wrong += !ask(plain((process + step) % programs));
+      ::close(gate[1]);
+      char nothing = 0;
+      int wrong = ::read(gate[0], &nothing, 1) != 0;
+      auto runtime = recording();
+      for (int number = 0; number < programs; ++number) wrong += !ask(runtime, large(number));
       ::_exit(wrong);
     }
     children.push_back(child);
   }
+  ::close(gate[0]);
+  ::close(gate[1]);
   for (const pid_t child : children) {
     int status = -1;
     ::waitpid(child, &status, 0);
