@@ -203,14 +203,14 @@ TEST_F(Record, HoldsEachRequestOnceHitsAndFailuresToo) {
 }
 
 TEST_F(Record, IsSharedByProcesses) {
-  constexpr int processes = 8;
-  constexpr int programs = 12;
+  constexpr int processes = 6;
+  constexpr int programs = 8;
   // All are hits, so that nothing but the record keeps the processes apart; and long ones to write.
   const auto large = [](int number) {
     auto spec = plain(number);
     spec.source = "#include <large.h>\n" + spec.source;
     spec.headers = {HeaderSet::from_texts(
-        {{"large.h", "//" + std::string(500'000, static_cast<char>('a' + number)) + '\n'}})};
+        {{"large.h", "//" + std::string(150'000, static_cast<char>('a' + number)) + '\n'}})};
     return spec;
   };
   for (int number = 0; number < programs; ++number) ASSERT_TRUE(try_compile(large(number)));
