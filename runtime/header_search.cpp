@@ -4,8 +4,6 @@
 
 #include "header_files.h"
 
-#include <utility>
-
 namespace kiln {
 
 namespace {

@@ -153,6 +153,24 @@ std::optional<Flight> Layers::take_turn(const Digest& what, std::chrono::millise
   return cache_->take_turn(what, patience, std::move(stop));
 }
 
+Result<StoredEntry> Layers::stored(const Digest& key) {
+  Result<StoredEntry> found = fail(ErrorCode::not_found, "there is no cache");
+  if (cache_) found = cache_->entry(key);
+  for (auto& bundle : bundles_) {
+    if (!found) found = bundle.entry(key);
+  }
+  return found;
+}
+
+Result<std::string> Layers::text(const Digest& digest) {
+  Result<std::string> found = fail(ErrorCode::not_found, "there is no cache");
+  if (cache_) found = cache_->text(digest);
+  for (auto& bundle : bundles_) {
+    if (!found) found = bundle.text(digest);
+  }
+  return found;
+}
+
 void Layers::refuse(const Digest& key) {
   memory_.forget(key);
   if (cache_) cache_->refuse(key);

@@ -66,6 +66,10 @@ class Layers {
                                                 std::chrono::milliseconds patience,
                                                 std::stop_token stop);
 
+  /// Everything stored under this key, and a text that came with it; an error where no layer has it.
+  [[nodiscard]] Result<StoredEntry> stored(const Digest& key);
+  [[nodiscard]] Result<std::string> text(const Digest& digest);
+
   /// The driver does not take this image: it is not served again.
   void refuse(const Digest& key);
 

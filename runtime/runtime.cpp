@@ -32,6 +32,8 @@
 #include "obtained.h"
 #include "output_paths.h"
 #include "prefetch.h"
+#include "recorded_programs.h"
+#include "recorder.h"
 #include "reporter.h"
 #include "single_flight.h"
 #include "source.h"
@@ -61,7 +63,8 @@ struct Query {
         const std::vector<std::filesystem::path>& toolkit_dirs)
       : program(asked),
         target(wanted),
-        search(asked, toolkit_dirs),
+        search(asked,
+               asked.toolkit_headers() ? toolkit_dirs : std::vector<std::filesystem::path>()),
         request(request_of(asked, wanted)),
         request_digest(digest_of(request.material())) {}
 
@@ -174,7 +177,12 @@ class Runtime::Impl {
         layers_(settings_, reporter_),
         mode_(settings_.mode),
         service_(make_service()),
-        queue_(service_->concurrency(), settings_.compile_queue) {}
+        queue_(service_->concurrency(), settings_.compile_queue) {
+    if (settings_.record) {
+      recorder_.emplace(*settings_.record,
+                        [this](const std::string& line) { reporter_.warn(line); });
+    }
+  }
 
   Result<Obtained> obtain(const Program& program, const Target& target) {
     const auto resolved = resolve(target);
@@ -200,6 +208,7 @@ class Runtime::Impl {
     const auto query = std::make_shared<const Query>(program, *resolved, compiler_.include_dirs());
     std::string why_not;
     if (auto found = look_up(*query, why_not)) {
+      record(*query, *found);
       remember(memo, found->artifact);
       return at_once(std::move(*found));
     }
@@ -248,12 +257,10 @@ class Runtime::Impl {
   }
 
   Result<Explanation> explain(const Program& program, const Target& target) {
-    if (target.is_native()) {
-      const auto resolved = resolve_native(target);
-      return resolved ? explain(program, *resolved) : tl::unexpected(resolved.error());
-    }
-    const Query query(program, target, compiler_.include_dirs());
-    if (const auto artifact = recall({program.id(), target.arch(), target.kind()}))
+    const auto resolved = resolve(target);
+    if (!resolved) return tl::unexpected(resolved.error());
+    const Query query(program, *resolved, compiler_.include_dirs());
+    if (const auto artifact = recall_artifact({program.id(), resolved->arch(), resolved->kind()}))
       return explain_hit(query, {artifact, Origin::memory}, {});
     Fitness fitness(query.search, compiler_, files_);
     bool damaged = false;
@@ -269,6 +276,10 @@ class Runtime::Impl {
 
   void set_mode(Mode mode) noexcept { mode_ = mode; }
   [[nodiscard]] Mode mode() const noexcept { return mode_; }
+
+  Result<Program> program_of(const ListedProgram& listed) {
+    return make_listed(listed, compiler_.include_dirs(), files_);
+  }
 
   CompilerOnThisMachine& compiler() { return compiler_; }
 
@@ -359,16 +370,18 @@ class Runtime::Impl {
 
   // The best image there is for the device; only where there is none is one compiled.
   Result<Obtained> obtain_for(const vendor::Device& device, const Program& program) {
+    const auto wanted = Target::parse(compile_target(device.major, device.minor));
+    if (!wanted) return tl::unexpected(wanted.error());
     for (const auto& arch : runnable_archs(device.major, device.minor)) {
       const auto target = Target::parse(arch);
       if (!target) return tl::unexpected(target.error());
       std::string why;
-      if (auto stored = look_up(Query(program, *target, compiler_.include_dirs()), why))
+      if (auto stored = look_up(Query(program, *target, compiler_.include_dirs()), why)) {
+        record(Query(program, *wanted, compiler_.include_dirs()), *stored);
         return std::move(*stored);
+      }
     }
-    const auto target = Target::parse(compile_target(device.major, device.minor));
-    if (!target) return tl::unexpected(target.error());
-    return obtain(program, *target);
+    return obtain(program, *wanted);
   }
 
   const KernelRecord* recall_kernel(const KernelMemo& memo) {
@@ -432,6 +445,7 @@ class Runtime::Impl {
   Result<Obtained> obtain_and_remember(const Query& query, const Memo& memo,
                                        const std::stop_token& stop) {
     auto obtained = share_or_obtain(query, stop);
+    record(query, obtained);
     if (obtained) remember(memo, obtained->artifact);
     return obtained;
   }
@@ -639,12 +653,28 @@ class Runtime::Impl {
     reporter_.tell(EventKind::store, artifact, Origin::compiled, watch.milliseconds());
   }
 
+  // Writes down what was asked for, also what failed: that is for somebody to mend.
+  void record(const Query& query, const Result<Obtained>& obtained) {
+    if (!recorder_) return;
+    const auto request = digest_of(
+        std::string(query.request_digest.view()).append(query.search.surroundings().view()));
+    if (!recorder_->wants(request)) return;
+    auto closure = close_over(query.program, query.search, files_);
+    record_output_paths(query.program, query.target, query.search,
+                        obtained ? std::string_view(obtained->artifact->image) : "", closure);
+    const auto stored = obtained ? layers_.stored(obtained->artifact->key)
+                                 : Result<StoredEntry>(tl::unexpected(obtained.error()));
+    recorder_->note(request, list_request(query.program, query.target, closure, stored,
+                                          [&](const Digest& text) { return layers_.text(text); }));
+  }
+
   const Settings settings_;
   const Reporter reporter_;
   const std::filesystem::path worker_;
   CompilerOnThisMachine compiler_;
 
   Layers layers_;
+  std::optional<Recorder> recorder_;
   HeaderFiles files_;
   SingleFlight<Result<Obtained>> flights_;
   std::atomic<Mode> mode_;
@@ -703,6 +733,10 @@ Compiling Runtime::compile_async(const Program& program, const Target& target,
 PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
                                  const PrefetchProgress& progress, const std::stop_token& stop) {
   return impl_->prefetch(items, progress, stop);
+}
+
+Result<Program> Runtime::program_of(const ListedProgram& listed) {
+  return impl_->program_of(listed);
 }
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {

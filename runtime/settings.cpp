@@ -182,6 +182,15 @@ Result<std::optional<std::filesystem::path>> decide_path(
   return decide<std::filesystem::path>(variable, option, parse_path, fallback, listing);
 }
 
+Result<std::optional<std::filesystem::path>> decide_record(const RuntimeOptions& options,
+                                                           std::vector<Setting>& listing) {
+  auto file = decide_path("KILN_RECORD", options.record, std::nullopt, listing);
+  if (file && *file && (*file)->extension() != ".json") {
+    return nonsense("KILN_RECORD", (*file)->string(), "a file that ends in .json");
+  }
+  return file;
+}
+
 Result<std::optional<std::vector<std::filesystem::path>>> decide_bundles(
     const RuntimeOptions& options, std::vector<Setting>& listing) {
   using Paths = std::vector<std::filesystem::path>;
@@ -300,6 +309,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
   if (!driver) return tl::unexpected(driver.error());
+  auto record = decide_record(options, listing);
+  if (!record) return tl::unexpected(record.error());
   const auto level =
       decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, listing);
   if (!level) return tl::unexpected(level.error());
@@ -321,6 +332,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.mode = **mode;
   settings.nvrtc = std::move(*nvrtc);
   settings.cuda_driver = std::move(*driver);
+  settings.record = std::move(*record);
   settings.log_level = **level;
   return settings;
 }

@@ -7,6 +7,7 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_package(nlohmann_json REQUIRED)
 
 if(KILN_BUILD_TOOLS)
   find_package(CLI11 REQUIRED)

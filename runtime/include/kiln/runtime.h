@@ -13,6 +13,7 @@
 #include "kiln/error.h"
 #include "kiln/explain.h"
 #include "kiln/launch.h"
+#include "kiln/manifest.h"
 #include "kiln/program.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
@@ -82,6 +83,14 @@ class Runtime {
   /// among the failures.
   PrefetchReport prefetch(const std::vector<PrefetchItem>& items,
                           const PrefetchProgress& progress = {}, const std::stop_token& stop = {});
+
+  /// A program of a manifest, or of a cache's record, as it is compiled on this machine. Recorded
+  /// headers that this machine's toolkit holds alike are taken from there, so that the program asks for
+  /// what its engine asks for; where the toolkit holds one differently (or one that was recorded as
+  /// absent), the program sees the recorded headers alone, and two toolkits are never mixed.
+  /// Errors: those of Program::make(); invalid_argument where a path of the recorded compile reaches the
+  /// output and is another one here, so that no engine would ever ask for the result.
+  [[nodiscard]] Result<Program> program_of(const ListedProgram& listed);
 
   /// The kernel of this expression for the device of the calling thread's current context (the
   /// first device's primary context where there is none). Memoised; the handle is valid as long as

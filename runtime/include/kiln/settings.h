@@ -72,6 +72,9 @@ struct RuntimeOptions {
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
   std::optional<std::filesystem::path> cuda_driver = {};
+  /// Where to write down, as a manifest, each program and target that is asked for: a file that ends in
+  /// .json, absolute; added to where it is there. `KILN_RECORD`.
+  std::optional<std::filesystem::path> record = {};
   /// What is logged. `KILN_LOG` (off, warn, info, debug), else warn.
   std::optional<LogLevel> log_level = {};
   /// Where it is logged; standard error when empty.
@@ -107,6 +110,7 @@ struct Settings {
   Mode mode = Mode::jit;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> cuda_driver;
+  std::optional<std::filesystem::path> record;
   LogLevel log_level = LogLevel::warn;
   std::vector<Setting> listing;  ///< Each of the above with where it came from.
 };
