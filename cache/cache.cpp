@@ -197,6 +197,18 @@ std::optional<Artifact> Cache::find(const Request& request, const Digest& roots,
   return impl_->find(request, roots, accept, why_not);
 }
 
+std::optional<Artifact> Cache::peek(const Request& request, const Digest& roots,
+                                    const std::function<bool(const Candidate&)>& accept,
+                                    MissReason* why_not) {
+  return impl_->peek(request, roots, accept, why_not);
+}
+
+Result<std::vector<StoredRequest>> Cache::alike(const Request& request, const AlikeLimits& limits) {
+  return impl_->alike(request, limits);
+}
+
+Result<DependencySet> Cache::dependencies(const Digest& key) { return impl_->dependencies(key); }
+
 Result<void> Cache::put(const NewEntry& entry) { return impl_->put(entry); }
 
 void Cache::refuse(const Digest& key) { impl_->refuse(key); }
@@ -205,8 +217,9 @@ void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
   impl_->count_hit(origin, compile_us);
 }
 
-Flight Cache::take_turn(const Digest& what, std::chrono::milliseconds patience) {
-  return impl_->take_turn(what, patience);
+Flight Cache::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                        std::stop_token stop) {  // NOLINT(performance-unnecessary-value-param)
+  return impl_->take_turn(what, patience, stop);
 }
 
 Result<std::vector<EntrySummary>> Cache::list() { return impl_->list(); }

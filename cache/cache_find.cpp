@@ -19,6 +19,7 @@ struct Cache::Impl::Wanted {
   const Digest digest;
   const Digest& roots;
   const std::function<bool(const Candidate&)>& accept;
+  const bool marks_use;
 };
 
 namespace {
@@ -43,7 +44,7 @@ std::optional<Artifact> Cache::Impl::find(const Request& request, const Digest& 
                                           MissReason* why_not) {
   std::string material = request.material();
   const Digest digest = digest_of(material);
-  const Wanted wanted{request, std::move(material), digest, roots, accept};
+  const Wanted wanted{request, std::move(material), digest, roots, accept, !read_only()};
   std::vector<std::int64_t> damaged;
   const bool open = ensure_open();
   MissReason reason = open ? MissReason::absent : MissReason::unreadable;
@@ -59,6 +60,22 @@ std::optional<Artifact> Cache::Impl::find(const Request& request, const Digest& 
   } else {
     tally_.add(counter_of(reason));
   }
+  return artifact;
+}
+
+std::optional<Artifact> Cache::Impl::peek(const Request& request, const Digest& roots,
+                                          const std::function<bool(const Candidate&)>& accept,
+                                          MissReason* why_not) {
+  std::string material = request.material();
+  const Digest digest = digest_of(material);
+  const Wanted wanted{request, std::move(material), digest, roots, accept, false};
+  std::vector<std::int64_t> damaged;
+  const bool open = ensure_open();
+  MissReason reason = open ? MissReason::absent : MissReason::unreadable;
+  auto artifact = open ? try_search(wanted, reason, damaged) : std::nullopt;
+  if (!artifact && look_again())
+    artifact = try_search(wanted, reason = MissReason::absent, damaged);
+  if (why_not != nullptr) *why_not = artifact ? MissReason::none : reason;
   return artifact;
 }
 
@@ -124,7 +141,7 @@ std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& re
     }
     if (auto artifact = storage::artifact_of(*row, *identity, wanted.request)) {
       artifact->origin = own_origin();
-      if (!read_only()) Hold(*this).session().used.insert(row->id);
+      if (wanted.marks_use) Hold(*this).session().used.insert(row->id);
       return artifact;
     }
     found_damaged();

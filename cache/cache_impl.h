@@ -31,7 +31,7 @@ struct RawEntry;
 
 /// What a Cache hides: one connection behind one mutex, for this process. What looks up is in
 /// cache_find.cpp, what writes in cache_put.cpp, what removes in cache_collect.cpp, what shows in
-/// cache_inspect.cpp and cache_verify.cpp, what ships in cache_bundle.cpp.
+/// cache_inspect.cpp, cache_alike.cpp and cache_verify.cpp, what ships in cache_bundle.cpp.
 class Cache::Impl {
  public:
   Impl(storage::Place place, CacheOptions options, storage::Database database);
@@ -42,10 +42,16 @@ class Cache::Impl {
   std::optional<Artifact> find(const Request& request, const Digest& roots,
                                const std::function<bool(const Candidate&)>& accept,
                                MissReason* why_not);
+  std::optional<Artifact> peek(const Request& request, const Digest& roots,
+                               const std::function<bool(const Candidate&)>& accept,
+                               MissReason* why_not);
+  Result<std::vector<StoredRequest>> alike(const Request& request, const AlikeLimits& limits);
+  Result<DependencySet> dependencies(const Digest& key);
   Result<void> put(const NewEntry& entry);
   void refuse(const Digest& key);
   void count_hit(Origin origin, std::uint64_t compile_us) noexcept;
-  Flight take_turn(const Digest& what, std::chrono::milliseconds patience);
+  Flight take_turn(const Digest& what, std::chrono::milliseconds patience,
+                   const std::stop_token& stop);
 
   Result<std::vector<EntrySummary>> list();
   Result<Digest> resolve(std::string_view key_prefix);
@@ -112,6 +118,9 @@ class Cache::Impl {
   std::optional<Artifact> search(const Wanted& wanted, MissReason& reason,
                                  std::vector<std::int64_t>& damaged);
   void drop(const std::vector<std::int64_t>& damaged);
+  struct AlikeSearch;
+  Result<void> take_equal(AlikeSearch& search, std::string_view sql, const Digest& value);
+  Result<void> take_named(AlikeSearch& search);
   Result<void> give_back();
   bool is_refused(const Digest& key);
 

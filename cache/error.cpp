@@ -27,6 +27,8 @@ const char* to_string(ErrorCode code) noexcept {
       return "not_cached";
     case ErrorCode::cancelled:
       return "cancelled";
+    case ErrorCode::queue_full:
+      return "queue_full";
     case ErrorCode::timed_out:
       return "timed_out";
     case ErrorCode::worker_failed:

@@ -106,10 +106,11 @@ std::uint64_t next_serial() {
 std::unique_ptr<Flight::Impl> Flight::Impl::take(const std::filesystem::path& file,
                                                  const Digest& what,
                                                  std::chrono::milliseconds patience,
+                                                 const std::stop_token& stop,
                                                  storage::Trust trust) {
   auto flight = std::make_unique<Impl>();
   flight->what_ = what;
-  if (flight->open(file, trust)) flight->wait(patience);
+  if (flight->open(file, trust)) flight->wait(patience, stop);
   return flight;
 }
 
@@ -136,7 +137,7 @@ bool Flight::Impl::open(const std::filesystem::path& file, storage::Trust trust)
   return storage::is_only_name_of(file.c_str(), descriptor_);
 }
 
-void Flight::Impl::wait(std::chrono::milliseconds patience) {
+void Flight::Impl::wait(std::chrono::milliseconds patience, const std::stop_token& stop) {
   const auto deadline = Clock::now() + patience;
   const std::string before = read_failure_record();
   auto nap = first_nap;
@@ -147,7 +148,7 @@ void Flight::Impl::wait(std::chrono::milliseconds patience) {
     if (errno != EAGAIN && errno != EACCES && errno != EINTR) return;
     waited_ = true;
     const auto now = Clock::now();
-    if (now >= deadline) return;
+    if (now >= deadline || stop.stop_requested()) return;
     if (!holder_is_stopped(level)) last_seen_running = now;
     if (now - last_seen_running >= stopped_patience) {
       if (++level == levels) return;
@@ -252,9 +253,10 @@ bool Flight::exclusive() const noexcept { return impl_->exclusive(); }
 
 void Flight::fail(const Error& error) noexcept { impl_->fail(error); }
 
-Flight Cache::Impl::take_turn(const Digest& what, std::chrono::milliseconds patience) {
+Flight Cache::Impl::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                              const std::stop_token& stop) {
   if (read_only() || !ensure_open()) return Flight(std::make_unique<Flight::Impl>());
-  return Flight(Flight::Impl::take(place_.path / storage::flights_name, what, patience,
+  return Flight(Flight::Impl::take(place_.path / storage::flights_name, what, patience, stop,
                                    {.writable_by_others = options_.trust_others}));
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "kiln/cache.h"
@@ -34,7 +35,8 @@ class Flight::Impl {
 
   /// Waits for the turn; see Cache::take_turn().
   static std::unique_ptr<Impl> take(const std::filesystem::path& file, const Digest& what,
-                                    std::chrono::milliseconds patience, storage::Trust trust);
+                                    std::chrono::milliseconds patience, const std::stop_token& stop,
+                                    storage::Trust trust);
 
   [[nodiscard]] bool waited() const noexcept { return waited_; }
   [[nodiscard]] bool exclusive() const noexcept { return level_.has_value(); }
@@ -43,7 +45,7 @@ class Flight::Impl {
 
  private:
   bool open(const std::filesystem::path& file, storage::Trust trust);
-  void wait(std::chrono::milliseconds patience);
+  void wait(std::chrono::milliseconds patience, const std::stop_token& stop);
   [[nodiscard]] bool try_lock(unsigned level) const;
   void sign(unsigned level) const;
   [[nodiscard]] bool holder_is_stopped(unsigned level) const;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,14 +12,18 @@
 
 namespace kiln {
 
-/// Everything that a program may read: the closure of its includes with all conditionals taken as
-/// true, so it holds all that the compiler reads and at times a little more.
+/// The headers that a program looks up. As close_over() gives it, all that it may read: with all
+/// conditionals taken as true, so it holds what the compiler reads and at times a little more. As narrow()
+/// gives it, what the compiler did read.
 struct Closure {
   DependencySet dependencies;
   std::vector<FoundHeader> found;  ///< Beside each look-up.
-  std::vector<std::shared_ptr<const HeaderText>>
-      texts;  ///< Each header once, for the cache to keep.
-  std::vector<HeaderForCompiler> embedded;
+  /// Beside each look-up, nullptr where nothing was found.
+  std::vector<std::shared_ptr<const HeaderText>> texts;
+  /// Beside each look-up: whose text makes it first, by its position, or Dependency::source_parent.
+  std::vector<std::uint32_t> includers;
+  std::vector<HeaderForCompiler> embedded;  ///< Those that are reached.
+  std::size_t prelude = 0;                  ///< Of the source, in bytes: see Directives.
 
   /// Why this compile's result cannot be known by its key; empty when it can.
   std::string unaccountable;

@@ -3,6 +3,10 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "kiln/explain.h"
+
 namespace kiln {
 
 /// One recipe as it is asked for on this machine.
@@ -17,6 +21,34 @@ struct Combiner::Wanted {
     std::string all(digest.view());
     if (tool.file) all += tool.file->toolchain.identity.view();
     return digest_of(all);
+  }
+
+  // What is missed and why, as a person reads it.
+  [[nodiscard]] std::string summary(const std::string& why) const {
+    Explanation explanation;
+    explanation.program = recipe.request.program;
+    explanation.arch = recipe.request.arch;
+    explanation.kind = recipe.request.kind;
+    explanation.request = digest;
+    explanation.reason = why;
+    return explanation.summary();
+  }
+
+  [[nodiscard]] Error not_cached(const std::string& why) const {
+    return {ErrorCode::not_cached,
+            fmt::format("{}; the mode cache-only forbids making it: fill the cache beforehand, or "
+                        "set KILN_MODE=jit",
+                        summary(why)),
+            {},
+            0};
+  }
+
+  [[nodiscard]] Error cancelled() const {
+    return {ErrorCode::cancelled,
+            fmt::format("{} for {}: making it was cancelled", recipe.request.program,
+                        recipe.request.arch),
+            {},
+            0};
   }
 };
 
@@ -41,27 +73,37 @@ bool is_of_the_images(const Error& error) {
 
 }  // namespace
 
-Combiner::Combiner(Layers& layers, const Reporter& reporter, std::chrono::milliseconds patience)
-    : layers_(layers), reporter_(reporter), patience_(patience) {}
+Combiner::Combiner(Layers& layers, const Reporter& reporter, const std::atomic<Mode>& mode,
+                   std::chrono::milliseconds patience)
+    : layers_(layers), reporter_(reporter), mode_(mode), patience_(patience) {}
 
 Result<Layers::Found> Combiner::obtain(const Recipe& recipe, const vendor::LibrarySearch& tool,
-                                       const Make& make) {
+                                       const Make& make, const std::stop_token& stop) {
   const Wanted wanted{recipe, tool, make, digest_of(recipe.request.material())};
-  // A recipe names contents, so what another thread makes of it is what this one wants.
-  return flights_.run(wanted.digest, [&] { return look_up_or_make(wanted); }).first;
+  auto landed = flights_.run(wanted.digest, stop, [&](const std::stop_token& nobody_left) {
+    return look_up_or_make(wanted, nobody_left);
+  });
+  if (!landed) return tl::unexpected(wanted.cancelled());
+  auto& outcome = landed->outcome;
+  // A recipe names contents, so what another thread makes of it is what this one wants. But what that one
+  // was forbidden may be allowed by now.
+  const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
+  if (landed->own || !forbidden) return std::move(outcome);
+  return look_up_or_make(wanted, stop);
 }
 
 Combiner::Counters Combiner::counters() const {
   return {memory_hits_, local_hits_, bundle_hits_, misses_, made_, waits_, stores_};
 }
 
-Result<Layers::Found> Combiner::look_up_or_make(const Wanted& wanted) {
+Result<Layers::Found> Combiner::look_up_or_make(const Wanted& wanted, const std::stop_token& stop) {
   const Stopwatch watch;
   std::string why;
   if (auto found = look_up(wanted, why)) return std::move(*found);
   ++misses_;
   tell(EventKind::miss, wanted, watch.milliseconds(), why);
-  return make_in_turn(wanted);
+  if (mode_ == Mode::cache_only) return tl::unexpected(wanted.not_cached(why));
+  return make_in_turn(wanted, why, stop);
 }
 
 std::optional<Layers::Found> Combiner::look_up(const Wanted& wanted, std::string& why_not) {
@@ -86,14 +128,19 @@ std::optional<Layers::Found> Combiner::look_up(const Wanted& wanted, std::string
   return found;
 }
 
-Result<Layers::Found> Combiner::make_in_turn(const Wanted& wanted) {
-  auto turn = layers_.take_turn(wanted.turn(), patience_);
+Result<Layers::Found> Combiner::make_in_turn(const Wanted& wanted, std::string why,
+                                             const std::stop_token& stop) {
+  auto turn = layers_.take_turn(wanted.turn(), patience_, stop);
+  if (stop.stop_requested()) return tl::unexpected(wanted.cancelled());
   if (turn && turn->waited()) {
     ++waits_;
-    std::string why;
     if (auto found = look_up(wanted, why)) return std::move(*found);
     if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
   }
+  // Asked here, since it may have been set while others had the turn.
+  const Mode mode = mode_;
+  if (mode == Mode::cache_only) return tl::unexpected(wanted.not_cached(why));
+  if (mode == Mode::warn) reporter_.warn("making " + wanted.summary(why));
   auto made = make_and_store(wanted);
   // That there is no such tool, say, is this process's own affair.
   if (turn && !made && is_of_the_images(made.error())) turn->fail(made.error());

@@ -4,10 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <stop_token>
 #include <string>
 
 #include "kiln/artifact.h"
 #include "kiln/error.h"
+#include "kiln/settings.h"
 #include "layers.h"
 #include "recipe.h"
 #include "reporter.h"
@@ -20,15 +23,17 @@ namespace kiln {
 /// processes that ask together - and stored. Safe to use from any thread.
 class Combiner {
  public:
-  /// Borrows both.
-  Combiner(Layers& layers, const Reporter& reporter, std::chrono::milliseconds patience);
+  /// Borrows all but the last. `mode` says at any time what becomes of a miss.
+  Combiner(Layers& layers, const Reporter& reporter, const std::atomic<Mode>& mode,
+           std::chrono::milliseconds patience);
 
   using Make = std::function<Result<Artifact>()>;
 
   /// Calls `make` where nothing serves that the tool of this machine made (or any did, where it has
-  /// none). Errors: those of `make`.
+  /// none). `make` is not stopped once it has begun. Errors: those of `make`; not_cached, cancelled.
   [[nodiscard]] Result<Layers::Found> obtain(const Recipe& recipe,
-                                             const vendor::LibrarySearch& tool, const Make& make);
+                                             const vendor::LibrarySearch& tool, const Make& make,
+                                             const std::stop_token& stop);
 
   struct Counters {
     std::uint64_t memory_hits = 0;
@@ -44,9 +49,11 @@ class Combiner {
  private:
   struct Wanted;
 
-  [[nodiscard]] Result<Layers::Found> look_up_or_make(const Wanted& wanted);
+  [[nodiscard]] Result<Layers::Found> look_up_or_make(const Wanted& wanted,
+                                                      const std::stop_token& stop);
   [[nodiscard]] std::optional<Layers::Found> look_up(const Wanted& wanted, std::string& why_not);
-  [[nodiscard]] Result<Layers::Found> make_in_turn(const Wanted& wanted);
+  [[nodiscard]] Result<Layers::Found> make_in_turn(const Wanted& wanted, std::string why,
+                                                   const std::stop_token& stop);
   [[nodiscard]] Result<Layers::Found> make_and_store(const Wanted& wanted);
   void store(const Wanted& wanted, const Artifact& artifact);
   void tell(EventKind kind, const Wanted& wanted, double milliseconds,
@@ -54,6 +61,7 @@ class Combiner {
 
   Layers& layers_;
   const Reporter& reporter_;
+  const std::atomic<Mode>& mode_;
   const std::chrono::milliseconds patience_;
   SingleFlight<Result<Layers::Found>> flights_;
   std::atomic<std::uint64_t> memory_hits_{0};

@@ -40,6 +40,15 @@ class NvrtcProgram {
                                  static_cast<int>(names.size()), texts.data(), names.data());
   }
 
+  /// `stop` must outlive the compile: NVRTC asks now and then whether to go on.
+  void end_when(const std::stop_token& stop) {
+    if (nvrtc_.set_flow_callback == nullptr || !stop.stop_possible()) return;
+    const auto is_over = [](void* token, void*) {
+      return static_cast<const std::stop_token*>(token)->stop_requested() ? 1 : 0;
+    };
+    nvrtc_.set_flow_callback(program_, is_over, const_cast<std::stop_token*>(&stop));
+  }
+
   [[nodiscard]] nvrtcProgram get() const { return program_; }
 
  private:
@@ -206,7 +215,16 @@ Error describe_failure(const Nvrtc& nvrtc, const CompileJob& job, nvrtcResult re
 
 }  // namespace
 
-Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job) {
+Error cancelled(const CompileJob& job) {
+  return {ErrorCode::cancelled,
+          fmt::format("{} for {}: the compile was cancelled", job.program, job.arch),
+          {},
+          0};
+}
+
+Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
+                               const std::vector<std::string>& own_options,
+                               const std::stop_token& stop) {
   const auto archs = nvrtc.supported_archs();
   if (std::find(archs.begin(), archs.end(), number_of(job.arch)) == archs.end()) {
     return tl::unexpected(unknown_arch(nvrtc, job.arch, {}));
@@ -223,12 +241,15 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job) {
                               nvrtc.text(), expression));
     }
   }
+  handle.end_when(stop);
   const auto options = all_options(nvrtc, job);
   std::vector<const char*> pointers;
-  pointers.reserve(options.size());
+  pointers.reserve(own_options.size() + options.size());
+  for (const auto& option : own_options) pointers.push_back(option.c_str());
   for (const auto& option : options) pointers.push_back(option.c_str());
   const auto result =
       nvrtc.compile_program(handle.get(), static_cast<int>(pointers.size()), pointers.data());
+  if (stop.stop_requested()) return tl::unexpected(cancelled(job));
   auto log = as_text(read_bytes(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log));
   if (result != NVRTC_SUCCESS) {
     return tl::unexpected(describe_failure(nvrtc, job, result, std::move(log)));
@@ -260,7 +281,7 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job) {
   const auto time = std::chrono::steady_clock::now() - begin;
   artifact.compile_us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(time).count());
-  return CompileOutcome{std::move(artifact), std::nullopt};
+  return CompileOutcome{std::move(artifact)};
 }
 
 }  // namespace kiln

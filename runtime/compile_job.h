@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,9 +7,20 @@
 #include "header_search.h"
 #include "kiln/artifact.h"
 #include "kiln/digest.h"
+#include "kiln/error.h"
+#include "kiln/request.h"
 #include "kiln/target.h"
 
 namespace kiln {
+
+/// A header on the disk, as it was when the job was made.
+struct HeaderOnDisk {
+  std::string path;
+  FileStamp stamp;
+  Digest content;
+
+  bool operator==(const HeaderOnDisk&) const = default;
+};
 
 /// One compile with all that it needs: a value that owns what it holds, so that it may outlive the call
 /// that made it, and may be sent to another process.
@@ -30,8 +40,8 @@ struct CompileJob {
   /// read, and what else a precompiled header depends on: jobs of one digest may share one. Empty where
   /// there is none to share.
   Digest prelude;
-  std::size_t prelude_bytes = 0;  ///< Of the source: how long its prelude is.
-  bool prelude_repeats = false;   ///< More jobs of this prelude are to come, so that sharing pays.
+  std::vector<HeaderOnDisk> files;  ///< All that the program may read.
+  bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
 };
 
 /// What a job came to. The artifact lacks its key and toolchain, which are the caller's.
@@ -39,7 +49,11 @@ struct CompileOutcome {
   Artifact artifact;
   /// Each header that the compiler read: an embedded one by its name, another by its path. Nothing
   /// where the compiler could not be asked.
-  std::optional<std::vector<std::string>> headers_read;
+  std::optional<std::vector<std::string>> headers_read = {};
+  bool precompiled = false;  ///< Its prelude was precompiled.
 };
+
+/// The error of a job that nobody wants any more.
+[[nodiscard]] Error cancelled(const CompileJob& job);
 
 }  // namespace kiln

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <stop_token>
 
 #include "compile_job.h"
@@ -14,6 +15,9 @@ class CompileService {
   CompileService(const CompileService&) = delete;
   CompileService& operator=(const CompileService&) = delete;
   virtual ~CompileService() = default;
+
+  /// How many jobs it is worth giving it at one time.
+  [[nodiscard]] virtual std::size_t concurrency() const noexcept { return 1; }
 
   /// Runs one job to its end, or until it is stopped: then it returns soon, whatever the compiler does.
   /// Errors: those of compile(), cancelled, timed_out, worker_failed.

@@ -4,12 +4,13 @@
 
 namespace kiln {
 
-CompilerOnThisMachine::CompilerOnThisMachine(std::optional<std::filesystem::path> exact)
-    : exact_(std::move(exact)) {}
+CompilerOnThisMachine::CompilerOnThisMachine(std::optional<std::filesystem::path> exact,
+                                             vendor::NvrtcVariables variables)
+    : exact_(std::move(exact)), variables_(variables) {}
 
 const vendor::NvrtcSearch& CompilerOnThisMachine::search() {
   std::call_once(searched_, [this] {
-    search_ = vendor::find_nvrtc(exact_);
+    search_ = vendor::find_nvrtc(exact_, variables_);
     include_dirs_ = vendor::toolkit_include_dirs(search_);
   });
   return search_;

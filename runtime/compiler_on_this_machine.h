@@ -16,7 +16,9 @@ namespace kiln {
 class CompilerOnThisMachine {
  public:
   /// `exact` names the only library to consider.
-  explicit CompilerOnThisMachine(std::optional<std::filesystem::path> exact);
+  explicit CompilerOnThisMachine(
+      std::optional<std::filesystem::path> exact,
+      vendor::NvrtcVariables variables = vendor::NvrtcVariables::inherited);
 
   /// Where NVRTC lies, or where it was looked for.
   [[nodiscard]] const vendor::NvrtcSearch& search();
@@ -33,6 +35,7 @@ class CompilerOnThisMachine {
 
  private:
   const std::optional<std::filesystem::path> exact_;
+  const vendor::NvrtcVariables variables_;
   std::once_flag searched_;
   vendor::NvrtcSearch search_;
   std::vector<std::filesystem::path> include_dirs_;

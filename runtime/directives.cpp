@@ -79,6 +79,7 @@ class Scanner {
   [[nodiscard]] bool done() const { return at_ >= text_.size(); }
   [[nodiscard]] char peek() const { return done() ? '\0' : text_[at_]; }
   [[nodiscard]] std::size_t position() const { return at_; }
+  [[nodiscard]] std::size_t size() const { return text_.size(); }
   void advance() { ++at_; }
 
   // Over blanks and comments, but not over the end of the line.
@@ -173,7 +174,7 @@ constexpr std::array<std::string_view, 5> raw_prefixes{"R", "LR", "uR", "UR", "u
 enum class Line { code, definition, condition };
 
 // REQUIRES: the scanner stands at the quote or bracket.
-void add_header_name(Scanner& scanner, Directives& directives) {
+void add_header_name(Scanner& scanner, bool tested, Directives& directives) {
   using Form = IncludeDirective::Form;
   const bool quoted = scanner.peek() == '"';
   const char close = quoted ? '"' : '>';
@@ -182,19 +183,19 @@ void add_header_name(Scanner& scanner, Directives& directives) {
   const auto spelling = scanner.up_to(close);
   if (scanner.peek() != close) return;
   scanner.advance();
-  directives.includes.push_back(
-      {std::string(spelling), quoted ? Form::quoted : Form::angled, begin, spelling.size()});
+  directives.includes.push_back({std::string(spelling), quoted ? Form::quoted : Form::angled, begin,
+                                 spelling.size(), tested});
 }
 
-void add_operand(std::string operand, Directives& directives) {
-  directives.includes.push_back({std::move(operand), IncludeDirective::Form::macro, 0, 0});
+void add_operand(std::string operand, bool tested, Directives& directives) {
+  directives.includes.push_back({std::move(operand), IncludeDirective::Form::macro, 0, 0, tested});
 }
 
 void read_include(Scanner& scanner, Directives& directives) {
   scanner.skip_blanks();
   const char c = scanner.peek();
-  if (c == '"' || c == '<') return add_header_name(scanner, directives);
-  add_operand(scanner.rest_of_line(), directives);
+  if (c == '"' || c == '<') return add_header_name(scanner, false, directives);
+  add_operand(scanner.rest_of_line(), false, directives);
 }
 
 void read_has_include(Scanner& scanner, Line line, Directives& directives) {
@@ -203,9 +204,9 @@ void read_has_include(Scanner& scanner, Line line, Directives& directives) {
   scanner.advance();
   scanner.skip_blanks();
   const char c = scanner.peek();
-  if (c == '"' || c == '<') return add_header_name(scanner, directives);
+  if (c == '"' || c == '<') return add_header_name(scanner, true, directives);
   // `#define HAS(x) __has_include(x)`: what x is stands where HAS is used, in a condition.
-  if (line != Line::definition) add_operand(std::string(scanner.up_to(')')), directives);
+  if (line != Line::definition) add_operand(std::string(scanner.up_to(')')), true, directives);
 }
 
 void read_word(Scanner& scanner, Line line, Directives& directives) {
@@ -241,7 +242,7 @@ void read_argument(Scanner& scanner, Line line, Directives& directives) {
   scanner.advance();
   if (line != Line::condition) return;
   scanner.skip_blanks();
-  if (scanner.peek() == '<' || scanner.peek() == '"') add_header_name(scanner, directives);
+  if (scanner.peek() == '<' || scanner.peek() == '"') add_header_name(scanner, true, directives);
 }
 
 // Every text that `text` might expand to, or nothing where that cannot be told.
@@ -287,6 +288,9 @@ bool is_header_name(std::string_view text) {
 void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
   Line line = Line::code;
   bool line_begins = true;
+  bool in_directive = false;
+  bool in_prelude = true;
+  directives.prelude = scanner.size();
   while (!scanner.done()) {
     scanner.skip_blanks();
     if (scanner.done()) break;
@@ -294,10 +298,13 @@ void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
     if (c == '\n') {
       line = Line::code;
       line_begins = true;
+      in_directive = false;
       scanner.advance();
       continue;
     }
+    const auto begin = scanner.position();
     if (line_begins && scanner.skip_hash()) {
+      in_directive = true;
       line = read_directive(scanner, directives, macros);
     } else if (begins_identifier(c)) {
       read_word(scanner, line, directives);
@@ -311,6 +318,8 @@ void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
     } else {
       scanner.advance();
     }
+    if (in_prelude && !in_directive) directives.prelude = begin;
+    in_prelude &= in_directive;
     line_begins = false;
   }
 }
@@ -324,6 +333,7 @@ Directives read_text(std::string_view text, MacroBodies* macros) {
     include.position = joined.original(include.position);
     include.length = end - include.position;
   }
+  directives.prelude = joined.original(directives.prelude);
   // Before C++17, `??=include` is an include and `??/` continues a line.
   for (const auto* trigraph : {"?\?=", "?\?/"}) {
     if (text.find(trigraph) != std::string_view::npos) directives.unfollowed = trigraph;

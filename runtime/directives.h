@@ -16,6 +16,7 @@ struct IncludeDirective {
   Form form;
   std::size_t position;  ///< Of the spelling in the text, for rewriting; 0 for a macro.
   std::size_t length;    ///< In the text, continued lines included; 0 for a macro.
+  bool tested = false;   ///< Only asked for: an operand of `__has_include`.
 };
 
 /// What one text says that bears on what it reads and on what its compile gives, with all
@@ -24,6 +25,9 @@ struct Directives {
   std::vector<IncludeDirective> includes;
   bool tells_time = false;  ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
   bool tells_path = false;  ///< Names `__FILE__`, `assert` or another teller of its own place.
+  /// How many bytes come before the first token that belongs to no directive: what a precompiled header
+  /// can hold.
+  std::size_t prelude = 0;
   std::string
       unfollowed;  ///< Names a thing whose meaning kiln does not follow, e.g. "#include_next".
 };

@@ -1,10 +1,12 @@
 #include "fingerprint.h"
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace kiln {
 
@@ -14,26 +16,47 @@ namespace {
 class Replay {
  public:
   Replay(const DependencySet& recorded, const HeaderSearch& search, const Witness* witness,
-         HeaderFiles& files)
-      : recorded_(recorded), search_(search), files_(files) {
+         HeaderFiles& files, std::vector<HeaderDifference>* all)
+      : recorded_(recorded), search_(search), files_(files), all_(all) {
     const bool fits = witness != nullptr && witness->stamps.size() == recorded.lookups.size();
     stamps_ = fits ? &witness->stamps : nullptr;
   }
 
   Replayed run() {
-    Replayed result;
+    if (!in_its_directory() && !go_on({Kind::working_directory})) return std::move(result_);
     found_.reserve(recorded_.lookups.size());
     for (std::size_t index = 0; index < recorded_.lookups.size(); ++index) {
-      const auto& lookup = recorded_.lookups[index];
-      found_.push_back(find(lookup));
-      if (!found_.back().found() && !lookup.content.empty()) ++result.trusted;
-      result.difference = compare(index);
-      if (!result.difference.empty()) break;
+      found_.push_back(find(recorded_.lookups[index]));
+      const auto difference = compare(index);
+      if (!difference) continue;
+      if (!go_on({*difference, index, std::string(found_.back().place())})) break;
     }
-    return result;
+    return std::move(result_);
   }
 
  private:
+  using Kind = HeaderDifference::Kind;
+
+  [[nodiscard]] bool in_its_directory() const {
+    if (recorded_.working_directory.empty()) return true;
+    std::error_code failure;
+    const auto here = std::filesystem::current_path(failure);
+    return !failure && here == recorded_.working_directory;
+  }
+
+  // Notes a difference; whether the replay goes on.
+  bool go_on(HeaderDifference difference) {
+    const bool is_trusted = difference.kind == Kind::absent;
+    if (is_trusted) {
+      ++result_.trusted;
+    } else if (result_.difference.empty()) {
+      result_.difference =
+          in_words(difference, recorded_, parents_of(recorded_, difference.lookup));
+    }
+    if (all_ != nullptr) all_->push_back(std::move(difference));
+    return is_trusted || all_ != nullptr;
+  }
+
   FoundHeader find(const Dependency& lookup) const {
     if (lookup.parent == Dependency::no_parent) return search_.find(lookup.spelling);
     if (lookup.parent == Dependency::source_parent)
@@ -44,19 +67,15 @@ class Replay {
     return search_.find(lookup.spelling);
   }
 
-  std::string compare(std::size_t index) {
+  std::optional<Kind> compare(std::size_t index) {
     const auto& lookup = recorded_.lookups[index];
     const auto& here = found_[index];
-    if (!here.found()) return {};
-    if (lookup.content.empty())
-      return fmt::format("header {} was absent and now is there", lookup.spelling);
-    if (!lookup.path.empty() && lookup.path != here.place()) {
-      return fmt::format("header {} reached the output as {} and is now elsewhere", lookup.spelling,
-                         lookup.path);
-    }
-    if (here.embedded != nullptr ? here.embedded->digest == lookup.content : has_content(index))
-      return {};
-    return fmt::format("header {} changed", lookup.spelling);
+    if (!here.found()) return lookup.content.empty() ? std::nullopt : std::optional(Kind::absent);
+    if (lookup.content.empty()) return Kind::appeared;
+    if (!lookup.path.empty() && lookup.path != here.place()) return Kind::elsewhere;
+    const bool same =
+        here.embedded != nullptr ? here.embedded->digest == lookup.content : has_content(index);
+    return same ? std::nullopt : std::optional(Kind::changed);
   }
 
   bool has_content(std::size_t index) {
@@ -69,6 +88,8 @@ class Replay {
   const HeaderSearch& search_;
   HeaderFiles& files_;
   const std::vector<FileStamp>* stamps_;
+  std::vector<HeaderDifference>* all_;
+  Replayed result_;
   std::vector<FoundHeader> found_;
 };
 
@@ -79,17 +100,43 @@ Request request_of(const Program& program, const Target& target) {
           program.kernels(), target.arch(),           to_string(target.kind())};
 }
 
-Replayed replay(const DependencySet& recorded, const HeaderSearch& search, const Witness* witness,
-                HeaderFiles& files) {
-  if (!recorded.working_directory.empty()) {
-    std::error_code failure;
-    const auto here = std::filesystem::current_path(failure);
-    if (failure || here != recorded.working_directory) {
-      return {
-          fmt::format("the working directory {} reached the output", recorded.working_directory)};
-    }
+std::string in_words(const HeaderDifference& difference, const DependencySet& recorded,
+                     const std::vector<std::string>& through) {
+  using Kind = HeaderDifference::Kind;
+  if (difference.kind == Kind::working_directory)
+    return fmt::format("the working directory {} reached the output", recorded.working_directory);
+  const auto& lookup = recorded.lookups[difference.lookup];
+  std::string words = fmt::format("header {} ", lookup.spelling);
+  switch (difference.kind) {
+    case Kind::appeared:
+      words += "was absent and now is there";
+      break;
+    case Kind::elsewhere:
+      words += fmt::format("reached the output as {} and is now elsewhere", lookup.path);
+      break;
+    case Kind::absent:
+      words += "is not here";
+      break;
+    default:
+      words += "changed";
   }
-  return Replay(recorded, search, witness, files).run();
+  if (!through.empty()) words += fmt::format(", reached through {}", fmt::join(through, " from "));
+  return words;
+}
+
+std::vector<std::string> parents_of(const DependencySet& recorded, std::size_t lookup) {
+  std::vector<std::string> parents;
+  // A parent always stands before its child, so this ends.
+  while (lookup < recorded.lookups.size()) {
+    lookup = recorded.lookups[lookup].parent;
+    if (lookup < recorded.lookups.size()) parents.push_back(recorded.lookups[lookup].spelling);
+  }
+  return parents;
+}
+
+Replayed replay(const DependencySet& recorded, const HeaderSearch& search, const Witness* witness,
+                HeaderFiles& files, std::vector<HeaderDifference>* all) {
+  return Replay(recorded, search, witness, files, all).run();
 }
 
 Fitness::Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler, HeaderFiles& files)

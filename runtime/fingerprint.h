@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "compiler_on_this_machine.h"
 #include "header_files.h"
@@ -16,18 +17,44 @@ namespace kiln {
 /// The first step of the key: what was asked for. REQUIRES: target is not native.
 [[nodiscard]] Request request_of(const Program& program, const Target& target);
 
+/// One way in which recorded look-ups do not hold here.
+struct HeaderDifference {
+  enum class Kind {
+    changed,            ///< Another content is found.
+    appeared,           ///< Something is found where nothing was.
+    elsewhere,          ///< Its path reached the output, and is another one.
+    working_directory,  ///< It reached the output, and is another one. `lookup` means nothing.
+    absent,             ///< Nothing is found: holds on trust, so alone it is no difference.
+  };
+  Kind kind;
+  std::size_t lookup = 0;
+  std::string place = {};  ///< Where it is found now; empty where nothing is.
+};
+
+/// "header engine/vec.cuh changed, reached through engine/attn.cuh". `through`: the includers, the
+/// nearest first.
+[[nodiscard]] std::string in_words(const HeaderDifference& difference,
+                                   const DependencySet& recorded,
+                                   const std::vector<std::string>& through);
+
+/// The spellings of a look-up's recorded parents, the nearest first.
+[[nodiscard]] std::vector<std::string> parents_of(const DependencySet& recorded,
+                                                  std::size_t lookup);
+
 /// What replaying recorded look-ups came to.
 struct Replayed {
-  std::string difference;   ///< What does not hold; empty when all does.
+  std::string difference;   ///< The first that does not hold, in words; empty when all does.
   std::size_t trusted = 0;  ///< Recorded headers that are not on this machine.
 };
 
 /// Replays recorded look-ups against the headers of this machine. They hold if each header that is
 /// found here has the recorded content (and path, where one is recorded), and each that was absent
 /// still is. A recorded header that is not found holds on trust: a machine without headers can be
-/// served. A file that looks as `witness` says is not read.
+/// served. A file that looks as `witness` says is not read. Ends at the first difference, unless `all`
+/// wants each.
 [[nodiscard]] Replayed replay(const DependencySet& recorded, const HeaderSearch& search,
-                              const Witness* witness, HeaderFiles& files);
+                              const Witness* witness, HeaderFiles& files,
+                              std::vector<HeaderDifference>* all = nullptr);
 
 /// Says of each stored entry whether it serves here, and remembers why not. Headers that are not on
 /// this machine are first not trusted; once all layers were asked in vain, trust() may change that.

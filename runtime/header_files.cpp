@@ -1,6 +1,7 @@
 #include "header_files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,10 +35,21 @@ std::optional<std::string> read_file(const std::string& path, std::uint64_t expe
   return std::nullopt;
 }
 
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
 // Longer than a tick of any filesystem's clock (FAT's is the longest).
 constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
 
 }  // namespace
+
+std::optional<FileStamp> stamp_of(const std::string& path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return FileStamp{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                   nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
 
 bool is_settled(const FileStamp& stamp) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();

@@ -23,6 +23,9 @@ struct HeaderText {
 /// moment ago may be written again within one tick of its filesystem's clock, and look the same.
 [[nodiscard]] bool is_settled(const FileStamp& stamp);
 
+/// How a regular file looks now, a link followed; nothing where there is none.
+[[nodiscard]] std::optional<FileStamp> stamp_of(const std::string& path);
+
 /// Reads header files and remembers those that are settled, so that many compiles read and scan each
 /// once. A file that no longer looks as it did is read again. Safe to use from any thread.
 class HeaderFiles {

@@ -1,21 +1,18 @@
 #include "header_search.h"
 
-#include <sys/stat.h>
+#include <utility>
+
+#include "header_files.h"
 
 namespace kiln {
 
 namespace {
 
-std::int64_t nanoseconds(const timespec& time) {
-  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
-}
-
 // Fills path and stamp if there is a regular file.
 bool look_at(std::string path, FoundHeader& header) {
-  struct stat status;
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  header.stamp = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                  nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  const auto stamp = stamp_of(path);
+  if (!stamp) return false;
+  header.stamp = *stamp;
   header.path = std::move(path);
   return true;
 }
@@ -44,6 +41,21 @@ FoundHeader HeaderSearch::find(std::string_view spelling) const {
   FoundHeader header;
   header.embedded = find_embedded(spelling);
   return header.embedded != nullptr ? header : find_in_directories(spelling);
+}
+
+std::vector<FoundHeader> HeaderSearch::find_all(std::string_view spelling) const {
+  std::vector<FoundHeader> all;
+  for (const auto& set : headers_) {
+    if (const auto* header = set.find(spelling)) all.emplace_back().embedded = header;
+  }
+  if (spelling.starts_with('/')) return all;
+  for (std::size_t index = 0; index < directories_.size(); ++index) {
+    FoundHeader header;
+    if (!look_at((directories_[index] + '/').append(spelling), header)) continue;
+    header.in_toolkit = is_toolkit_directory(index);
+    all.push_back(std::move(header));
+  }
+  return all;
 }
 
 FoundHeader HeaderSearch::find_quoted(std::string_view spelling,

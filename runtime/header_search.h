@@ -50,6 +50,10 @@ class HeaderSearch {
   /// An include in angle brackets.
   [[nodiscard]] FoundHeader find(std::string_view spelling) const;
 
+  /// Each place where an include in angle brackets might be found, in the order of the search: find()
+  /// gives the first.
+  [[nodiscard]] std::vector<FoundHeader> find_all(std::string_view spelling) const;
+
   /// A quoted include in `includer`.
   [[nodiscard]] FoundHeader find_quoted(std::string_view spelling,
                                         const FoundHeader& includer) const;

@@ -1,14 +1,15 @@
 #include "kiln/headers.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kiln {
 
 namespace {
 
-// What from_texts() keeps alive: the texts, and the table that points into them.
+// What a set keeps alive: the texts, and the table that points into them.
 struct OwnedTexts {
-  std::vector<HeaderSet::NamedText> texts;
+  std::vector<HeaderSet::SharedText> texts;
   std::vector<EmbeddedHeader> table;
 };
 
@@ -25,10 +26,19 @@ HeaderSet HeaderSet::from_static(std::span<const EmbeddedHeader> headers) {
 }
 
 HeaderSet HeaderSet::from_texts(std::vector<NamedText> texts) {
+  std::vector<SharedText> shared;
+  shared.reserve(texts.size());
+  for (auto& [name, text] : texts) {
+    shared.push_back({std::move(name), std::make_shared<const std::string>(std::move(text))});
+  }
+  return from_shared(std::move(shared));
+}
+
+HeaderSet HeaderSet::from_shared(std::vector<SharedText> texts) {
   auto owned = std::make_shared<OwnedTexts>();
   owned->texts = std::move(texts);
   for (const auto& [name, text] : owned->texts) {
-    owned->table.push_back({name, text, digest_of(text)});
+    owned->table.push_back({name, *text, digest_of(*text)});
   }
   std::stable_sort(owned->table.begin(), owned->table.end(), by_name);
   const auto repeated =

@@ -110,6 +110,34 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
   return Found{std::move(artifact), origin};
 }
 
+std::optional<Layers::Found> Layers::peek(const Request& request, const Digest& digest,
+                                          const Digest& roots, const Accept& accept,
+                                          bool& damaged) {
+  const auto accept_kept = [&](const DependencySet& dependencies, const Digest& toolchain) {
+    return accept(dependencies, toolchain, nullptr);
+  };
+  if (auto artifact = memory_.find(digest, accept_kept)) {
+    return Found{std::move(artifact), Origin::memory};
+  }
+  const auto accept_stored = [&](const Candidate& candidate) {
+    return accept(candidate.dependencies, candidate.toolchain, candidate.witness);
+  };
+  for (const auto& store : stores()) {
+    MissReason why = MissReason::none;
+    auto found = store.cache->peek(request, roots, accept_stored, &why);
+    if (found) return Found{std::make_shared<const Artifact>(std::move(*found)), store.origin};
+    damaged |= why == MissReason::damaged || why == MissReason::unreadable;
+  }
+  return std::nullopt;
+}
+
+std::vector<Layers::Store> Layers::stores() {
+  std::vector<Store> all;
+  if (cache_) all.push_back({&*cache_, Origin::local});
+  for (auto& bundle : bundles_) all.push_back({&bundle, Origin::bundle});
+  return all;
+}
+
 void Layers::remember(const Digest& request, DependencySet dependencies, const Digest& toolchain,
                       std::shared_ptr<const Artifact> artifact) {
   memory_.put(request, std::move(dependencies), toolchain, std::move(artifact));
@@ -119,9 +147,28 @@ void Layers::count_memory_hit(const Artifact& artifact) noexcept {
   if (cache_) cache_->count_hit(Origin::memory, artifact.compile_us);
 }
 
-std::optional<Flight> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience) {
+std::optional<Flight> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                                        std::stop_token stop) {
   if (!writable_) return std::nullopt;
-  return cache_->take_turn(what, patience);
+  return cache_->take_turn(what, patience, std::move(stop));
+}
+
+Result<StoredEntry> Layers::stored(const Digest& key) {
+  Result<StoredEntry> found = fail(ErrorCode::not_found, "there is no cache");
+  if (cache_) found = cache_->entry(key);
+  for (auto& bundle : bundles_) {
+    if (!found) found = bundle.entry(key);
+  }
+  return found;
+}
+
+Result<std::string> Layers::text(const Digest& digest) {
+  Result<std::string> found = fail(ErrorCode::not_found, "there is no cache");
+  if (cache_) found = cache_->text(digest);
+  for (auto& bundle : bundles_) {
+    if (!found) found = bundle.text(digest);
+  }
+  return found;
 }
 
 void Layers::refuse(const Digest& key) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,18 @@ class Layers {
   [[nodiscard]] std::optional<Found> find(const Request& request, const Digest& digest,
                                           const Digest& roots, const Accept& accept, bool& damaged);
 
+  /// What find() would give, for somebody who only wants to know: nothing is counted or kept.
+  [[nodiscard]] std::optional<Found> peek(const Request& request, const Digest& digest,
+                                          const Digest& roots, const Accept& accept, bool& damaged);
+
+  /// A store that lasts: the local cache or a bundle. Valid as long as the layers.
+  struct Store {
+    Cache* cache;
+    Origin origin;
+  };
+  /// In the order in which they are asked.
+  [[nodiscard]] std::vector<Store> stores();
+
   /// Into memory; what was served from there counts like a hit of any layer.
   void remember(const Digest& request, DependencySet dependencies, const Digest& toolchain,
                 std::shared_ptr<const Artifact> artifact);
@@ -50,7 +63,12 @@ class Layers {
 
   /// The turn to compile, among all processes that share the local cache; nothing where there is none.
   [[nodiscard]] std::optional<Flight> take_turn(const Digest& what,
-                                                std::chrono::milliseconds patience);
+                                                std::chrono::milliseconds patience,
+                                                std::stop_token stop);
+
+  /// Everything stored under this key, and a text that came with it; an error where no layer has it.
+  [[nodiscard]] Result<StoredEntry> stored(const Digest& key);
+  [[nodiscard]] Result<std::string> text(const Digest& digest);
 
   /// The driver does not take this image: it is not served again.
   void refuse(const Digest& key);

@@ -179,6 +179,7 @@ const std::vector<std::filesystem::path>& Program::include_dirs() const noexcept
 }
 const std::vector<std::string>& Program::kernels() const noexcept { return state_->spec.kernels; }
 const std::vector<std::string>& Program::options() const noexcept { return state_->spec.options; }
+bool Program::toolkit_headers() const noexcept { return state_->spec.toolkit_headers; }
 std::uint64_t Program::id() const noexcept { return state_->id; }
 
 }  // namespace kiln

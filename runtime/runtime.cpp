@@ -19,17 +19,24 @@
 #include <fmt/ranges.h>
 
 #include "combiner.h"
-#include "compile.h"
+#include "compile_queue.h"
+#include "compile_service.h"
 #include "compiler_on_this_machine.h"
 #include "fatbin.h"
 #include "fingerprint.h"
+#include "fingerprint_nearest.h"
 #include "header_files.h"
 #include "header_search.h"
 #include "image_choice.h"
+#include "in_process.h"
 #include "layers.h"
 #include "link_images.h"
 #include "load.h"
+#include "obtained.h"
 #include "output_paths.h"
+#include "prefetch.h"
+#include "recorded_programs.h"
+#include "recorder.h"
 #include "reporter.h"
 #include "single_flight.h"
 #include "source.h"
@@ -38,6 +45,8 @@
 #include "vendor/nvfatbin.h"
 #include "vendor/nvjitlink.h"
 #include "vendor/nvrtc.h"
+#include "worker_pool.h"
+#include "worker_setup.h"
 
 namespace kiln {
 
@@ -54,28 +63,47 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// An artifact as this call got it: several callers may share the artifact and not its origin.
-struct Obtained {
-  std::shared_ptr<const Artifact> artifact;
-  Origin origin;
-};
-
 // A program as it stands for one target on this machine: what every layer is asked with.
 struct Query {
   Query(const Program& asked, const Target& wanted,
         const std::vector<std::filesystem::path>& toolkit_dirs)
       : program(asked),
         target(wanted),
-        search(asked, toolkit_dirs),
+        search(asked,
+               asked.toolkit_headers() ? toolkit_dirs : std::vector<std::filesystem::path>()),
         request(request_of(asked, wanted)),
         request_digest(digest_of(request.material())) {}
 
-  const Program& program;
-  const Target& target;
+  const Program program;
+  const Target target;
   HeaderSearch search;
   Request request;
   Digest request_digest;
 };
+
+// Names all that a precompiled header of this program depends on. The whole closure is in it, not only what
+// its prelude includes: another end of the prelude than the compiler's does no harm then.
+Digest prelude_of(const Query& query, const Closure& closure) {
+  const Program& program = query.program;
+  if (closure.prelude == 0 || closure.texts.empty()) return {};
+  std::string all(closure.dependencies.material());
+  all.append(query.search.roots().view());
+  all.append(std::string_view(program.source()).substr(0, closure.prelude)).push_back('\0');
+  for (const auto& option : program.options()) all.append(option).push_back('\0');
+  all.append(query.target.arch()).append(to_string(query.target.kind()));
+  return digest_of(all);
+}
+
+std::vector<HeaderOnDisk> headers_on_disk(const Closure& closure) {
+  std::vector<HeaderOnDisk> files;
+  std::set<std::string_view> known;
+  for (std::size_t index = 0; index < closure.found.size(); ++index) {
+    const auto& found = closure.found[index];
+    if (found.path.empty() || !known.insert(found.path).second) continue;
+    files.push_back({found.path, found.stamp, closure.dependencies.lookups[index].content});
+  }
+  return files;
+}
 
 CompileJob job_of(const Query& query, const Closure& closure) {
   const Program& program = query.program;
@@ -89,6 +117,8 @@ CompileJob job_of(const Query& query, const Closure& closure) {
   job.arch = query.target.arch();
   job.kind = query.target.kind();
   job.seed = query.request_digest;
+  job.prelude = prelude_of(query, closure);
+  if (!job.prelude.empty()) job.files = headers_on_disk(closure);
   return job;
 }
 
@@ -116,6 +146,17 @@ Availability availability_of(ToolOnThisMachine<Tool>& tool) {
   return {true, fmt::format("{}, {} ({})", opened->text(), path.string(), file->origin), {}, path};
 }
 
+// Threads that ask together share a compile where they agree in this.
+Digest flight_of(const Query& query) {
+  return digest_of(
+      std::string(query.request_digest.view()).append(query.search.surroundings().view()));
+}
+
+tl::unexpected<Error> cancelled(const Query& query) {
+  return fail(ErrorCode::cancelled, fmt::format("{} for {}: the compile was cancelled",
+                                                query.program.name(), query.target.arch()));
+}
+
 // Errors that every process meets alike which compiles this program.
 bool is_of_the_program(const Error& error) {
   return error.code == ErrorCode::compile_failed || error.code == ErrorCode::header_not_found ||
@@ -127,6 +168,9 @@ bool is_of_the_program(const Error& error) {
 Digest image_identity(const Artifact& artifact) {
   return digest_of(std::string(artifact.key.view()).append(artifact.image));
 }
+
+// How far the search for the nearest entry goes beside a miss, which is not to take long.
+constexpr AlikeLimits limits_of_a_miss{.entries = 200, .rows = 2'000};
 
 // The driver's words for an image that it does not run, whatever the reason.
 bool is_refusal(const Error& error) {
@@ -149,26 +193,71 @@ class Runtime::Impl {
   Impl(Settings settings, RuntimeOptions options)
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
-        compiler_(settings_.nvrtc),
+        worker_(worker_to_use()),
+        compiler_(settings_.nvrtc, worker_.empty() ? vendor::NvrtcVariables::inherited
+                                                   : vendor::NvrtcVariables::cleared),
         linker_(vendor::find_nvjitlink, settings_.nvjitlink, compiler_),
         packer_(vendor::find_nvfatbin, settings_.nvfatbin, compiler_),
         layers_(settings_, reporter_),
-        combiner_(layers_, reporter_, settings_.compile_patience) {}
-
-  Result<Obtained> obtain(const Program& program, const Target& target) {
-    if (target.is_native()) return obtain_native(program, target);
-    if (target.kind() == ImageKind::fatbin) return fatbin(program, {target});
-    const auto memo = std::tuple(program.id(), target.arch(), target.kind());
-    if (auto artifact = recall(memo)) {
-      ++memory_hits_;
-      layers_.count_memory_hit(*artifact);
-      reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
-      return Obtained{std::move(artifact), Origin::memory};
+        mode_(settings_.mode),
+        combiner_(layers_, reporter_, mode_, settings_.compile_patience),
+        service_(make_service()),
+        queue_(service_->concurrency(), settings_.compile_queue) {
+    if (settings_.record) {
+      recorder_.emplace(*settings_.record,
+                        [this](const std::string& line) { reporter_.warn(line); });
     }
-    const Query query(program, target, compiler_.include_dirs());
-    auto obtained = share_or_obtain(query);
-    if (obtained) remember(memo, obtained->artifact);
-    return obtained;
+  }
+
+  Result<Obtained> obtain(const Program& program, const Target& target,
+                          const std::stop_token& stop = {}) {
+    const auto resolved = resolve(target);
+    if (!resolved) return tl::unexpected(resolved.error());
+    if (resolved->kind() == ImageKind::fatbin) return fatbin(program, {*resolved}, stop);
+    const Memo memo(program.id(), resolved->arch(), resolved->kind());
+    if (auto known = recall(memo)) return std::move(*known);
+    const Query query(program, *resolved, compiler_.include_dirs());
+    return obtain_and_remember(query, memo, stop);
+  }
+
+  // As obtain(), without waiting for a compile: `request` says how that is to be queued. What is there
+  // is looked for at once, on this thread, so that a hit is behind no compile.
+  Compiling begin(const Program& program, const Target& target, CompileQueue::Request request) {
+    const auto at_once = [&request](Result<Obtained> outcome) {
+      const auto state = std::make_shared<Compiling::State>(std::move(request.when_ready));
+      state->complete(std::move(outcome));
+      return Compiling(state);
+    };
+    const auto resolved = resolve(target);
+    if (!resolved) return at_once(tl::unexpected(resolved.error()));
+    if (resolved->kind() == ImageKind::fatbin)
+      return begin_fatbin(program, *resolved, std::move(request));
+    const Memo memo(program.id(), resolved->arch(), resolved->kind());
+    if (auto known = recall(memo)) return at_once(std::move(*known));
+    const auto query = std::make_shared<const Query>(program, *resolved, compiler_.include_dirs());
+    std::string why_not;
+    if (auto found = look_up(*query, why_not)) {
+      record(*query, *found);
+      remember(memo, found->artifact);
+      return at_once(std::move(*found));
+    }
+    request.name = program.name();
+    request.key = flight_of(*query);
+    request.work = [this, query, memo](const std::stop_token& stop) {
+      return obtain_and_remember(*query, memo, stop);
+    };
+    return queue_.add(std::move(request));
+  }
+
+  PrefetchReport prefetch(const std::vector<PrefetchItem>& items, const PrefetchProgress& progress,
+                          const std::stop_token& stop) {
+    const auto begin_item = [this](const PrefetchItem& item, std::function<void()> when_ready) {
+      return begin(
+          item.program, item.target,
+          {.priority = prefetch_priority, .bounded = false, .when_ready = std::move(when_ready)});
+    };
+    expect(repeated_beginnings(items));
+    return prefetch_all(items, queue_.threads(), begin_item, progress, stop);
   }
 
   Result<Obtained> link(LinkSpec spec) {
@@ -177,11 +266,12 @@ class Runtime::Impl {
     spec.target = *target;
     const auto recipe = link_recipe(spec);
     if (!recipe) return tl::unexpected(recipe.error());
-    return combine(*recipe, linker_,
-                   [&](const vendor::NvJitLink& linker) { return link_images(linker, spec); });
+    const auto link = [&](const vendor::NvJitLink& linker) { return link_images(linker, spec); };
+    return combine(*recipe, linker_, link, {});
   }
 
-  Result<Obtained> fatbin(const Program& program, const std::vector<Target>& wanted) {
+  Result<Obtained> fatbin(const Program& program, const std::vector<Target>& wanted,
+                          const std::stop_token& stop) {
     std::vector<Target> resolved;
     for (const auto& target : wanted) {
       auto real = resolve(target);
@@ -192,15 +282,16 @@ class Runtime::Impl {
     if (!targets) return tl::unexpected(targets.error());
     std::vector<Artifact> images;
     for (const auto& target : *targets) {
-      const auto image = obtain(program, target);
+      const auto image = obtain(program, target, stop);
       if (!image) return tl::unexpected(image.error());
       images.push_back(*image->artifact);
     }
     const auto recipe = fatbin_recipe(program, images);
     if (!recipe) return tl::unexpected(recipe.error());
-    return combine(*recipe, packer_, [&](const vendor::NvFatbin& packer) {
+    const auto pack = [&](const vendor::NvFatbin& packer) {
       return pack_fatbin(packer, *recipe, images);
-    });
+    };
+    return combine(*recipe, packer_, pack, stop);
   }
 
   Result<Kernel> kernel(const Program& program, std::string_view expression) {
@@ -228,6 +319,37 @@ class Runtime::Impl {
     return Kernel(*record);
   }
 
+  Result<Explanation> explain(const Program& program, const Target& target) {
+    const auto resolved = resolve(target);
+    if (!resolved) return tl::unexpected(resolved.error());
+    if (resolved->kind() == ImageKind::fatbin) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{} for {}: a fatbin is looked up by its images: have those "
+                              "explained, the cubins or PTX that it holds",
+                              program.name(), resolved->arch()));
+    }
+    const Query query(program, *resolved, compiler_.include_dirs());
+    if (const auto artifact = recall_artifact({program.id(), resolved->arch(), resolved->kind()}))
+      return explain_hit(query, {artifact, Origin::memory}, {});
+    Fitness fitness(query.search, compiler_, files_);
+    bool damaged = false;
+    const auto peek = [&] {
+      return layers_.peek(query.request, query.request_digest, query.search.roots(),
+                          std::ref(fitness), damaged);
+    };
+    auto found = peek();
+    if (!found && fitness.trust()) found = peek();
+    if (found) return explain_hit(query, {found->artifact, found->origin}, fitness.remark());
+    return explain_miss(query, reason_of_miss(fitness, damaged), {});
+  }
+
+  void set_mode(Mode mode) noexcept { mode_ = mode; }
+  [[nodiscard]] Mode mode() const noexcept { return mode_; }
+
+  Result<Program> program_of(const ListedProgram& listed) {
+    return make_listed(listed, compiler_.include_dirs(), files_);
+  }
+
   CompilerOnThisMachine& compiler() { return compiler_; }
   ToolOnThisMachine<vendor::NvJitLink>& linker() { return linker_; }
   ToolOnThisMachine<vendor::NvFatbin>& packer() { return packer_; }
@@ -248,6 +370,7 @@ class Runtime::Impl {
             bundle_hits_ + combined.bundle_hits,
             misses_ + combined.misses,
             compiles_,
+            precompiled_,
             combined.made,
             waits_ + combined.waits,
             stores_ + combined.stores,
@@ -260,7 +383,41 @@ class Runtime::Impl {
   using Memo = std::tuple<std::uint64_t, std::string, ImageKind>;
   using KernelMemo = std::tuple<std::uint64_t, CUdevice, std::string>;
 
-  std::shared_ptr<const Artifact> recall(const Memo& memo) {
+  // Empty where this process compiles: by its settings, or because there is no helper to be found.
+  std::filesystem::path worker_to_use() const {
+    if (settings_.compile_workers == 0) return {};
+    const auto search = find_worker(settings_.worker);
+    if (search.executable.empty()) {
+      reporter_.warn(
+          fmt::format("kiln-worker: not found, so everything is compiled in this process. "
+                      "Looked at:\n{}\nInstall it beside the library, or name it with "
+                      "KILN_WORKER",
+                      vendor::describe(search.steps)));
+    }
+    return search.executable;
+  }
+
+  std::unique_ptr<CompileService> make_service() {
+    if (worker_.empty())
+      return std::make_unique<InProcessCompiler>(compiler_, settings_.compile_timeout,
+                                                 settings_.precompiled_max_bytes);
+    return std::make_unique<WorkerPool>(
+        WorkerPoolOptions{worker_, workers_for(settings_.compile_workers),
+                          settings_.compile_timeout, settings_.compile_memory,
+                          settings_.precompiled_max_bytes},
+        compiler_, reporter_);
+  }
+
+  std::optional<Obtained> recall(const Memo& memo) {
+    auto artifact = recall_artifact(memo);
+    if (!artifact) return std::nullopt;
+    ++memory_hits_;
+    layers_.count_memory_hit(*artifact);
+    reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
+    return Obtained{std::move(artifact), Origin::memory};
+  }
+
+  std::shared_ptr<const Artifact> recall_artifact(const Memo& memo) {
     const std::shared_lock lock(memos_mutex_);
     const auto at = memos_.find(memo);
     return at != memos_.end() ? at->second.lock() : nullptr;
@@ -283,7 +440,7 @@ class Runtime::Impl {
     });
   }
 
-  // What is meant on this machine by a target that may be native.
+  // "native" is the calling thread's device.
   Result<Target> resolve(const Target& target) {
     if (!target.is_native()) return target;
     const auto& cuda = driver();
@@ -293,36 +450,45 @@ class Runtime::Impl {
     return Target::parse(compile_target(device->major, device->minor), target.kind());
   }
 
-  Result<Obtained> obtain_native(const Program& program, const Target& target) {
-    const auto resolved = resolve(target);
-    if (!resolved) return tl::unexpected(resolved.error());
-    return obtain(program, *resolved);
+  // All of it is queued: it is looked up by its images, which may have to be compiled before.
+  Compiling begin_fatbin(const Program& program, const Target& target,
+                         CompileQueue::Request request) {
+    request.name = program.name();
+    request.key = flight_of(Query(program, target, compiler_.include_dirs()));
+    request.work = [this, program, target](const std::stop_token& stop) {
+      return fatbin(program, {target}, stop);
+    };
+    return queue_.add(std::move(request));
   }
 
   // The tool is mapped only where something has to be made.
   template <class Tool, class Make>
-  Result<Obtained> combine(const Recipe& recipe, ToolOnThisMachine<Tool>& tool, const Make& make) {
-    auto found = combiner_.obtain(recipe, tool.search(), [&]() -> Result<Artifact> {
+  Result<Obtained> combine(const Recipe& recipe, ToolOnThisMachine<Tool>& tool, const Make& make,
+                           const std::stop_token& stop) {
+    const auto make_with_tool = [&]() -> Result<Artifact> {
       const auto& opened = tool.open();
       if (!opened) return tl::unexpected(opened.error());
       return make(*opened);
-    });
+    };
+    auto found = combiner_.obtain(recipe, tool.search(), make_with_tool, stop);
     if (!found) return tl::unexpected(std::move(found.error()));
     return Obtained{std::move(found->artifact), found->origin};
   }
 
   // The best image there is for the device; only where there is none is one compiled.
   Result<Obtained> obtain_for(const vendor::Device& device, const Program& program) {
+    const auto wanted = Target::parse(compile_target(device.major, device.minor));
+    if (!wanted) return tl::unexpected(wanted.error());
     for (const auto& arch : runnable_archs(device.major, device.minor)) {
       const auto target = Target::parse(arch);
       if (!target) return tl::unexpected(target.error());
       std::string why;
-      if (auto stored = look_up(Query(program, *target, compiler_.include_dirs()), why))
+      if (auto stored = look_up(Query(program, *target, compiler_.include_dirs()), why)) {
+        record(Query(program, *wanted, compiler_.include_dirs()), *stored);
         return std::move(*stored);
+      }
     }
-    const auto target = Target::parse(compile_target(device.major, device.minor));
-    if (!target) return tl::unexpected(target.error());
-    return obtain(program, *target);
+    return obtain(program, *wanted);
   }
 
   const KernelRecord* recall_kernel(const KernelMemo& memo) {
@@ -383,37 +549,56 @@ class Runtime::Impl {
     return module.get();
   }
 
-  Result<Obtained> share_or_obtain(const Query& query) {
-    const auto flight = digest_of(
-        std::string(query.request_digest.view()).append(query.search.surroundings().view()));
-    auto [obtained, own] = flights_.run(flight, [&] { return look_up_or_compile(query); });
-    if (own || !obtained) return std::move(obtained);
+  Result<Obtained> obtain_and_remember(const Query& query, const Memo& memo,
+                                       const std::stop_token& stop) {
+    auto obtained = share_or_obtain(query, stop);
+    record(query, obtained);
+    if (obtained) remember(memo, obtained->artifact);
+    return obtained;
+  }
+
+  Result<Obtained> share_or_obtain(const Query& query, const std::stop_token& stop) {
+    auto landed = flights_.run(flight_of(query), stop, [&](const std::stop_token& nobody_left) {
+      return look_up_or_compile(query, nobody_left);
+    });
+    if (!landed) return cancelled(query);
+    auto& outcome = landed->outcome;
+    // What another thread was forbidden may be allowed by now.
+    const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
+    if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
     // What was compiled for another thread may be older than a header is now, or not to be kept.
     std::string why_not;
     if (auto found = look_up(query, why_not)) return std::move(*found);
-    return look_up_or_compile(query);
+    return look_up_or_compile(query, stop);
   }
 
-  Result<Obtained> look_up_or_compile(const Query& query) {
+  Result<Obtained> look_up_or_compile(const Query& query, const std::stop_token& stop) {
     const Stopwatch watch;
     std::string why;
     if (auto found = look_up(query, why)) return std::move(*found);
-    if (why.empty()) why = "nothing is stored for this request";
     ++misses_;
     reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
-    return compile_in_turn(query);
+    if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, why));
+    return compile_in_turn(query, why, stop);
   }
 
   // One process compiles what several ask for; those who waited share what it came to.
-  Result<Obtained> compile_in_turn(const Query& query) {
-    auto turn = layers_.take_turn(turn_of(query), settings_.compile_patience);
+  Result<Obtained> compile_in_turn(const Query& query, std::string why,
+                                   const std::stop_token& stop) {
+    auto turn = layers_.take_turn(turn_of(query), settings_.compile_patience, stop);
+    if (stop.stop_requested()) return cancelled(query);
     if (turn && turn->waited()) {
       ++waits_;
-      std::string why;
       if (auto found = look_up(query, why)) return std::move(*found);
       if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
     }
-    auto compiled = compile_and_store(query);
+    // Asked here, since it may have been set while others had the turn.
+    const Mode mode = mode_;
+    if (mode == Mode::cache_only) return tl::unexpected(not_cached(query, why));
+    if (mode == Mode::warn) {
+      reporter_.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
+    }
+    auto compiled = compile_and_store(query, stop);
     // That there is no compiler, say, is this process's own affair.
     if (turn && !compiled && is_of_the_program(compiled.error())) turn->fail(compiled.error());
     return compiled;
@@ -433,9 +618,53 @@ class Runtime::Impl {
     bool damaged = false;
     auto found = ask_layers(query, fitness, damaged);
     if (!found && fitness.trust()) found = ask_layers(query, fitness, damaged);
-    why_not = fitness.why_not();
-    if (why_not.empty() && damaged) why_not = "what was stored for this request is damaged";
+    why_not = reason_of_miss(fitness, damaged);
     return found;
+  }
+
+  static std::string reason_of_miss(const Fitness& fitness, bool damaged) {
+    if (!fitness.why_not().empty()) return fitness.why_not();
+    return damaged ? "what was stored for this request is damaged"
+                   : "nothing is stored for this request";
+  }
+
+  static Explanation explain_hit(const Query& query, const Obtained& found, std::string remark) {
+    auto explanation = explanation_of(query);
+    explanation.hit = true;
+    explanation.origin = found.origin;
+    explanation.key = found.artifact->key;
+    explanation.remark = std::move(remark);
+    return explanation;
+  }
+
+  Explanation explain_miss(const Query& query, std::string reason, const AlikeLimits& limits) {
+    auto explanation = explanation_of(query);
+    auto closure = close_over(query.program, query.search, files_);
+    const auto& compiler = compiler_.search().files;
+    explanation.nearest = nearest_entry({query.program, query.request, query.search, closure,
+                                         compiler ? &compiler->toolchain : nullptr, reason},
+                                        layers_, files_, limits);
+    explanation.reason = std::move(reason);
+    explanation.not_stored = std::move(closure.unaccountable);
+    return explanation;
+  }
+
+  static Explanation explanation_of(const Query& query) {
+    Explanation explanation;
+    explanation.program = query.program.name();
+    explanation.arch = query.target.arch();
+    explanation.kind = query.request.kind;
+    explanation.request = query.request_digest;
+    return explanation;
+  }
+
+  Error not_cached(const Query& query, const std::string& why) {
+    return {ErrorCode::not_cached,
+            fmt::format("{}; the mode cache-only forbids compiling: fill the cache beforehand, or "
+                        "set KILN_MODE=jit",
+                        explain_miss(query, why, limits_of_a_miss).summary()),
+            {},
+            0};
   }
 
   std::optional<Obtained> ask_layers(const Query& query, Fitness& fitness, bool& damaged) {
@@ -451,20 +680,39 @@ class Runtime::Impl {
     return Obtained{std::move(found->artifact), found->origin};
   }
 
-  Result<Obtained> compile_and_store(const Query& query) {
-    const auto& compiler = compiler_.open();
-    if (!compiler) return tl::unexpected(compiler.error());
+  // More programs that begin so are to come.
+  void expect(std::set<Digest> beginnings) {
+    const std::lock_guard lock(beginnings_mutex_);
+    repeated_beginnings_ = std::move(beginnings);
+  }
+
+  bool repeats(const Query& query) {
+    const std::lock_guard lock(beginnings_mutex_);
+    return !repeated_beginnings_.empty() &&
+           repeated_beginnings_.contains(beginning_of(query.program, query.target));
+  }
+
+  Result<Obtained> compile_and_store(const Query& query, const std::stop_token& stop) {
+    const auto& search = compiler_.search();
+    if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
     const Stopwatch watch;
     auto closure = close_over(query.program, query.search, files_);
     reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
     ++compiles_;
-    auto compiled = kiln::compile(*compiler, job_of(query, closure));
+    auto job = job_of(query, closure);
+    job.prelude_repeats = repeats(query);
+    auto compiled = service_->run(job, stop);
+    if (compiled && stop.stop_requested()) compiled = cancelled(query);
     if (!compiled) {
       reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
                      compiled.error().message);
       return tl::unexpected(std::move(compiled.error()));
     }
+    if (compiled->precompiled) ++precompiled_;
     Artifact& made = compiled->artifact;
+    if (compiled->headers_read) {
+      closure = narrow(closure, *compiled->headers_read, query.program, query.search, files_);
+    }
     record_output_paths(query.program, query.target, query.search, made.image, closure);
     const auto& toolchain = compiler_.search().files->toolchain;
     made.toolchain = toolchain.text;
@@ -498,7 +746,12 @@ class Runtime::Impl {
     const Witness witness{query.search.roots(), settled_stamps(closure)};
     NewEntry entry{query.request, closure.dependencies, toolchain, artifact, &witness, {}};
     entry.texts.push_back({query.program.source_digest(), query.program.source()});
-    for (const auto& header : closure.texts) entry.texts.push_back({header->digest, header->text});
+    std::set<Digest> known;
+    for (const auto& header : closure.texts) {
+      if (header && known.insert(header->digest).second) {
+        entry.texts.push_back({header->digest, header->text});
+      }
+    }
     if (const auto stored = layers_.store(entry); !stored) {
       return reporter_.tell(EventKind::not_stored, artifact, Origin::compiled, watch.milliseconds(),
                             stored.error().message);
@@ -507,18 +760,39 @@ class Runtime::Impl {
     reporter_.tell(EventKind::store, artifact, Origin::compiled, watch.milliseconds());
   }
 
+  // Writes down what was asked for, also what failed: that is for somebody to mend.
+  void record(const Query& query, const Result<Obtained>& obtained) {
+    if (!recorder_) return;
+    const auto request = digest_of(
+        std::string(query.request_digest.view()).append(query.search.surroundings().view()));
+    if (!recorder_->wants(request)) return;
+    auto closure = close_over(query.program, query.search, files_);
+    record_output_paths(query.program, query.target, query.search,
+                        obtained ? std::string_view(obtained->artifact->image) : "", closure);
+    const auto stored = obtained ? layers_.stored(obtained->artifact->key)
+                                 : Result<StoredEntry>(tl::unexpected(obtained.error()));
+    recorder_->note(request, list_request(query.program, query.target, closure, stored,
+                                          [&](const Digest& text) { return layers_.text(text); }));
+  }
+
   const Settings settings_;
   const Reporter reporter_;
+  const std::filesystem::path worker_;
   CompilerOnThisMachine compiler_;
   ToolOnThisMachine<vendor::NvJitLink> linker_;
   ToolOnThisMachine<vendor::NvFatbin> packer_;
 
   Layers layers_;
+  std::atomic<Mode> mode_;
   Combiner combiner_;
+  std::optional<Recorder> recorder_;
   HeaderFiles files_;
   SingleFlight<Result<Obtained>> flights_;
   std::shared_mutex memos_mutex_;
   std::map<Memo, std::weak_ptr<const Artifact>> memos_;
+
+  std::mutex beginnings_mutex_;
+  std::set<Digest> repeated_beginnings_;
 
   std::once_flag driver_opened_;
   Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});
@@ -535,10 +809,14 @@ class Runtime::Impl {
   std::atomic<std::uint64_t> bundle_hits_{0};
   std::atomic<std::uint64_t> misses_{0};
   std::atomic<std::uint64_t> compiles_{0};
+  std::atomic<std::uint64_t> precompiled_{0};
   std::atomic<std::uint64_t> waits_{0};
   std::atomic<std::uint64_t> stores_{0};
   std::atomic<std::uint64_t> refusals_{0};
   std::atomic<std::uint64_t> loads_{0};
+
+  const std::unique_ptr<CompileService> service_;
+  CompileQueue queue_;  ///< The last, so that its threads end before what they use.
 };
 
 Runtime::Runtime(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -556,29 +834,32 @@ Result<Artifact> Runtime::compile(const Program& program, const Target& target) 
 Result<Artifact> Runtime::link(LinkSpec spec) { return copy_of(impl_->link(std::move(spec))); }
 
 Result<Artifact> Runtime::fatbin(const Program& program, const std::vector<Target>& targets) {
-  return copy_of(impl_->fatbin(program, targets));
+  return copy_of(impl_->fatbin(program, targets, {}));
+}
+
+Compiling Runtime::compile_async(const Program& program, const Target& target,
+                                 const CompileOptions& options) {
+  return impl_->begin(program, target, {.priority = options.priority});
 }
 
 PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
-                                 const PrefetchProgress& progress, std::stop_token stop) {
-  PrefetchReport report;
-  for (std::size_t index = 0; index < items.size(); ++index) {
-    const auto outcome =
-        stop.stop_requested()
-            ? Result<Artifact>(fail(ErrorCode::cancelled, "the prefetch was cancelled"))
-            : compile(items[index].program, items[index].target);
-    if (outcome) {
-      ++(outcome->origin == Origin::compiled ? report.compiled : report.hits);
-    } else {
-      report.failures.push_back({index, outcome.error()});
-    }
-    if (progress) progress({index, outcome, index + 1, items.size()});
-  }
-  return report;
+                                 const PrefetchProgress& progress, const std::stop_token& stop) {
+  return impl_->prefetch(items, progress, stop);
+}
+
+Result<Program> Runtime::program_of(const ListedProgram& listed) {
+  return impl_->program_of(listed);
 }
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {
   return impl_->kernel(program, expression);
+}
+
+void Runtime::set_mode(Mode mode) noexcept { impl_->set_mode(mode); }
+Mode Runtime::mode() const noexcept { return impl_->mode(); }
+
+Result<Explanation> Runtime::explain(const Program& program, const Target& target) {
+  return impl_->explain(program, target);
 }
 
 Availability Runtime::compiler() const {

@@ -22,6 +22,9 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 4> log_levels{
      {"info", LogLevel::info},
      {"debug", LogLevel::debug}}};
 
+constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{
+    {{"jit", Mode::jit}, {"warn", Mode::warn}, {"cache-only", Mode::cache_only}}};
+
 std::optional<std::string> environment(const char* variable) {
   const char* value = std::getenv(variable);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -57,6 +60,13 @@ Result<LogLevel> parse_log_level(const char* variable, const std::string& value)
   return nonsense(variable, value, "a log level: use off, warn, info or debug");
 }
 
+Result<Mode> parse_mode(const char* variable, const std::string& value) {
+  for (const auto& [name, mode] : modes) {
+    if (value == name) return mode;
+  }
+  return nonsense(variable, value, "a mode: use jit, warn or cache-only");
+}
+
 Result<std::uint64_t> parse_size(const char* variable, const std::string& value) {
   const auto bytes = parse_bytes(value);
   if (!bytes || *bytes == 0) {
@@ -64,6 +74,10 @@ Result<std::uint64_t> parse_size(const char* variable, const std::string& value)
                     "a size above nothing: use a number with K, M, G or T, such as 5G");
   }
   return *bytes;
+}
+
+Result<std::uint64_t> parse_size_or_none(const char* variable, const std::string& value) {
+  return value == "0" ? Result<std::uint64_t>(0) : parse_size(variable, value);
 }
 
 Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std::string& value) {
@@ -75,6 +89,31 @@ Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std:
     return nonsense(variable, value, "a number of seconds, at most a day");
   }
   return std::chrono::seconds(seconds);
+}
+
+Result<std::size_t> parse_count(const char* variable, const std::string& value) {
+  std::size_t count = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, count);
+  if (error != std::errc() || rest != end || count == 0) {
+    return nonsense(variable, value, "a number above nothing");
+  }
+  return count;
+}
+
+constexpr unsigned most_workers = 1024;
+constexpr std::uint64_t least_compile_memory = std::uint64_t{512} << 20;
+
+Result<unsigned> parse_workers(const char* variable, const std::string& value) {
+  if (value == "auto") return automatic_workers;
+  unsigned workers = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, workers);
+  if (error != std::errc() || rest != end || workers > most_workers) {
+    return nonsense(variable, value,
+                    fmt::format("a number of workers, at most {}, or auto", most_workers));
+  }
+  return workers;
 }
 
 Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
@@ -90,6 +129,9 @@ Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
   return paths;
 }
 
+std::string text_of(unsigned workers) {
+  return workers == automatic_workers ? "auto" : fmt::format("{}", workers);
+}
 std::string text_of(std::uint64_t bytes) { return fmt::format("{}", bytes); }
 std::string text_of(std::chrono::milliseconds value) {
   return fmt::format("{}", static_cast<double>(value.count()) / 1000);
@@ -101,6 +143,7 @@ std::string text_of(const std::vector<std::filesystem::path>& paths) {
 }
 std::string text_of(bool value) { return value ? "1" : "0"; }
 std::string text_of(const std::filesystem::path& value) { return value.string(); }
+std::string text_of(Mode value) { return to_string(value); }
 std::string text_of(LogLevel value) {
   for (const auto& [name, level] : log_levels) {
     if (level == value) return std::string(name);
@@ -139,6 +182,15 @@ Result<std::optional<std::filesystem::path>> decide_path(
   return decide<std::filesystem::path>(variable, option, parse_path, fallback, listing);
 }
 
+Result<std::optional<std::filesystem::path>> decide_record(const RuntimeOptions& options,
+                                                           std::vector<Setting>& listing) {
+  auto file = decide_path("KILN_RECORD", options.record, std::nullopt, listing);
+  if (file && *file && (*file)->extension() != ".json") {
+    return nonsense("KILN_RECORD", (*file)->string(), "a file that ends in .json");
+  }
+  return file;
+}
+
 Result<std::optional<std::vector<std::filesystem::path>>> decide_bundles(
     const RuntimeOptions& options, std::vector<Setting>& listing) {
   using Paths = std::vector<std::filesystem::path>;
@@ -149,7 +201,65 @@ Result<std::optional<std::vector<std::filesystem::path>>> decide_bundles(
   return decide<Paths>("KILN_BUNDLES", options.bundles, parse_paths, Paths(), listing);
 }
 
+Result<std::chrono::milliseconds> decide_timeout(const RuntimeOptions& options,
+                                                 std::vector<Setting>& listing) {
+  constexpr const char* variable = "KILN_COMPILE_TIMEOUT";
+  const auto timeout = decide<std::chrono::milliseconds>(
+      variable, options.compile_timeout, parse_seconds, std::chrono::minutes(10), listing);
+  if (!timeout) return tl::unexpected(timeout.error());
+  // Nothing would ever be compiled.
+  if (**timeout <= std::chrono::milliseconds::zero()) {
+    return nonsense(variable, text_of(**timeout), "a number of seconds above nothing");
+  }
+  return **timeout;
+}
+
+Result<std::size_t> decide_queue(const RuntimeOptions& options, std::vector<Setting>& listing) {
+  constexpr const char* variable = "KILN_COMPILE_QUEUE";
+  constexpr std::size_t usual = 65'536;
+  const auto bound =
+      decide<std::size_t>(variable, options.compile_queue, parse_count, usual, listing);
+  if (!bound) return tl::unexpected(bound.error());
+  if (**bound == 0) return nonsense(variable, "0", "a number above nothing");
+  return **bound;
+}
+
+Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
+  auto& listing = settings.listing;
+  const auto workers =
+      decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers, parse_workers, 0U, listing);
+  if (!workers) return tl::unexpected(workers.error());
+  if (**workers > most_workers && **workers != automatic_workers) {
+    return tl::unexpected(parse_workers("KILN_COMPILE_WORKERS", text_of(**workers)).error());
+  }
+  const auto memory = decide<std::uint64_t>("KILN_COMPILE_MEMORY", options.compile_memory,
+                                            parse_size, std::uint64_t{4} << 30, listing);
+  if (!memory) return tl::unexpected(memory.error());
+  if (**memory < least_compile_memory) {
+    return nonsense("KILN_COMPILE_MEMORY", text_of(**memory),
+                    "enough for the compiler: use 512M or more");
+  }
+  auto worker = decide_path("KILN_WORKER", options.worker, std::nullopt, listing);
+  if (!worker) return tl::unexpected(worker.error());
+  settings.compile_workers = **workers;
+  settings.compile_memory = **memory;
+  settings.worker = std::move(*worker);
+  return {};
+}
+
 }  // namespace
+
+const char* to_string(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::jit:
+      return "jit";
+    case Mode::warn:
+      return "warn";
+    case Mode::cache_only:
+      return "cache-only";
+  }
+  return "?";
+}
 
 Result<Settings> resolve_settings(const RuntimeOptions& options) {
   Settings settings;
@@ -182,6 +292,19 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
       decide<std::chrono::milliseconds>("KILN_COMPILE_PATIENCE", options.compile_patience,
                                         parse_seconds, std::chrono::seconds(60), listing);
   if (!patience) return tl::unexpected(patience.error());
+  const auto precompiled =
+      decide<std::uint64_t>("KILN_PCH_MAX_SIZE", options.precompiled_max_bytes, parse_size_or_none,
+                            std::uint64_t{2} << 30, listing);
+  if (!precompiled) return tl::unexpected(precompiled.error());
+  const auto timeout = decide_timeout(options, listing);
+  if (!timeout) return tl::unexpected(timeout.error());
+  const auto queue = decide_queue(options, listing);
+  if (!queue) return tl::unexpected(queue.error());
+  if (auto decided = decide_workers(options, settings); !decided) {
+    return tl::unexpected(std::move(decided.error()));
+  }
+  const auto mode = decide<Mode>("KILN_MODE", options.mode, parse_mode, Mode::jit, listing);
+  if (!mode) return tl::unexpected(mode.error());
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   auto nvjitlink = decide_path("KILN_NVJITLINK", options.nvjitlink, std::nullopt, listing);
@@ -190,6 +313,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (!nvfatbin) return tl::unexpected(nvfatbin.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
   if (!driver) return tl::unexpected(driver.error());
+  auto record = decide_record(options, listing);
+  if (!record) return tl::unexpected(record.error());
   const auto level =
       decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, listing);
   if (!level) return tl::unexpected(level.error());
@@ -205,10 +330,15 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.bundles = std::move(**bundles);
   settings.embedded_bundles = options.embedded_bundles;
   settings.compile_patience = **patience;
+  settings.precompiled_max_bytes = **precompiled;
+  settings.compile_timeout = *timeout;
+  settings.compile_queue = *queue;
+  settings.mode = **mode;
   settings.nvrtc = std::move(*nvrtc);
   settings.nvjitlink = std::move(*nvjitlink);
   settings.nvfatbin = std::move(*nvfatbin);
   settings.cuda_driver = std::move(*driver);
+  settings.record = std::move(*record);
   settings.log_level = **level;
   return settings;
 }

@@ -1,8 +1,13 @@
 #pragma once
 
-#include <future>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "kiln/digest.h"
@@ -11,45 +16,93 @@ namespace kiln {
 
 /// Lets one thread do what several ask for at one time; the others wait and share what it came to,
 /// a failure as well as a success. Different keys do not wait for each other.
+///
+/// Each may lose interest. One that waits goes at once; the work itself is stopped when nobody is left
+/// who wants it, and from that moment on nobody joins it: who asks then begins anew. Safe to use from any
+/// thread.
 template <class Outcome>
 class SingleFlight {
  public:
-  /// Calls `work` unless another thread is at it for the same key. `work` must not ask for the same
-  /// key again. Should it throw, which only a lack of memory makes it do, all who wait see that too.
-  /// Returns what it came to, and whether this thread did it: one that waited may have asked for
-  /// something newer than what the other one saw.
+  struct Landed {
+    Outcome outcome;
+    bool
+        own;  ///< Whether this thread did the work: one that waited may have asked for something newer.
+  };
+
+  /// Calls `work(stop_token)` unless another thread is at it for the same key. `work` must not ask for the
+  /// same key again. Should it throw, which only a lack of memory makes it do, all who wait see that
+  /// too. Gives what it came to; nothing where this thread only waited and `stop` made it go.
   template <class Work>
-  std::pair<Outcome, bool> run(const Digest& key, Work&& work) {
-    std::promise<Outcome> promise;
-    {
-      std::unique_lock lock(mutex_);
-      if (const auto at = flights_.find(key); at != flights_.end()) {
-        const auto flight = at->second;
-        lock.unlock();
-        return {flight.get(), false};
-      }
-      flights_.emplace(key, promise.get_future().share());
-    }
-    const Landing landing{*this, key};
-    Outcome outcome = std::forward<Work>(work)();
-    promise.set_value(outcome);
-    return {std::move(outcome), true};
+  std::optional<Landed> run(const Digest& key, const std::stop_token& stop, Work&& work) {
+    const auto [flight, own] = board(key);
+    const std::stop_callback leaving(stop, [this, &key, flight = flight] { leave(key, *flight); });
+    if (own) return Landed{carry_out(key, *flight, std::forward<Work>(work)), true};
+    std::unique_lock lock(mutex_);
+    if (!landed_.wait(lock, stop, [flight = flight] { return flight->ended; })) return std::nullopt;
+    if (flight->failure) std::rethrow_exception(flight->failure);
+    return Landed{*flight->outcome, false};
   }
 
  private:
-  // Ends the flight however it ends: one that is left over would be waited for for ever.
-  struct Landing {
-    SingleFlight& flights;
-    const Digest& key;
-
-    ~Landing() {
-      const std::lock_guard lock(flights.mutex_);
-      flights.flights_.erase(key);
-    }
+  struct Flight {
+    std::size_t interested = 1;
+    std::stop_source stop = {};
+    bool ended = false;
+    std::optional<Outcome> outcome = {};
+    std::exception_ptr failure = {};
   };
 
+  /// The flight of this key, and whether it is a new one.
+  std::pair<std::shared_ptr<Flight>, bool> board(const Digest& key) {
+    const std::lock_guard lock(mutex_);
+    auto& flight = flights_[key];
+    if (flight) {
+      ++flight->interested;
+      return {flight, false};
+    }
+    flight = std::make_shared<Flight>();
+    return {flight, true};
+  }
+
+  void leave(const Digest& key, Flight& flight) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (--flight.interested != 0) return;
+      forget(key, flight);
+    }
+    flight.stop.request_stop();
+  }
+
+  template <class Work>
+  Outcome carry_out(const Digest& key, Flight& flight, Work&& work) {
+    try {
+      Outcome outcome = std::forward<Work>(work)(flight.stop.get_token());
+      land(key, flight, [&] { flight.outcome = outcome; });
+      return outcome;
+    } catch (...) {
+      land(key, flight, [&] { flight.failure = std::current_exception(); });
+      throw;
+    }
+  }
+
+  template <class Note>
+  void land(const Digest& key, Flight& flight, const Note& note) {
+    const std::lock_guard lock(mutex_);
+    forget(key, flight);
+    flight.ended = true;
+    note();
+    landed_.notify_all();
+  }
+
+  /// Another one may have taken its place.
+  void forget(const Digest& key, const Flight& flight) {
+    const auto at = flights_.find(key);
+    if (at != flights_.end() && at->second.get() == &flight) flights_.erase(at);
+  }
+
   std::mutex mutex_;
-  std::map<Digest, std::shared_future<Outcome>> flights_;
+  std::condition_variable_any landed_;
+  std::map<Digest, std::shared_ptr<Flight>> flights_;
 };
 
 }  // namespace kiln

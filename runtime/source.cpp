@@ -1,6 +1,9 @@
 #include "source.h"
 
 #include <deque>
+#include <filesystem>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -19,13 +22,79 @@ struct Unit {
   std::uint32_t lookup;  // That found it; source_parent for the source.
 };
 
+// So that one file has one name, however it was reached.
+std::string plain_name(std::string_view place) {
+  return std::filesystem::path(place).lexically_normal().string();
+}
+
+// The compiler's own, which no program names.
+bool is_built_in(const std::string& header) { return header.starts_with("__nv_"); }
+
+// What a closure is narrowed to.
+class WhatWasRead {
+ public:
+  WhatWasRead(const Closure& closure, const std::vector<std::string>& headers) {
+    for (std::size_t index = 0; index < closure.found.size(); ++index) {
+      if (closure.texts[index]) known_.emplace(closure.found[index].place(), index);
+    }
+    for (const auto& header : headers) {
+      if (!is_built_in(header)) read_.emplace(plain_name(header), false);
+    }
+  }
+
+  // Whether this header was read; it is marked as accounted for.
+  bool account_for(const FoundHeader& header) {
+    const auto at = read_.find(plain_name(header.place()));
+    if (at == read_.end()) return false;
+    at->second = true;
+    return true;
+  }
+
+  // Where in the closure this header is.
+  [[nodiscard]] std::optional<std::size_t> position(const FoundHeader& header) const {
+    const auto at = known_.find(header.place());
+    return at != known_.end() ? std::optional(at->second) : std::nullopt;
+  }
+
+  // A header that was read and that the closure does not have; empty where there is none.
+  [[nodiscard]] std::string unforeseen() const {
+    for (const auto& [header, accounted] : read_) {
+      if (!accounted) return header;
+    }
+    return {};
+  }
+
+ private:
+  std::map<std::string_view, std::size_t> known_;
+  std::map<std::string, bool> read_;
+};
+
 class ClosureBuilder {
  public:
   ClosureBuilder(const Program& program, const HeaderSearch& search, HeaderFiles& files)
       : program_(program), search_(search), files_(files) {}
 
   Closure build() {
-    add_unit({scan_text(program_.source()), search_.source(), Dependency::source_parent});
+    follow_program();
+    add_embedded();
+    return std::move(closure_);
+  }
+
+  Closure narrow(const Closure& whole, const std::vector<std::string>& headers_read) {
+    WhatWasRead read(whole, headers_read);
+    whole_ = &whole;
+    read_by_compiler_ = &read;
+    follow_program();
+    if (const auto header = read.unforeseen(); !header.empty())
+      decline("the compiler read " + header + ", which kiln did not foresee");
+    return std::move(closure_);
+  }
+
+ private:
+  void follow_program() {
+    auto source = scan_text(program_.source());
+    closure_.prelude = source->directives.prelude;
+    add_unit({std::move(source), search_.source(), Dependency::source_parent});
     read_options();
     follow_all();
     // A macro may be defined anywhere, so these come when all else has been read; they may bring more.
@@ -33,11 +102,8 @@ class ClosureBuilder {
       follow_macro_includes();
       follow_all();
     }
-    add_embedded();
-    return std::move(closure_);
   }
 
- private:
   void add_unit(Unit unit) {
     const auto& said = unit.text->directives;
     if (said.tells_time) decline("it uses __DATE__, __TIME__ or __TIMESTAMP__", unit);
@@ -65,44 +131,64 @@ class ClosureBuilder {
       const Unit& unit = *read_.insert(read_.end(), pending_.front());
       for (const auto& include : unit.text->directives.includes) {
         if (include.form == Form::macro) {
-          macro_includes_.emplace_back(include.spelling, unit);
+          macro_includes_.emplace_back(include, unit);
         } else {
-          follow(include.spelling, include.form, unit);
+          follow(include, unit);
         }
       }
     }
   }
 
-  void follow(const std::string& spelling, Form form, const Unit& includer) {
-    const bool quoted = form == Form::quoted;
+  void follow(const IncludeDirective& include, const Unit& includer) {
+    const bool quoted = include.form == Form::quoted;
     // Not by the includer's folder: files that lie together here may lie apart elsewhere.
     const auto parent = quoted ? includer.lookup : Dependency::no_parent;
-    if (!lookups_.emplace(spelling, parent).second) return;
-
-    auto found = quoted ? search_.find_quoted(spelling, includer.where) : search_.find(spelling);
-    const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
+    auto found = quoted ? search_.find_quoted(include.spelling, includer.where)
+                        : search_.find(include.spelling);
     auto text = read(found);
+    const bool reached = text && was_read(found);
+    // What the compiler did not read cannot tell, but for being there where that was asked.
+    if (text && !reached && !include.tested) return;
+    if (!lookups_.emplace(include.spelling, parent).second) return;
+
     if (!text) found = {};
-    closure_.dependencies.lookups.push_back({spelling,
-                                             quoted ? includer.lookup : Dependency::no_parent,
-                                             text ? text->digest : Digest{},
-                                             {}});
+    const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
+    closure_.dependencies.lookups.push_back(
+        {include.spelling, parent, text ? text->digest : Digest{}, {}});
     closure_.found.push_back(found);
-    if (!text || !headers_.emplace(found.embedded != nullptr, found.place()).second) return;
+    closure_.includers.push_back(includer.lookup);
     closure_.texts.push_back(text);
+    if (!reached || !headers_.emplace(found.embedded != nullptr, found.place()).second) return;
     add_unit({std::move(text), std::move(found), position});
   }
 
-  std::shared_ptr<const HeaderText> read(const FoundHeader& found) {
+  std::shared_ptr<const HeaderText> read(FoundHeader& found) {
+    if (!found.found()) return nullptr;
+    if (whole_ != nullptr) return read_again(found);
     if (found.embedded != nullptr) return scan_text(std::string(found.embedded->text));
-    return found.found() ? files_.read(found.path, found.stamp) : nullptr;
+    return files_.read(found.path, found.stamp);
+  }
+
+  // As it was before the compile: what lies there now may be newer than what the compiler read.
+  std::shared_ptr<const HeaderText> read_again(FoundHeader& found) {
+    const auto position = read_by_compiler_->position(found);
+    if (!position || found.stamp != whole_->found[*position].stamp) {
+      decline(fmt::format("while it was compiled, header {} changed", found.place()));
+      return nullptr;
+    }
+    return whole_->texts[*position];
+  }
+
+  bool was_read(const FoundHeader& found) {
+    return read_by_compiler_ == nullptr || read_by_compiler_->account_for(found);
   }
 
   void follow_macro_includes() {
     MacroBodies macros;
     for (const auto& unit : read_) collect_macros(unit.text->text, macros);
     collect_defined_options(macros);
-    for (const auto& [name, unit] : std::exchange(macro_includes_, {})) {
+    for (const auto& [include, unit] : std::exchange(macro_includes_, {})) {
+      const auto& name = include.spelling;
       const auto spellings = expand_include_macro(name, macros);
       if (spellings.empty())
         decline("it includes the macro " + name + ", which kiln cannot expand", unit);
@@ -114,7 +200,7 @@ class ClosureBuilder {
                               spelling, name),
                   unit);
         }
-        follow(spelling.substr(1, spelling.size() - 2), form, unit);
+        follow({spelling.substr(1, spelling.size() - 2), form, 0, 0, include.tested}, unit);
       }
     }
   }
@@ -176,13 +262,22 @@ class ClosureBuilder {
   std::deque<Unit> read_;  // A deque, since includers are referred to while it grows.
   std::set<std::pair<std::string, std::uint32_t>> lookups_;
   std::set<std::pair<bool, std::string>> headers_;
-  std::vector<std::pair<std::string, Unit>> macro_includes_;
+  std::vector<std::pair<IncludeDirective, Unit>> macro_includes_;
+
+  // When narrowing.
+  const Closure* whole_ = nullptr;
+  WhatWasRead* read_by_compiler_ = nullptr;
 };
 
 }  // namespace
 
 Closure close_over(const Program& program, const HeaderSearch& search, HeaderFiles& files) {
   return ClosureBuilder(program, search, files).build();
+}
+
+Closure narrow(const Closure& closure, const std::vector<std::string>& headers_read,
+               const Program& program, const HeaderSearch& search, HeaderFiles& files) {
+  return ClosureBuilder(program, search, files).narrow(closure, headers_read);
 }
 
 }  // namespace kiln

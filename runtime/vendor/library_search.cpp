@@ -1,6 +1,5 @@
 #include "library_search.h"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -81,14 +80,8 @@ class Search {
   }
 
   void try_beside_this_library() {
-    Dl_info info;
-    if (dladdr(reinterpret_cast<const void*>(&search_library), &info) == 0 ||
-        info.dli_fname == nullptr) {
-      return;
-    }
-    std::error_code failure;
-    const auto own = fs::canonical(info.dli_fname, failure);
-    if (!failure) try_wheels("beside kiln", own.parent_path().parent_path());
+    const auto own = own_file();
+    if (!own.empty()) try_wheels("beside kiln", own.parent_path().parent_path());
   }
 
   void try_environments() {

@@ -16,6 +16,12 @@ bool bind(const SharedLibrary& library, const char* name, Function& function,
   return function != nullptr;
 }
 
+// Those without which kiln gets along.
+void bind_optional(const SharedLibrary& library, Nvrtc& table) {
+  std::string missing;
+  bind(library, "nvrtcSetFlowCallback", table.set_flow_callback, missing);
+}
+
 // The first function that is not there stops it; its name is in `missing`.
 bool bind_all(const SharedLibrary& library, Nvrtc& table, std::string& missing) {
   return bind(library, "nvrtcVersion", table.version, missing) &&
@@ -71,6 +77,7 @@ Result<Nvrtc> open_nvrtc(const NvrtcFiles& files) {
   Nvrtc table{};
   std::string missing;
   if (!bind_all(*library, table, missing)) return unusable(files, "it has no function " + missing);
+  bind_optional(*library, table);
   if (table.version(&table.major, &table.minor) != NVRTC_SUCCESS)
     return unusable(files, "it tells no version");
   return table;

@@ -20,7 +20,8 @@ struct NvrtcFiles {
   std::filesystem::path library;
   std::filesystem::path builtins;  ///< Empty when it is not beside the library.
   std::string origin;              ///< Where the idea came from, e.g. "KILN_NVRTC".
-  Toolchain toolchain;             ///< By the build-ids of both files and any NVRTC_* variable.
+  Toolchain
+      toolchain;  ///< By the build-ids of both files and any NVRTC_* variable that reaches it.
 };
 
 /// What the search came to: the files, or every place that was looked at.
@@ -29,8 +30,16 @@ struct NvrtcSearch {
   std::vector<SearchStep> steps;
 };
 
+/// Whether this process's NVRTC_* variables reach the compiler, and so its output: they do in this
+/// process, and are cleared for a worker.
+enum class NvrtcVariables { inherited, cleared };
+
 /// Looks for NVRTC. `exact` goes alone, with no fallback.
-[[nodiscard]] NvrtcSearch find_nvrtc(const std::optional<std::filesystem::path>& exact);
+[[nodiscard]] NvrtcSearch find_nvrtc(const std::optional<std::filesystem::path>& exact,
+                                     NvrtcVariables variables = NvrtcVariables::inherited);
+
+/// Whether this process has any NVRTC_* variable.
+[[nodiscard]] bool has_nvrtc_variables();
 
 /// The error for a search that found nothing.
 [[nodiscard]] Error nvrtc_missing(const NvrtcSearch& search);
@@ -60,6 +69,7 @@ struct Nvrtc {
   decltype(&::nvrtcGetLTOIR) get_ltoir;
   decltype(&::nvrtcGetOptiXIRSize) get_optixir_size;
   decltype(&::nvrtcGetOptiXIR) get_optixir;
+  decltype(&::nvrtcSetFlowCallback) set_flow_callback;  ///< Since 12.8; null before.
 
   int major = 0;
   int minor = 0;
@@ -68,6 +78,14 @@ struct Nvrtc {
   [[nodiscard]] bool has_own_cache() const noexcept {
     return major > 12 || (major == 12 && minor >= 9);
   }
+
+  /// `-pch`, since 12.8.
+  [[nodiscard]] bool has_precompiled_headers() const noexcept {
+    return major > 12 || (major == 12 && minor >= 8);
+  }
+
+  /// `-fdevice-time-trace` that lists headers; seen with 13.0.
+  [[nodiscard]] bool has_time_trace() const noexcept { return major >= 13; }
 
   /// "NVRTC 13.0".
   [[nodiscard]] std::string text() const;

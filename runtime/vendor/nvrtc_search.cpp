@@ -66,9 +66,10 @@ std::string nvrtc_variables() {
 }
 
 Toolchain toolchain_of(const fs::path& library, const fs::path& builtins,
-                       const std::string& library_id, const std::string& builtins_id) {
-  const auto material = fmt::format("nvrtc {} builtins {} environment {}", library_id, builtins_id,
-                                    nvrtc_variables());
+                       const std::string& library_id, const std::string& builtins_id,
+                       const std::string& variables) {
+  const auto material =
+      fmt::format("nvrtc {} builtins {} environment {}", library_id, builtins_id, variables);
   return {digest_of(material), "NVRTC " + version_of(library, builtins)};
 }
 
@@ -88,8 +89,11 @@ bool add_include_dirs(const fs::path& root, std::vector<fs::path>& directories) 
 
 }  // namespace
 
-NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact) {
+bool has_nvrtc_variables() { return !nvrtc_variables().empty(); }
+
+NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables variables) {
   NvrtcSearch search;
+  const auto reaching = variables == NvrtcVariables::inherited ? nvrtc_variables() : std::string();
   const auto examine = [&](const fs::path& library, const std::string& origin) -> Result<void> {
     const auto library_id = build_id(library);
     if (!library_id) return tl::unexpected(library_id.error());
@@ -100,7 +104,7 @@ NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact) {
                   fmt::format("{}: {}", builtins.string(), builtins_id.error().message));
     }
     search.files = NvrtcFiles{library, builtins, origin,
-                              toolchain_of(library, builtins, *library_id, *builtins_id)};
+                              toolchain_of(library, builtins, *library_id, *builtins_id, reaching)};
     return {};
   };
   search.steps = search_library(wanted, exact, {}, examine);

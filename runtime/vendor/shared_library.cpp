@@ -40,6 +40,23 @@ Result<SharedLibrary> SharedLibrary::already_loaded(const std::string& soname) {
 
 void* SharedLibrary::symbol(const char* name) const noexcept { return dlsym(handle_, name); }
 
+std::filesystem::path own_file() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&own_file), &info) == 0 || info.dli_fname == nullptr) {
+    return {};
+  }
+  std::error_code failure;
+  const auto own = std::filesystem::canonical(info.dli_fname, failure);
+  return failure ? std::filesystem::path() : own;
+}
+
+void keep_loaded(void (*function)()) noexcept {
+  Dl_info holder{};
+  if (dladdr(reinterpret_cast<void*>(function), &holder) == 0) return;
+  // Fails for a program, which nobody unloads.
+  dlopen(holder.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 std::string describe(const std::vector<SearchStep>& steps) {
   std::string text;
   for (const SearchStep& step : steps) {

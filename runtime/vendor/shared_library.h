@@ -30,6 +30,14 @@ class SharedLibrary {
   std::filesystem::path path_;
 };
 
+/// The file that holds kiln itself: its shared library, or the program that it is linked into. Empty
+/// where the loader does not tell.
+[[nodiscard]] std::filesystem::path own_file();
+
+/// Keeps the library (or program) that holds this function loaded for the rest of the process, for a thread
+/// that may still be in it when a host would unload it.
+void keep_loaded(void (*function)()) noexcept;
+
 /// One place where a library was looked for, where the idea came from, and what was found there.
 struct SearchStep {
   std::string origin;   ///< E.g. "KILN_NVRTC", "$CUDA_HOME", "the loader's cache".

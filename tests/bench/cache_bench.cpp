@@ -234,6 +234,29 @@ void add(const std::string& name, std::size_t iterations, Work work, Arguments..
       ->Iterations(static_cast<benchmark::IterationCount>(iterations));
 }
 
+/// The search for what is nearest to a request that was missed: by its source, and by a name that no
+/// entry has, so that each row is looked at; and as far as the search beside a miss goes.
+void alike_among_many(State& state) {
+  Cache cache = open_cache(make_cache("alike", many()));
+  Request of_the_source = make_request(0);
+  of_the_source.program = "none.cu";
+  of_the_source.options.emplace_back("-DANOTHER");
+  Request of_nothing = of_the_source;
+  of_nothing.source = digest_of("another");
+  Times by_source;
+  Times by_name;
+  Times beside_a_miss;
+  for ([[maybe_unused]] auto iteration : state) {
+    by_source.measure([&] { return cache.alike(of_the_source, {.entries = 1'000, .rows = 0}); });
+    by_name.measure([&] { return cache.alike(of_nothing); });
+    beside_a_miss.measure([&] { return cache.alike(of_nothing, {.entries = 200, .rows = 2'000}); });
+    state.SetIterationTime(1e-6 * by_name.values().back());
+  }
+  report(state, "by_source", by_source);
+  report(state, "by_name", by_name);
+  report(state, "beside_a_miss", beside_a_miss);
+}
+
 /// Those that wait for the disk come first: writing the large population back would disturb them.
 void add_benchmarks() {
   add("put", sized(400, 5), put_beside_fsync);
@@ -242,6 +265,7 @@ void add_benchmarks() {
   add("hit_of_1_MiB", sized(500, 5), hit_of_a_mebibyte);
   add("hit_of_few", sized(200, 2), hit_beside_files, few);
   add("hit_of_many", sized(200, 2), hit_beside_files, many());
+  add("alike_among_many", sized(5, 1), alike_among_many);
   add("first_hit_of_process", sized(300, 3), first_hit_of_a_process);
 }
 

@@ -1,30 +1,14 @@
-#include <stdlib.h>
-
-#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "kiln/cache.h"
+#include "support/variable.h"
 
 namespace kiln {
 namespace {
 
-/// Sets or unsets a variable until the end.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* old = ::getenv(name)) old_ = old;
-    value ? ::setenv(name, value, 1) : ::unsetenv(name);
-  }
-  ~Variable() { old_ ? ::setenv(name_, old_->c_str(), 1) : ::unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
+using test::Variable;
 
 TEST(DefaultCacheDirectory, IsXdgThenHome) {
   const Variable home("HOME", "/home/ada");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -41,6 +43,11 @@ class ToolTest : public testing::Test {
 
   [[nodiscard]] Outcome run(const std::vector<std::string>& arguments,
                             const Circumstances& circumstances = {}) const;
+
+  /// Starts the tool and does not wait: standard output and error go to files of these names. Gives its
+  /// process, which is the caller's to wait for.
+  [[nodiscard]] pid_t start(const std::vector<std::string>& arguments, const std::string& out,
+                            const std::string& err) const;
 
   /// The one line of JSON that `compile` prints for one target. Fails the test if it does not.
   nlohmann::json compile(const std::vector<std::string>& arguments) const;

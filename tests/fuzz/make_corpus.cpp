@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "artifact_codec.h"
 #include "compiled.h"
@@ -10,6 +11,7 @@
 #include "frame.h"
 #include "support.h"
 #include "witness_codec.h"
+#include "worker_protocol.h"
 
 namespace {
 
@@ -93,6 +95,35 @@ void make_cubins(const fs::path& folder) {
                    9));
 }
 
+void make_messages(const fs::path& folder) {
+  kiln::CompileJob job;
+  job.program = "k.cu";
+  job.source = "source";
+  job.embedded = {{"a.cuh", "text"}};
+  job.include_dirs = {"/include"};
+  job.expressions = {"kernel<1>"};
+  job.options = {"-O2"};
+  job.arch = "sm_80";
+  const auto request = kiln::encode_request(job, "/work");
+  const auto outcome = kiln::encode_outcome(
+      kiln::CompileOutcome{{.program = "k.cu",
+                            .arch = "sm_80",
+                            .kind = "cubin",
+                            .image = "image",
+                            .kernels = {{.expression = "kernel<1>", .params = {{0, 8}}}}},
+                           std::vector<std::string>{"a.cuh"}});
+  seed(folder, "request", '\0' + request);
+  seed(folder, "outcome", '\1' + outcome);
+  seed(folder, "error",
+       '\1' +
+           kiln::encode_outcome(kiln::fail(kiln::ErrorCode::compile_failed, "message", "log", 6)));
+  seed(folder, "setup",
+       '\2' + kiln::encode_setup({"/lib/libnvrtc.so.13", kiln::digest_of("nvrtc"), 1 << 30, 7}));
+  seed(folder, "stream",
+       '\3' + kiln::frame_of(kiln::MessageKind::hello, "build") +
+           kiln::frame_of(kiln::MessageKind::job, request));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -105,5 +136,6 @@ int main(int argc, char** argv) {
   make_records(folder / "records", kiln::test::make_sample(1, 100));
   make_databases(folder / "database");
   make_cubins(folder / "cubin");
+  make_messages(folder / "messages");
   return 0;
 }

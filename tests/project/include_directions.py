@@ -18,6 +18,8 @@ MAY_INCLUDE = {
     "tools": {"tools", "device", "runtime", "cache"},
     "tests": {"tests", "tools", "device", "runtime", "cache"},
 }
+# Where compile jobs run belongs to their stage.
+PARTS = {"worker": "compile", "in": "compile"}
 STAGES = {"source", "fingerprint", "compile", "link", "fatbin", "load", "launch"}
 # Where the compiler looks, after the folder of the including file.
 INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools", "tests", "."]
@@ -34,10 +36,11 @@ def resolve(root, including, name):
 
 
 def stage(file):
-    """The stage a file of runtime/ belongs to: compile.cpp and compile_worker.cpp to "compile"."""
+    """The stage a file of runtime/ belongs to: compile.cpp and worker_pool.cpp to "compile"."""
     if file.parent != pathlib.Path("runtime"):
         return None
     word = re.split(r"[_.]", file.name)[0]
+    word = PARTS.get(word, word)
     return word if word in STAGES else None
 
 

@@ -11,6 +11,11 @@
 
 namespace kiln::test {
 
+/// Whether this process has NVRTC mapped. One that ran other tests before may have it from them.
+inline bool has_nvrtc_mapped() {
+  return read_file("/proc/self/maps").find("libnvrtc") != std::string::npos;
+}
+
 /// One cache in a scratch directory, asked by a runtime of its own each time, as a new process would.
 class CompileFixture : public ::testing::Test {
  protected:

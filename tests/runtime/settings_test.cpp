@@ -26,6 +26,17 @@ TEST(Settings, OptionBeforeEnvironmentBeforeDefault) {
   EXPECT_EQ(origin_of(resolve_settings(options).value(), "KILN_LOG"), "option info");
 }
 
+TEST(Settings, Workers) {
+  EXPECT_EQ(resolve_settings({}).value().compile_workers, 0U);
+  const ScopedVariable variable("KILN_COMPILE_WORKERS", "auto");
+  const auto settings = resolve_settings({}).value();
+  EXPECT_EQ(settings.compile_workers, automatic_workers);
+  EXPECT_EQ(origin_of(settings, "KILN_COMPILE_WORKERS"), "environment auto");
+  RuntimeOptions options;
+  options.compile_workers = 5000;
+  EXPECT_FALSE(resolve_settings(options));
+}
+
 TEST(Settings, AnEmptyVariableIsNotSet) {
   const ScopedVariable variable("KILN_LOG", "");
   EXPECT_EQ(origin_of(resolve_settings({}).value(), "KILN_LOG"), "default warn");
@@ -81,9 +92,26 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"KILN_NVJITLINK", "nvjitlink",
                  "KILN_NVJITLINK: 'nvjitlink' is not an absolute path"},
         Nonsense{"KILN_NVFATBIN", "nvfatbin", "KILN_NVFATBIN: 'nvfatbin' is not an absolute path"},
+        Nonsense{"KILN_COMPILE_WORKERS", "many",
+                 "KILN_COMPILE_WORKERS: 'many' is not a number of workers, at most 1024, or auto"},
+        Nonsense{
+            "KILN_COMPILE_MEMORY", "100M",
+            "KILN_COMPILE_MEMORY: '104857600' is not enough for the compiler: use 512M or more"},
+        Nonsense{"KILN_WORKER", "kiln-worker",
+                 "KILN_WORKER: 'kiln-worker' is not an absolute path"},
         Nonsense{"KILN_NVRTC", "libnvrtc.so", "KILN_NVRTC: 'libnvrtc.so' is not an absolute path"},
         Nonsense{"KILN_CUDA_DRIVER", "libcuda.so.1",
                  "KILN_CUDA_DRIVER: 'libcuda.so.1' is not an absolute path"},
+        Nonsense{"KILN_COMPILE_TIMEOUT", "0",
+                 "KILN_COMPILE_TIMEOUT: '0' is not a number of seconds above nothing"},
+        Nonsense{
+            "KILN_PCH_MAX_SIZE", "lots",
+            "KILN_PCH_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G or "
+            "T, such as 5G"},
+        Nonsense{"KILN_COMPILE_QUEUE", "many",
+                 "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
+        Nonsense{"KILN_MODE", "never",
+                 "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
         Nonsense{"KILN_LOG", "loud",
                  "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}),
     [](const auto& nonsense) { return std::string(nonsense.param.variable); });

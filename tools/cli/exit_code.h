@@ -10,6 +10,7 @@ enum class ExitCode {
   findings = 1,  ///< A miss, or something found that a person should look at.
   usage = 2,     ///< The command line or a `KILN_*` variable makes no sense.
   failure = 3,
+  interrupted = 130,  ///< By SIGINT; 128 and the number of another signal.
 };
 
 /// The exit status that an error deserves.

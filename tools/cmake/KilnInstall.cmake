@@ -4,6 +4,8 @@ set(kiln_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/kiln")
 
 install(TARGETS kiln_cache kiln_runtime kiln_embed EXPORT kiln-targets
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS kiln_worker EXPORT kiln-targets
+  RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/kiln")
 install(EXPORT kiln-targets NAMESPACE kiln:: DESTINATION "${kiln_cmake_dir}")
 if(KILN_BUILD_TOOLS)
   install(TARGETS kiln_tool)

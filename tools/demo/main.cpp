@@ -16,6 +16,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "decoder_block.h"
 #include "gpu.h"
@@ -27,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* architectures[] = {"sm_80", "sm_90a", "sm_100"};
+using Architectures = std::vector<std::string>;
 
 double microseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -99,14 +100,14 @@ void print_kernels(const kiln::Artifact& artifact) {
 }
 
 /// Has every program for every architecture in the cache afterwards.
-void compile_all(const fs::path& cache) {
+void compile_all(const fs::path& cache, const Architectures& architectures) {
   fmt::print("cache: {}\n\n", cache.string());
   fmt::print("{:<42} {:<7} {:>9} {:>8} {:>9}\n", "kernel", "arch", "registers", "bytes", "cold ms");
   kiln::Runtime runtime = open_runtime(cache);
   std::size_t kernels = 0;
   double cold = 0;
   for (const kiln::Program& program : programs()) {
-    for (const char* arch : architectures) {
+    for (const std::string& arch : architectures) {
       const auto artifact = runtime.compile(program, kiln::Target::parse(arch).value()).value();
       print_kernels(artifact);
       kernels += artifact.kernels.size();
@@ -119,7 +120,8 @@ void compile_all(const fs::path& cache) {
 }
 
 /// Asks a fresh runtime for all of it again. True if every artifact came from the cache.
-bool serve_all(const fs::path& cache, Clock::time_point process_begin) {
+bool serve_all(const fs::path& cache, const Architectures& architectures,
+               Clock::time_point process_begin) {
   fmt::print(
       "\nsecond process, served from the cache:\n\n{:<20} {:<7} {:>8} {:>9} {:>8} {:>8}  {}\n",
       "program", "arch", "kernels", "cold ms", "warm us", "ratio", "origin");
@@ -129,7 +131,7 @@ bool serve_all(const fs::path& cache, Clock::time_point process_begin) {
   double cold_total = 0;
   double warm_total = 0;
   for (const kiln::Program& program : programs()) {
-    for (const char* arch : architectures) {
+    for (const std::string& arch : architectures) {
       const kiln::Target target = kiln::Target::parse(arch).value();
       const auto begin = Clock::now();
       const auto artifact = runtime.compile(program, target).value();
@@ -154,10 +156,12 @@ bool serve_all(const fs::path& cache, Clock::time_point process_begin) {
 }
 
 /// Runs this program again as a process of its own. True if it was content.
-bool run_second_process(const fs::path& cache) {
+bool run_second_process(const fs::path& cache, const Architectures& architectures) {
   std::fflush(stdout);
   const std::string self = fs::read_symlink("/proc/self/exe");
-  const char* arguments[] = {self.c_str(), "--serve", "--cache", cache.c_str(), nullptr};
+  const std::string archs = fmt::format("{}", fmt::join(architectures, ","));
+  const char* arguments[] = {self.c_str(), "--serve",     "--cache", cache.c_str(),
+                             "--arch",     archs.c_str(), nullptr};
   pid_t child = 0;
   if (const int error = posix_spawn(&child, self.c_str(), nullptr, nullptr,
                                     const_cast<char**>(arguments), environ);
@@ -199,14 +203,15 @@ bool check_on_gpu(const fs::path& cache) {
 
 struct Words {
   std::optional<fs::path> cache;
+  Architectures architectures{"sm_80", "sm_90a", "sm_100"};
   bool serve = false;
 };
 
 bool run(const Words& words, Clock::time_point process_begin) {
   const CacheFolder cache(words.cache);
-  if (words.serve) return serve_all(cache.path(), process_begin);
-  compile_all(cache.path());
-  const bool served = run_second_process(cache.path());
+  if (words.serve) return serve_all(cache.path(), words.architectures, process_begin);
+  compile_all(cache.path(), words.architectures);
+  const bool served = run_second_process(cache.path(), words.architectures);
   if (!served) fmt::print("\nthe second process was not served everything from the cache\n");
   return check_on_gpu(cache.path()) && served;
 }
@@ -218,6 +223,7 @@ int main(int argc, char** argv) try {
   Words words;
   CLI::App app{"Compiles a decoder block's kernels, then serves them to a second process."};
   app.add_option("--cache", words.cache, "Folder of the cache; a temporary one when not given");
+  app.add_option("--arch", words.architectures, "Architectures to compile for")->delimiter(',');
   app.add_flag("--serve", words.serve,
                "Only ask for everything, and fail if something is not in the cache");
   CLI11_PARSE(app, argc, argv);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,19 @@ struct StoredEntry {
   DependencySet dependencies;
   Toolchain toolchain;
   Artifact artifact;
+};
+
+/// What was asked for when an entry was made, and which compiler answered: all but headers and image.
+struct StoredRequest {
+  Digest key;
+  Toolchain toolchain;
+  Request request;
+};
+
+/// How far alike() goes, so that a large cache does not make it slow.
+struct AlikeLimits {
+  std::size_t entries = 1'000;  ///< Of one source, and of one program name.
+  std::size_t rows = SIZE_MAX;  ///< Looked at for the program's name, the newest first.
 };
 
 /// What a cache holds, in sum. Bytes.
@@ -274,6 +288,22 @@ class Cache {
                                              const std::function<bool(const Candidate&)>& accept,
                                              MissReason* why_not = nullptr);
 
+  /// What find() would give, for somebody who only wants to know: nothing is counted, marked as used
+  /// or removed.
+  [[nodiscard]] std::optional<Artifact> peek(const Request& request, const Digest& roots,
+                                             const std::function<bool(const Candidate&)>& accept,
+                                             MissReason* why_not = nullptr);
+
+  /// The entries that have something in common with this request, each once: those of the request
+  /// itself, then those of its source (both by an index), then those of its program's name (a read of
+  /// small columns, in steps that hold up no writer); in each group the newest first. Damaged rows are
+  /// left out. Errors: cache_unusable, io_failed.
+  [[nodiscard]] Result<std::vector<StoredRequest>> alike(const Request& request,
+                                                         const AlikeLimits& limits = {});
+
+  /// The headers of one entry, without its image. Errors: not_found; io_failed for a damaged one.
+  [[nodiscard]] Result<DependencySet> dependencies(const Digest& key);
+
   /// Stores an entry in one transaction; replaces one of the same key. Makes room by evicting.
   /// Errors: cache_unusable (read-only), too_large (nothing can make room for it), io_failed,
   /// invalid_argument (a text that has another digest); the cache is then as it was.
@@ -288,8 +318,10 @@ class Cache {
 
   /// Waits until nobody else, in any process that shares this directory, has the turn for `what`; at
   /// most `patience`, and less for a holder that is seen to be stopped. Never fails: where locks do
-  /// not work, everybody has the turn. A bundle or a read-only cache gives it at once.
-  [[nodiscard]] Flight take_turn(const Digest& what, std::chrono::milliseconds patience);
+  /// not work, everybody has the turn. A bundle or a read-only cache gives it at once. `stop` ends the
+  /// waiting within some 20 ms: the turn is not had then.
+  [[nodiscard]] Flight take_turn(const Digest& what, std::chrono::milliseconds patience,
+                                 std::stop_token stop = {});
 
   /// All entries, in key order. Read in small steps that hold up no writer.
   [[nodiscard]] Result<std::vector<EntrySummary>> list();

@@ -20,6 +20,7 @@ enum class ErrorCode {
   link_failed,        ///< The linker refused its inputs; `log` holds its whole output.
   not_cached,         ///< Nothing stored serves, and compiling is forbidden (mode cache-only).
   cancelled,          ///< Whoever asked wants it no more.
+  queue_full,         ///< More is asked for than the queue of compiles may hold.
   timed_out,          ///< A compile that took longer than it may.
   worker_failed,      ///< A worker process that crashed, was killed or ran out of memory, again.
   compiler_missing,   ///< No usable NVRTC on this machine; the message lists where kiln looked.

@@ -14,13 +14,17 @@
 namespace kiln {
 
 /// A compile on its way. A handle, cheap to copy; all copies mean the same compile. Safe to use from any
-/// thread. When the last one goes, the compile goes on: its result is stored all the same.
+/// thread, and longer than the runtime. When the last one goes, the compile goes on: its result is stored
+/// all the same.
 class Compiling {
  public:
   class State;
   explicit Compiling(std::shared_ptr<State> state) noexcept;
 
   [[nodiscard]] bool ready() const;
+
+  /// Ready, and with an artifact: what an engine asks before it goes over to the new kernel. Costs nothing.
+  [[nodiscard]] bool succeeded() const;
 
   /// Waits for so long at most; whether it is ready then.
   bool wait_for(std::chrono::milliseconds time) const;
@@ -29,8 +33,10 @@ class Compiling {
   /// and cancelled.
   [[nodiscard]] Result<Artifact> get() const;
 
-  /// Makes it ready at once with the error `cancelled`, unless it is ready already. What is queued is
-  /// dropped; what runs is stopped as soon as the compiler lets itself be stopped, and not stored.
+  /// Makes it ready at once with the error `cancelled`, unless it is ready already. Where nobody else
+  /// asked for the same, what is queued is dropped, and what runs is stopped and not stored; a compiler
+  /// that does not let itself be stopped goes on alone, and holds no lock of kiln's. What the compiler
+  /// had already finished may still be stored.
   void cancel() const;
 
  private:
@@ -56,7 +62,8 @@ struct PrefetchStep {
   std::size_t total;
 };
 
-/// Called as each is done, one call at a time, from any thread; must not call back into the runtime.
+/// Called as each is done, one call at a time, on the thread that called Runtime::prefetch(). What it throws
+/// goes no further.
 using PrefetchProgress = std::function<void(const PrefetchStep&)>;
 
 /// What a prefetch came to.

@@ -37,6 +37,14 @@ class HeaderSet {
   /// Copies the texts and computes their digests. A later one of the same name is ignored.
   [[nodiscard]] static HeaderSet from_texts(std::vector<NamedText> texts);
 
+  struct SharedText {
+    std::string name;
+    std::shared_ptr<const std::string> text;  ///< REQUIRES: not null.
+  };
+
+  /// The same without copying: the texts live as long as any copy of the set, and may be in many.
+  [[nodiscard]] static HeaderSet from_shared(std::vector<SharedText> texts);
+
   [[nodiscard]] std::span<const EmbeddedHeader> headers() const noexcept { return headers_; }
 
   /// The header of exactly this name, or nullptr. Valid as long as any copy of the set.

@@ -21,6 +21,8 @@ struct ProgramSpec {
   std::vector<std::filesystem::path> include_dirs = {};  ///< What `-I` would name, in order.
   std::vector<std::string> kernels = {};  ///< Name expressions, e.g. "rms_norm<__half, 4096>".
   std::vector<std::string> options = {};  ///< For the compiler, e.g. "--std=c++20", "-DEPS=1e-5f".
+  /// Whether the CUDA toolkit's headers are searched as well, after all others.
+  bool toolkit_headers = true;
 };
 
 /// Source text and all that is compiled with it: an immutable handle, cheap to copy, validated and
@@ -40,6 +42,7 @@ class Program {
   /// Sorted and distinct.
   [[nodiscard]] const std::vector<std::string>& kernels() const noexcept;
   [[nodiscard]] const std::vector<std::string>& options() const noexcept;
+  [[nodiscard]] bool toolkit_headers() const noexcept;
 
   /// The same for all copies of one handle, never used twice in a process: what memoisation goes by.
   [[nodiscard]] std::uint64_t id() const noexcept;

@@ -11,8 +11,10 @@
 #include "kiln/artifact.h"
 #include "kiln/compiling.h"
 #include "kiln/error.h"
+#include "kiln/explain.h"
 #include "kiln/launch.h"
 #include "kiln/link.h"
+#include "kiln/manifest.h"
 #include "kiln/program.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
@@ -26,8 +28,9 @@ struct RuntimeCounters {
   std::uint64_t bundle_hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t compiles = 0;
-  std::uint64_t combines = 0;  ///< Links and fatbins that were made here.
-  std::uint64_t waits = 0;     ///< For another process that was compiling the same.
+  std::uint64_t precompiled = 0;  ///< Compiles whose first headers were precompiled.
+  std::uint64_t combines = 0;     ///< Links and fatbins that were made here.
+  std::uint64_t waits = 0;        ///< For another process that was compiling the same.
   std::uint64_t stores = 0;
   std::uint64_t refusals = 0;  ///< Stored images that the driver did not take, and were dropped.
   std::uint64_t cache_errors = 0;  ///< Faults of the cache that were lived with.
@@ -47,6 +50,9 @@ struct Availability {
 /// A handle: cheap to copy, all copies share one runtime, which ends with the last of them. Safe to
 /// use from any thread. Opening needs no GPU, no driver and no NVRTC; each is looked for when first
 /// needed, once, and what was found (or why not) is remembered. No fault of the cache fails a call.
+/// A runtime that ends makes what it was asked for and is not done ready with `cancelled`, and waits for
+/// its threads, which is soon; it must not end in one of its own callbacks. Compiles that NVRTC does not
+/// let go of run out on their own, and what they make is dropped.
 /// Not for use in a child that was forked after it was opened: open another one there.
 class Runtime {
  public:
@@ -59,7 +65,8 @@ class Runtime {
   /// handle that was served once is served the same as long as this process keeps the artifact; a new
   /// handle looks at the headers anew.
   /// Errors: compile_failed, header_not_found, unknown_kernel, unknown_arch, invalid_option,
-  /// compiler_missing; driver_missing for "native" without a device.
+  /// compiler_missing, timed_out; driver_missing for "native" without a device; not_cached in the mode
+  /// cache_only.
   [[nodiscard]] Result<Artifact> compile(const Program& program, const Target& target);
 
   /// The images of these inputs linked to one: from memory, from the cache, or linked by nvJitLink and
@@ -67,7 +74,7 @@ class Runtime {
   /// processes that ask for the same one share one link.
   /// Errors: link_failed with the linker's whole log; invalid_argument, also for an image that a link
   /// cannot give; invalid_option, unknown_kernel, unknown_arch; compiler_missing where there is no
-  /// nvJitLink; driver_missing for "native" without a device.
+  /// nvJitLink; driver_missing for "native" without a device; not_cached in the mode cache_only.
   [[nodiscard]] Result<Artifact> link(LinkSpec spec);
 
   /// One fatbin of this program for all these targets, which are cubins and PTX: each image is obtained
@@ -77,16 +84,48 @@ class Runtime {
   /// nvFatbin.
   [[nodiscard]] Result<Artifact> fatbin(const Program& program, const std::vector<Target>& targets);
 
+  /// As compile(), without waiting for the compiler: what is in memory or in the cache is looked for on the
+  /// calling thread (microseconds; the time of reading headers where they are new) and is ready at
+  /// once; what has to be compiled is queued, and compiled by priority on threads of the runtime's own, as
+  /// many as there are workers. Requests for one program and target share one compile, and cancelling
+  /// one leaves it to the others. "native" means the calling thread's device. A fatbin is always queued.
+  /// Errors come through the Compiling: those of compile(), cancelled (also when the runtime ends), and
+  /// queue_full at once where RuntimeOptions::compile_queue are waiting already.
+  [[nodiscard]] Compiling compile_async(const Program& program, const Target& target,
+                                        const CompileOptions& options = {});
+
   /// Has all of them in the cache, compiling what is missing: programs that begin alike after each other,
-  /// on as many workers as there are. One that fails does not keep the others. `stop` ends it early.
+  /// on as many workers as there are, behind whatever compile_async() was asked for. Waits until all are
+  /// done. One that fails does not keep the others. `stop` ends it early, and what was not done is
+  /// among the failures.
   PrefetchReport prefetch(const std::vector<PrefetchItem>& items,
-                          const PrefetchProgress& progress = {}, std::stop_token stop = {});
+                          const PrefetchProgress& progress = {}, const std::stop_token& stop = {});
+
+  /// A program of a manifest, or of a cache's record, as it is compiled on this machine. Recorded
+  /// headers that this machine's toolkit holds alike are taken from there, so that the program asks for
+  /// what its engine asks for; where the toolkit holds one differently (or one that was recorded as
+  /// absent), the program sees the recorded headers alone, and two toolkits are never mixed.
+  /// Errors: those of Program::make(); invalid_argument where a path of the recorded compile reaches the
+  /// output and is another one here, so that no engine would ever ask for the result.
+  [[nodiscard]] Result<Program> program_of(const ListedProgram& listed);
 
   /// The kernel of this expression for the device of the calling thread's current context (the
   /// first device's primary context where there is none). Memoised; the handle is valid as long as
   /// the runtime. Errors: unknown_kernel (not one of the program's), driver_missing, driver_failed,
   /// and those of compile().
   [[nodiscard]] Result<Kernel> kernel(const Program& program, std::string_view expression);
+
+  /// What becomes of a miss from now on: so that a server may forbid compiling once it is warm. What is
+  /// being compiled goes on.
+  void set_mode(Mode mode) noexcept;
+  [[nodiscard]] Mode mode() const noexcept;
+
+  /// Whether compile() would be served now, and by whom; if not, why, and in what the stored entry that
+  /// is most like it differs. Compiles, maps, writes and counts nothing, and needs no GPU (but for
+  /// "native"). Reads the program's headers, and on a miss the names of all entries.
+  /// Errors: driver_missing for "native" without a device; invalid_argument for a fatbin, of which the
+  /// images can be explained.
+  [[nodiscard]] Result<Explanation> explain(const Program& program, const Target& target);
 
   /// Can this machine compile, can it launch: answered at run time, each with the reason.
   [[nodiscard]] Availability compiler() const;

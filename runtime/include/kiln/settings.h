@@ -14,6 +14,18 @@
 
 namespace kiln {
 
+/// As many workers as the machine has cores for, and memory.
+inline constexpr unsigned automatic_workers = 0xffff'ffff;
+/// What becomes of a miss.
+enum class Mode {
+  jit,         ///< It is compiled.
+  warn,        ///< It is compiled, and a warning says what was missed and why.
+  cache_only,  ///< It is the error `not_cached`, which says the same; no compiler is mapped.
+};
+
+/// "jit", "warn" or "cache-only". Static lifetime.
+[[nodiscard]] const char* to_string(Mode mode) noexcept;
+
 /// How a runtime is set up. A field that is set goes before its `KILN_*` variable, which goes before
 /// the default. An empty variable counts as not set.
 struct RuntimeOptions {
@@ -37,6 +49,25 @@ struct RuntimeOptions {
   /// How long to wait for another process that compiles the same, before compiling it here as well.
   /// `KILN_COMPILE_PATIENCE`, in seconds, else 60.
   std::optional<std::chrono::milliseconds> compile_patience = {};
+  /// What precompiled headers may take of the temporary directory, in bytes; 0 for none. CUB's take 180
+  /// MB. They go with the runtime. `KILN_PCH_MAX_SIZE`, else 2 GiB.
+  std::optional<std::uint64_t> precompiled_max_bytes = {};
+  /// How many helper processes compile side by side, at most; 0 compiles in this process, one at a time.
+  /// `KILN_COMPILE_WORKERS` (a number or "auto"), else 0.
+  std::optional<unsigned> compile_workers = {};
+  /// How long one compile may take before it is given up with timed_out. `KILN_COMPILE_TIMEOUT`, in
+  /// seconds, else 600.
+  std::optional<std::chrono::milliseconds> compile_timeout = {};
+  /// How many compiles may wait for their turn after Runtime::compile_async(); one more is answered
+  /// with queue_full. `KILN_COMPILE_QUEUE`, else 65,536.
+  std::optional<std::size_t> compile_queue = {};
+  /// What a worker may have of address space, in bytes. `KILN_COMPILE_MEMORY`, else 4 GiB.
+  std::optional<std::uint64_t> compile_memory = {};
+  /// Exactly this kiln-worker, and no other; absolute. `KILN_WORKER`.
+  std::optional<std::filesystem::path> worker = {};
+  /// What becomes of a miss, until Runtime::set_mode() says otherwise. `KILN_MODE` (jit, warn,
+  /// cache-only), else jit.
+  std::optional<Mode> mode = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
   /// Exactly this libnvJitLink, and no other; absolute. `KILN_NVJITLINK`.
@@ -45,6 +76,9 @@ struct RuntimeOptions {
   std::optional<std::filesystem::path> nvfatbin = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
   std::optional<std::filesystem::path> cuda_driver = {};
+  /// Where to write down, as a manifest, each program and target that is asked for: a file that ends in
+  /// .json, absolute; added to where it is there. `KILN_RECORD`.
+  std::optional<std::filesystem::path> record = {};
   /// What is logged. `KILN_LOG` (off, warn, info, debug), else warn.
   std::optional<LogLevel> log_level = {};
   /// Where it is logged; standard error when empty.
@@ -71,10 +105,18 @@ struct Settings {
   std::vector<std::filesystem::path> bundles;
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};
+  std::uint64_t precompiled_max_bytes = 0;
+  std::chrono::milliseconds compile_timeout{};
+  std::size_t compile_queue = 0;
+  unsigned compile_workers = 0;  ///< Or automatic_workers.
+  std::uint64_t compile_memory = 0;
+  std::optional<std::filesystem::path> worker;
+  Mode mode = Mode::jit;
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> nvjitlink;
   std::optional<std::filesystem::path> nvfatbin;
   std::optional<std::filesystem::path> cuda_driver;
+  std::optional<std::filesystem::path> record;
   LogLevel log_level = LogLevel::warn;
   std::vector<Setting> listing;  ///< Each of the above with where it came from.
 };

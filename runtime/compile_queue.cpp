@@ -1,0 +1,263 @@
+#include "compile_queue.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "background_thread.h"
+
+namespace kiln {
+
+namespace {
+
+using StatePointer = std::shared_ptr<Compiling::State>;
+
+struct Asker {
+  StatePointer state;
+  bool late = false;  ///< Came when the task was running.
+};
+
+struct Task {
+  Digest key;
+  int priority = 0;
+  std::uint64_t order = 0;
+  CompileQueue::Work work;
+  std::vector<Asker> askers = {};
+  std::stop_source stop = {};
+  bool running = false;
+};
+
+using TaskPointer = std::shared_ptr<Task>;
+
+struct Sooner {
+  bool operator()(const TaskPointer& left, const TaskPointer& right) const {
+    if (left->priority != right->priority) return left->priority > right->priority;
+    return left->order < right->order;
+  }
+};
+
+Result<Obtained> carry_out(const Task& task) {
+  try {
+    return task.work(task.stop.get_token());
+  } catch (const std::exception& thrown) {
+    return fail(ErrorCode::compile_failed,
+                fmt::format("the compile ended with: {}", thrown.what()));
+  }
+}
+
+// One compile has one origin "compiled", so that compiles can be counted by it.
+void complete(const std::vector<Asker>& askers, Result<Obtained> outcome) {
+  for (const auto& asker : askers) {
+    asker.state->complete(outcome);
+    if (outcome) outcome->origin = Origin::memory;
+  }
+}
+
+}  // namespace
+
+// Compilings refer to it, and may outlive the queue.
+class CompileQueue::Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(std::size_t threads, std::size_t bound) : most_threads_(threads), bound_(bound) {}
+
+  Compiling add(Request request);
+  void close();
+  void join();
+
+ private:
+  TaskPointer enqueue(Request& request);
+  void join_task(const TaskPointer& task, int priority, const StatePointer& state);
+  bool start_thread();
+  void leave(const TaskPointer& task, const Compiling::State* who);
+  void forget(const TaskPointer& task);
+  void serve();
+  void finish(const TaskPointer& task);
+
+  const std::size_t most_threads_;
+  const std::size_t bound_;
+  std::mutex mutex_;
+  std::condition_variable something_to_do_;
+  bool closed_ = false;
+  std::uint64_t next_order_ = 0;
+  std::set<TaskPointer, Sooner> waiting_;
+  std::set<TaskPointer> running_;
+  std::map<Digest, TaskPointer> joinable_;  ///< Waiting or running, and wanted.
+  std::size_t idle_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+Compiling CompileQueue::Core::add(Request request) {
+  const auto state = std::make_shared<Compiling::State>(std::move(request.when_ready));
+  std::unique_lock lock(mutex_);
+  const auto known = joinable_.find(request.key);
+  if (known == joinable_.end() && request.bounded && waiting_.size() >= bound_) {
+    lock.unlock();
+    state->complete(
+        fail(ErrorCode::queue_full,
+             fmt::format(
+                 "{}: {} compiles are waiting already. Ask later, or raise KILN_COMPILE_QUEUE or "
+                 "RuntimeOptions::compile_queue",
+                 request.name, bound_)));
+    return Compiling(state);
+  }
+  const auto task = known != joinable_.end() ? known->second : enqueue(request);
+  state->set_when_cancelled(
+      [core = weak_from_this(), task = std::weak_ptr(task), who = state.get()] {
+        const auto here = core.lock();
+        const auto still = task.lock();
+        if (here && still) here->leave(still, who);
+      });
+  join_task(task, request.priority, state);
+  if (idle_ < waiting_.size() && !start_thread()) {
+    waiting_.erase(task);
+    forget(task);
+    const auto askers = std::exchange(task->askers, {});
+    lock.unlock();
+    complete(askers,
+             fail(ErrorCode::queue_full,
+                  fmt::format("{}: the system starts no thread to compile on", request.name)));
+    return Compiling(state);
+  }
+  lock.unlock();
+  something_to_do_.notify_one();
+  return Compiling(state);
+}
+
+TaskPointer CompileQueue::Core::enqueue(Request& request) {
+  auto task = std::make_shared<Task>();
+  task->key = request.key;
+  task->priority = request.priority;
+  task->order = next_order_++;
+  task->work = std::move(request.work);
+  waiting_.insert(task);
+  joinable_[task->key] = task;
+  return task;
+}
+
+void CompileQueue::Core::join_task(const TaskPointer& task, int priority,
+                                   const StatePointer& state) {
+  task->askers.push_back({state, task->running});
+  if (task->running || priority <= task->priority) return;
+  // The order of a set's elements must not change while they are in it.
+  waiting_.erase(task);
+  task->priority = priority;
+  waiting_.insert(task);
+}
+
+/// False where there is no thread at all.
+bool CompileQueue::Core::start_thread() {
+  if (threads_.size() == most_threads_) return true;
+  try {
+    threads_.push_back(start_background_thread([this] { serve(); }));
+  } catch (const std::system_error&) {
+    return !threads_.empty();
+  }
+  return true;
+}
+
+// One that was cancelled wants it no more; what nobody wants is not done.
+void CompileQueue::Core::leave(const TaskPointer& task, const Compiling::State* who) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(task->askers, [&](const Asker& asker) { return asker.state.get() == who; });
+    if (!task->askers.empty()) return;
+    forget(task);
+    if (!task->running) waiting_.erase(task);
+  }
+  task->stop.request_stop();
+}
+
+void CompileQueue::Core::forget(const TaskPointer& task) {
+  const auto known = joinable_.find(task->key);
+  if (known != joinable_.end() && known->second == task) joinable_.erase(known);
+}
+
+void CompileQueue::Core::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_;
+    something_to_do_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
+    --idle_;
+    if (closed_) return;
+    const auto task = *waiting_.begin();
+    waiting_.erase(waiting_.begin());
+    task->running = true;
+    running_.insert(task);
+    lock.unlock();
+    finish(task);
+    lock.lock();
+    running_.erase(task);
+  }
+}
+
+void CompileQueue::Core::finish(const TaskPointer& task) {
+  for (bool all_served = false; !all_served;) {
+    auto outcome = carry_out(*task);
+    std::vector<Asker> served;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto is_late = [&](const Asker& asker) { return outcome && asker.late; };
+      const auto late = std::stable_partition(task->askers.begin(), task->askers.end(),
+                                              [&](const Asker& asker) { return !is_late(asker); });
+      served.assign(task->askers.begin(), late);
+      task->askers.erase(task->askers.begin(), late);
+      for (auto& asker : task->askers) asker.late = false;
+      all_served = task->askers.empty();
+      if (all_served) forget(task);
+    }
+    complete(served, std::move(outcome));
+  }
+}
+
+void CompileQueue::Core::close() {
+  std::vector<TaskPointer> open;
+  std::vector<Asker> askers;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    open.assign(running_.begin(), running_.end());
+    open.insert(open.end(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+    joinable_.clear();
+    for (const auto& task : open) {
+      askers.insert(askers.end(), task->askers.begin(), task->askers.end());
+      task->askers.clear();
+    }
+  }
+  something_to_do_.notify_all();
+  for (const auto& task : open) task->stop.request_stop();
+  complete(askers, fail(ErrorCode::cancelled, "the compile was cancelled: its runtime has ended"));
+}
+
+void CompileQueue::Core::join() {
+  for (auto& thread : threads_) thread.join();
+}
+
+CompileQueue::CompileQueue(std::size_t threads, std::size_t bound)
+    : threads_(threads), process_(::getpid()), core_(std::make_shared<Core>(threads, bound)) {}
+
+CompileQueue::~CompileQueue() {
+  if (process_ != ::getpid()) {
+    // A forked child has none of the threads, and what they waited for cannot be destroyed in it.
+    static_cast<void>(new std::shared_ptr<Core>(core_));  // NOLINT(cppcoreguidelines-owning-memory)
+    return;
+  }
+  core_->close();
+  core_->join();
+}
+
+Compiling CompileQueue::add(Request request) { return core_->add(std::move(request)); }
+
+}  // namespace kiln

@@ -1,0 +1,149 @@
+#include "nvrtc_compiler.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "compile.h"
+#include "header_files.h"
+#include "header_trace.h"
+
+namespace kiln {
+
+namespace {
+
+using State = PrecompiledPrelude::State;
+
+// NVRTC says so after the first warning of a compile.
+constexpr std::string_view remark =
+    "Remark: The warnings can be suppressed with \"-diag-suppress <warning-number>\"\n\n";
+
+std::string without_remark(std::string log) {
+  if (const auto at = log.find(remark); at != std::string::npos) log.erase(at, remark.size());
+  return log;
+}
+
+// Whether what NVRTC has just read from the disk is what the job was made from.
+bool hold(const std::vector<HeaderOnDisk>& files) {
+  HeaderFiles fresh;
+  return std::all_of(files.begin(), files.end(), [&](const HeaderOnDisk& file) {
+    return stamp_of(file.path) == file.stamp && fresh.digest(file.path, file.stamp) == file.content;
+  });
+}
+
+void add_headers(const std::vector<std::string>& more, std::vector<std::string>& headers) {
+  std::vector<std::string> all;
+  std::set_union(headers.begin(), headers.end(), more.begin(), more.end(), std::back_inserter(all));
+  headers = std::move(all);
+}
+
+}  // namespace
+
+std::optional<std::string> log_of_prelude(const std::string& whole, const std::string& rest) {
+  const auto tail = whole.starts_with(rest) && whole == rest ? rest : without_remark(rest);
+  if (!whole.ends_with(tail)) return std::nullopt;
+  return whole.substr(0, whole.size() - tail.size());
+}
+
+std::string join_logs(const std::string& prelude, const std::string& rest) {
+  return prelude.empty() ? rest : prelude + without_remark(rest);
+}
+
+NvrtcCompiler::NvrtcCompiler(std::uint64_t precompiled_max_bytes)
+    : precompiled_max_bytes_(precompiled_max_bytes) {}
+
+void NvrtcCompiler::set_up() {
+  auto made = ScratchFolder::make();
+  if (!made) return;
+  scratch_.emplace(std::move(*made));
+  precompiled_.emplace(scratch_->path(), precompiled_max_bytes_);
+}
+
+Result<CompileOutcome> NvrtcCompiler::run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                          std::stop_token stop) {
+  std::call_once(set_up_, [this] { set_up(); });
+  if (precompiled_ && nvrtc.has_precompiled_headers()) {
+    if (const auto prelude = precompiled_->of(job)) {
+      if (auto outcome = with(*prelude, nvrtc, job, stop)) return std::move(*outcome);
+      if (stop.stop_requested()) return tl::unexpected(cancelled(job));
+    }
+  }
+  return traced(nvrtc, job, {}, stop);
+}
+
+Result<CompileOutcome> NvrtcCompiler::traced(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                             std::vector<std::string> options,
+                                             const std::stop_token& stop) {
+  if (!scratch_ || !nvrtc.has_time_trace()) return compile(nvrtc, job, options, stop);
+  const HeaderTrace trace(scratch_->path(), "trace-" + std::to_string(++traces_));
+  if (trace.option().empty()) return compile(nvrtc, job, options, stop);
+  options.push_back(trace.option());
+  auto outcome = compile(nvrtc, job, options, stop);
+  if (outcome) outcome->headers_read = trace.headers();
+  return outcome;
+}
+
+// Nothing where a plain compile has to tell: of any failure, for one, so that its log is the plain one.
+std::optional<CompileOutcome> NvrtcCompiler::with(PrecompiledPrelude& prelude,
+                                                  const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                                  const std::stop_token& stop) {
+  std::unique_lock lock(prelude.mutex);
+  switch (prelude.state) {
+    case State::declined:
+      return std::nullopt;
+    case State::unmade:
+      return make(prelude, nvrtc, job, stop);
+    case State::made:
+      break;
+  }
+  lock.unlock();
+  return use(prelude, nvrtc, job, stop);
+}
+
+std::optional<CompileOutcome> NvrtcCompiler::make(PrecompiledPrelude& prelude,
+                                                  const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                                  const std::stop_token& stop) {
+  auto outcome = traced(nvrtc, job, prelude.options(), stop);
+  if (!outcome) return std::nullopt;
+  if (prelude.files() != 1) {
+    prelude.state = State::declined;
+    return std::nullopt;
+  }
+  // A header that was written meanwhile: the next one to come makes another.
+  if (!hold(job.files)) {
+    prelude.discard();
+    return std::nullopt;
+  }
+  const std::string& whole = outcome->artifact.log;
+  if (!whole.empty()) {
+    const auto again = traced(nvrtc, job, prelude.options(), stop);
+    const auto own = again ? log_of_prelude(whole, again->artifact.log) : std::nullopt;
+    if (!own) {
+      prelude.state = State::declined;
+      prelude.discard();
+      return std::nullopt;
+    }
+    prelude.log = *own;
+  }
+  if (outcome->headers_read) prelude.headers = *outcome->headers_read;
+  prelude.state = State::made;
+  return std::move(*outcome);
+}
+
+std::optional<CompileOutcome> NvrtcCompiler::use(PrecompiledPrelude& prelude,
+                                                 const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                                 const std::stop_token& stop) {
+  auto outcome = traced(nvrtc, job, prelude.options(), stop);
+  // NVRTC makes another where it does not take the one that is there.
+  if (!outcome || prelude.files() != 1) return std::nullopt;
+  outcome->precompiled = true;
+  outcome->artifact.log = join_logs(prelude.log, outcome->artifact.log);
+  if (outcome->headers_read) add_headers(prelude.headers, *outcome->headers_read);
+  return std::move(*outcome);
+}
+
+}  // namespace kiln

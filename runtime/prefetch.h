@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <set>
+#include <stop_token>
+#include <vector>
+
+#include "kiln/compiling.h"
+#include "kiln/digest.h"
+
+namespace kiln {
+
+/// Behind everything that somebody asked for by itself.
+constexpr int prefetch_priority = std::numeric_limits<int>::min();
+
+/// Names the preprocessing directives that a program begins with, and what else programs must agree in to
+/// share a precompiled header, as far as it can be told without looking at one.
+[[nodiscard]] Digest beginning_of(const Program& program, const Target& target);
+
+/// Those that several items have.
+[[nodiscard]] std::set<Digest> repeated_beginnings(const std::vector<PrefetchItem>& items);
+
+/// The items' indices, such that those which begin alike and are for one target follow each other; groups
+/// in the order of their first items, items of one group in their own.
+[[nodiscard]] std::vector<std::size_t> in_groups(const std::vector<PrefetchItem>& items);
+
+/// Begins one item; `when_ready` as Compiling::State has it.
+using BeginItem =
+    std::function<Compiling(const PrefetchItem& item, std::function<void()> when_ready)>;
+
+/// Has all items, for so many workers, each of which gets a run of neighbours in the order above and,
+/// at its end, half of what another one has left. Few items are on their way at one time, and no artifact
+/// is kept. Everything is called on the calling thread.
+[[nodiscard]] PrefetchReport prefetch_all(const std::vector<PrefetchItem>& items,
+                                          std::size_t workers, const BeginItem& begin,
+                                          const PrefetchProgress& progress,
+                                          const std::stop_token& stop);
+
+}  // namespace kiln

@@ -1,0 +1,65 @@
+#include "process_end.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+namespace kiln {
+
+// A thread's own, made before NVRTC's are, and so destroyed after them.
+struct ProcessEnd::Presence {
+  Presence() { ++get().threads_; }
+  ~Presence() { --get().threads_; }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+};
+
+struct ProcessEnd::OfMainThread {
+  OfMainThread() = default;
+  ~OfMainThread() {
+    if (::gettid() == ::getpid()) get().wait();
+  }
+  OfMainThread(const OfMainThread&) = delete;
+  OfMainThread& operator=(const OfMainThread&) = delete;
+};
+
+ProcessEnd::ProcessEnd() {
+  // A forked child has none of the threads.
+  ::pthread_atfork(nullptr, nullptr, [] { get().threads_ = 0; });
+}
+
+ProcessEnd& ProcessEnd::get() {
+  static auto& end = *new ProcessEnd;  // NOLINT(cppcoreguidelines-owning-memory)
+  return end;
+}
+
+void ProcessEnd::notice_main_thread() { thread_local const OfMainThread made_for_its_end; }
+
+bool ProcessEnd::wait_for_this_thread() {
+  thread_local const Presence presence;
+  return !ending_.stop_requested();
+}
+
+// Takes no lock: the thread that ends the process may have been interrupted while it had one.
+void ProcessEnd::wait() noexcept {
+  constexpr std::chrono::seconds patience(10);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  ending_.request_stop();
+  while (threads_ > 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+namespace {
+
+// Most programs load kiln in their main thread, and need not use it there.
+[[maybe_unused]] const bool noticed_when_loaded = [] {
+  ProcessEnd::notice_main_thread();
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace kiln

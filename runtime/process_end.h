@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <stop_token>
+
+namespace kiln {
+
+/// Keeps the end of the process from destroying what NVRTC still uses on threads of kiln's: they are told to
+/// stop, and waited for, ten seconds at most. Then the process ends all the same. Safe to use from any
+/// thread, and where a signal's handler calls exit(), as NVRTC's does.
+///
+/// NVRTC sets up what exit() destroys at any time in a compile, so that no handler of exit() is sure to come
+/// before. What belongs to the main thread is destroyed before all handlers: so it is the end that the
+/// main thread makes, by returning or by exit(), which waits. One that another thread makes does not.
+class ProcessEnd {
+ public:
+  /// The one of this process; never destroyed.
+  static ProcessEnd& get();
+
+  /// Makes the end wait for this thread, until all is destroyed that NVRTC keeps for it. To be called before
+  /// the thread uses NVRTC. False where the process is ending already.
+  [[nodiscard]] bool wait_for_this_thread();
+
+  /// Requested when the process ends. To be listened to on threads that take no signals.
+  [[nodiscard]] std::stop_token ending() const noexcept { return ending_.get_token(); }
+
+  /// Where kiln was loaded by another thread than the main one: to be called on whatever thread asks for
+  /// a compile, which may be the main one.
+  static void notice_main_thread();
+
+ private:
+  struct Presence;
+  struct OfMainThread;
+
+  ProcessEnd();
+  void wait() noexcept;
+
+  std::stop_source ending_;
+  std::atomic<int> threads_{0};
+};
+
+}  // namespace kiln

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace kiln {
+
+/// A folder of this process alone, 0700, below the directory for temporary files; removed with all that is
+/// in it when this ends. One that a killed process left behind is removed by the next that makes one: each
+/// holds a lock while it is in use. Movable. Not synchronised.
+class ScratchFolder {
+ public:
+  /// Nothing where there is no room to write: TMPDIR (else /tmp) may be full or not writable.
+  [[nodiscard]] static std::optional<ScratchFolder> make();
+
+  ScratchFolder(ScratchFolder&& other) noexcept;
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder();
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  ScratchFolder(std::filesystem::path path, int lock) noexcept;
+
+  std::filesystem::path path_;
+  int lock_ = -1;
+  int process_ = 0;  ///< A child that was forked does not remove its parent's.
+};
+
+}  // namespace kiln

@@ -1,0 +1,14 @@
+// Stands where kiln-worker does, and speaks as one of another build.
+
+#include <sys/socket.h>
+
+#include "worker_protocol.h"
+
+int main() {
+  const auto hello = kiln::frame_of(kiln::MessageKind::hello, "kiln 9.9.9 of another build");
+  if (::send(kiln::worker_socket, hello.data(), hello.size(), 0) < 0) return 1;
+  char byte = 0;
+  while (::recv(kiln::worker_socket, &byte, 1, 0) > 0) {
+  }
+  return 0;
+}

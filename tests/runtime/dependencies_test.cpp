@@ -1,0 +1,223 @@
+// The dependency table: what a program's compile really read is in its key, and nothing else.
+
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "compile_fixture.h"
+#include "header_trace.h"
+#include "kiln/cache.h"
+
+namespace kiln::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where the headers of a row lie.
+enum class Place { embedded, on_disk };
+
+class Dependencies : public CompileFixture, public ::testing::WithParamInterface<Place> {
+ protected:
+  struct Header {
+    std::string name;
+    std::string text;
+  };
+
+  /// A program that includes "lib/top.cuh", among these headers.
+  ProgramSpec program(const std::vector<Header>& headers) {
+    ProgramSpec spec{.name = "dep.cu",
+                     .source = "#include <lib/top.cuh>\n__global__ void k(int* x) { *x = VALUE; }",
+                     .kernels = {"k"}};
+    if (GetParam() == Place::embedded) {
+      std::vector<HeaderSet::NamedText> texts;
+      for (const auto& header : headers) texts.push_back({header.name, header.text});
+      spec.headers = {HeaderSet::from_texts(std::move(texts))};
+    } else {
+      fs::remove_all(folder());
+      for (const auto& header : headers) write_file(folder() / header.name, header.text);
+      fs::create_directories(folder());
+      spec.include_dirs = {folder()};
+    }
+    return spec;
+  }
+
+  [[nodiscard]] fs::path folder() const { return scratch_ / "include"; }
+
+  /// Compiles with the first headers, then asks with the second.
+  Origin second_origin(const std::vector<Header>& before, const std::vector<Header>& after) {
+    EXPECT_EQ(origin_of(program(before)), Origin::compiled);
+    return origin_of(program(after));
+  }
+
+  /// What the entry of the only compile recorded, in order.
+  std::vector<std::string> recorded() {
+    std::vector<std::string> spellings;
+    auto cache = Cache::open(cache_directory(), {.access = Cache::Access::read_only});
+    const auto entries = cache->list().value();
+    EXPECT_EQ(entries.size(), 1U);
+    const auto entry = cache->entry(entries.at(0).key).value();
+    for (const auto& lookup : entry.dependencies.lookups) spellings.push_back(lookup.spelling);
+    return spellings;
+  }
+};
+
+TEST_P(Dependencies, WhatIsReachedIsRead) {
+  EXPECT_EQ(
+      second_origin({{"lib/top.cuh", "#define VALUE 1\n"}}, {{"lib/top.cuh", "#define VALUE 2\n"}}),
+      Origin::compiled);
+}
+
+TEST_P(Dependencies, WhatIsReachedThroughOthersIsRead) {
+  EXPECT_EQ(second_origin({{"lib/top.cuh", "#include \"deep.cuh\"\n"},
+                           {"lib/deep.cuh", "#include <far/end.cuh>\n"},
+                           {"far/end.cuh", "#define VALUE 1\n"}},
+                          {{"lib/top.cuh", "#include \"deep.cuh\"\n"},
+                           {"lib/deep.cuh", "#include <far/end.cuh>\n"},
+                           {"far/end.cuh", "#define VALUE 2\n"}}),
+            Origin::compiled);
+}
+
+TEST_P(Dependencies, WhatNoConditionReachesIsNotRead) {
+  const std::string top =
+      "#define VALUE 1\n#if __CUDA_ARCH__ >= 900\n#include \"newer.cuh\"\n#endif\n"
+      "#ifdef NEVER\n#include <lib/never.cuh>\n#endif\n";
+  EXPECT_EQ(second_origin({{"lib/top.cuh", top},
+                           {"lib/newer.cuh", "int one;\n"},
+                           {"lib/never.cuh", "#include <lib/deeper.cuh>\n"},
+                           {"lib/deeper.cuh", "one\n"}},
+                          {{"lib/top.cuh", top},
+                           {"lib/newer.cuh", "int two;\n"},
+                           {"lib/never.cuh", "#include <lib/deeper.cuh>\n__DATE__"},
+                           {"lib/deeper.cuh", "two\n"}}),
+            Origin::local);
+  EXPECT_EQ(recorded(), std::vector<std::string>{"lib/top.cuh"});
+  EXPECT_TRUE(not_stored_.empty());
+}
+
+TEST_P(Dependencies, AnotherArchitectureReadsOthers) {
+  const std::string top =
+      "#define VALUE 1\n#if __CUDA_ARCH__ >= 900\n#include \"newer.cuh\"\n#endif\n";
+  const std::vector<Header> headers{{"lib/top.cuh", top}, {"lib/newer.cuh", "// one\n"}};
+  const std::vector<Header> changed{{"lib/top.cuh", top}, {"lib/newer.cuh", "// two\n"}};
+  EXPECT_EQ(origin_of(program(headers), "sm_80"), Origin::compiled);
+  EXPECT_EQ(origin_of(program(headers), "sm_90"), Origin::compiled);
+  EXPECT_EQ(origin_of(program(changed), "sm_80"), Origin::local);
+  EXPECT_EQ(origin_of(program(changed), "sm_90"), Origin::compiled);
+}
+
+TEST_P(Dependencies, WhatAMacroNamesIsRead) {
+  const std::string top =
+      "#define WANTED <lib/wanted.cuh>\n#if 0\n#define WANTED <lib/other.cuh>\n#endif\n"
+      "#include WANTED\n";
+  const std::vector<Header> headers{
+      {"lib/top.cuh", top}, {"lib/wanted.cuh", "#define VALUE 1\n"}, {"lib/other.cuh", "one\n"}};
+  auto other_changed = headers;
+  other_changed[2].text = "two\n";
+  auto wanted_changed = headers;
+  wanted_changed[1].text = "#define VALUE 2\n";
+  EXPECT_EQ(second_origin(headers, other_changed), Origin::local);
+  EXPECT_EQ(origin_of(program(wanted_changed)), Origin::compiled);
+}
+
+TEST_P(Dependencies, WhatIsAskedForIsRead) {
+  const std::string top =
+      "#if __has_include(<lib/maybe.cuh>)\n#define VALUE 2\n#else\n#define VALUE 1\n#endif\n";
+  EXPECT_EQ(second_origin({{"lib/top.cuh", top}}, {{"lib/top.cuh", top}}), Origin::local);
+  EXPECT_EQ(origin_of(program({{"lib/top.cuh", top}, {"lib/maybe.cuh", "one\n"}})),
+            Origin::compiled);
+  EXPECT_EQ(origin_of(program({{"lib/top.cuh", top}, {"lib/maybe.cuh", "one\n"}})), Origin::local);
+}
+
+TEST_P(Dependencies, AHeaderThatIsGoneIsTrusted) {
+  EXPECT_EQ(second_origin({{"lib/top.cuh", "#define VALUE 1\n"}}, {}), Origin::local);
+}
+
+TEST_P(Dependencies, WhatTellsTheTimeCountsOnlyWhereItIsRead) {
+  const std::string top = "#define VALUE 1\n#if 0\n#include \"clock.cuh\"\n#endif\n";
+  const std::vector<Header> headers{{"lib/top.cuh", top},
+                                    {"lib/clock.cuh", "#define NOW __TIME__\n"}};
+  EXPECT_EQ(second_origin(headers, headers), Origin::local);
+}
+
+TEST_P(Dependencies, ThroughTwoDoorsOneOfThemShut) {
+  // The first look-up of b.cuh stands in a header that is not read; its own includes are all the same.
+  const std::string top = "#ifdef NEVER\n#include \"a.cuh\"\n#endif\n#include \"c.cuh\"\n";
+  const std::vector<Header> headers{{"lib/top.cuh", top},
+                                    {"lib/a.cuh", "#include \"b.cuh\"\n"},
+                                    {"lib/c.cuh", "#include \"b.cuh\"\n"},
+                                    {"lib/b.cuh", "#include \"d.cuh\"\n"},
+                                    {"lib/d.cuh", "#define VALUE 1\n"}};
+  auto changed = headers;
+  changed[4].text = "#define VALUE 2\n";
+  auto shut = headers;
+  shut[1].text = "#include \"b.cuh\"\n// another\n";
+  EXPECT_EQ(second_origin(headers, shut), Origin::local);
+  EXPECT_EQ(recorded(), (std::vector<std::string>{"lib/top.cuh", "c.cuh", "b.cuh", "d.cuh"}));
+  EXPECT_EQ(origin_of(program(changed)), Origin::compiled);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, Dependencies, ::testing::Values(Place::embedded, Place::on_disk),
+                         [](const auto& info) {
+                           return info.param == Place::embedded ? "Embedded" : "OnDisk";
+                         });
+
+class DependenciesOnDisk : public Dependencies {};
+INSTANTIATE_TEST_SUITE_P(Disk, DependenciesOnDisk, ::testing::Values(Place::on_disk));
+
+TEST_P(DependenciesOnDisk, AFileThatNewlyShadowsAnother) {
+  auto spec = program({{"lib/top.cuh", "#define VALUE 1\n"}});
+  const auto first = scratch_ / "first";
+  fs::create_directories(first);
+  spec.include_dirs.insert(spec.include_dirs.begin(), first);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(first / "lib/top.cuh", "#define VALUE 2\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+TEST_P(DependenciesOnDisk, AMovedTreeHits) {
+  auto spec =
+      program({{"lib/top.cuh", "#include \"deep.cuh\"\n"}, {"lib/deep.cuh", "#define VALUE 1\n"}});
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  fs::rename(folder(), scratch_ / "elsewhere");
+  spec.include_dirs = {scratch_ / "elsewhere"};
+  EXPECT_EQ(origin_of(spec), Origin::local);
+}
+
+TEST_P(DependenciesOnDisk, NewContentUnderAnOldTimeMisses) {
+  const auto spec = program({{"lib/top.cuh", "#define VALUE 1\n"}});
+  const auto file = folder() / "lib/top.cuh";
+  const auto time = fs::last_write_time(file) - std::chrono::hours(1);
+  fs::last_write_time(file, time);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  write_file(file, "#define VALUE 2\n");
+  fs::last_write_time(file, time);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+TEST_P(DependenciesOnDisk, ANeighbourByARoundaboutWay) {
+  const std::vector<Header> headers{{"lib/top.cuh", "#include \"../lib/sub/../deep.cuh\"\n"},
+                                    {"lib/sub/other.cuh", "\n"},
+                                    {"lib/deep.cuh", "#define VALUE 1\n"}};
+  auto changed = headers;
+  changed[2].text = "#define VALUE 2\n";
+  EXPECT_EQ(second_origin(headers, headers), Origin::local);
+  EXPECT_EQ(origin_of(program(changed)), Origin::compiled);
+  EXPECT_TRUE(not_stored_.empty()) << not_stored_[0];
+}
+
+TEST(HeaderTrace, TakesTheHeadersOutOfATrace) {
+  const auto headers = headers_in_trace(R"json({"otherData": {"name": "Processing Header File"},
+    "traceEvents": [{}, {"args": {"detail": "b.h"}, "name": "Processing Header File"},
+    {"args": {"detail": "f()"}, "name": "Scanning Function Body"},
+    {"name": "Processing Header File", "args": {"detail": "a \"q\".h", "name": "x"}},
+    {"args": {"detail": "b.h"}, "name": "Processing Header File"}]})json");
+  ASSERT_TRUE(headers);
+  EXPECT_EQ(*headers, (std::vector<std::string>{"a \"q\".h", "b.h"}));
+  EXPECT_FALSE(headers_in_trace(""));
+  EXPECT_FALSE(headers_in_trace("{\"traceEvents\": ["));
+}
+
+}  // namespace
+}  // namespace kiln::test

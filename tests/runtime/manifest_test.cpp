@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kiln/kiln.h"
+#include "support/scratch.h"
+
+namespace kiln::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Manifest : public testing::Test {
+ protected:
+  Result<std::vector<ListedProgram>> read(const std::string& text) {
+    write_file(scratch_ / "m/engine.json", text);
+    return read_manifest(scratch_ / "m/engine.json");
+  }
+
+  ScratchDirectory scratch_;
+};
+
+std::vector<std::string> archs_of(const ListedProgram& listed) {
+  std::vector<std::string> archs;
+  for (const auto& target : listed.targets) archs.push_back(target.arch());
+  return archs;
+}
+
+TEST_F(Manifest, IsReadRelativeToItself) {
+  write_file(scratch_ / "m/kernels/a.cu", "// a");
+  write_file(scratch_ / "m/device/engine/deep/vec.cuh", "// vec");
+  const auto listing = read(R"({"kiln_manifest": 1, "targets": ["sm_80", "sm_90a"], "programs": [
+      {"name": "a.cu", "source_file": "kernels/a.cu", "kernels": ["k<1>"], "options": ["-DX"],
+       "include_dirs": ["../include", "/abs"], "header_dirs": ["device"]},
+      {"name": "b.cu", "source": "// b", "headers": {"engine/x.cuh": "// x"},
+       "targets": ["compute_90"], "image": "ptx"}]})");
+  ASSERT_TRUE(listing) << listing.error().message;
+  ASSERT_EQ(listing->size(), 2u);
+  const auto& a = listing->at(0);
+  EXPECT_EQ(a.spec.source, "// a");
+  EXPECT_THAT(a.spec.kernels, ElementsAre("k<1>"));
+  EXPECT_THAT(a.spec.options, ElementsAre("-DX"));
+  EXPECT_THAT(a.spec.include_dirs, ElementsAre(scratch_ / "include", "/abs"));
+  ASSERT_EQ(a.spec.headers.size(), 2u) << "its folder's, and kiln's own";
+  ASSERT_NE(a.spec.headers[0].find("engine/deep/vec.cuh"), nullptr);
+  EXPECT_EQ(a.spec.headers[0].find("engine/deep/vec.cuh")->text, "// vec");
+  EXPECT_THAT(archs_of(a), ElementsAre("sm_80", "sm_90a"));
+  const auto& b = listing->at(1);
+  EXPECT_EQ(b.spec.headers[0].find("engine/x.cuh")->text, "// x");
+  EXPECT_THAT(archs_of(b), ElementsAre("compute_90"));
+  EXPECT_EQ(b.targets[0].kind(), ImageKind::ptx);
+}
+
+TEST_F(Manifest, NonsenseIsNamedWithFileProgramAndField) {
+  const auto with = [](const std::string& fields) {
+    return R"({"kiln_manifest":1,"targets":["sm_80"],"programs":[{"name":"a.cu","source":"","kernels":["k"]},)"
+           R"({"name":"b.cu")" +
+           fields + "}]}";
+  };
+  const struct {
+    std::string text;
+    std::vector<std::string> said;
+  } table[] = {
+      {"", {"no JSON"}},
+      {"[]", {"object"}},
+      {"{}", {"kiln_manifest", "must be 1"}},
+      {R"({"kiln_manifest":2,"programs":[]})", {"kiln_manifest", "must be 1"}},
+      {R"({"kiln_manifest":1})", {"programs", "list"}},
+      {R"({"kiln_manifest":1,"programs":{}})", {"programs", "list"}},
+      {R"({"kiln_manifest":1,"programs":[],"target":[]})", {"target", "no such field"}},
+      {R"({"kiln_manifest":1,"programs":[],"programs":[]})", {"'programs' stands twice"}},
+      {R"({"kiln_manifest":1,"programs":[3]})", {"programs[0]", "object"}},
+      {R"({"kiln_manifest":1,"programs":[{"source":""}]})", {"programs[0]", "name: is missing"}},
+      {R"({"kiln_manifest":1,"programs":[{"name":7,"source":""}]})", {"programs[0]", "name"}},
+      {R"({"kiln_manifest":1,"image":"jpeg","programs":[]})", {"image", "jpeg"}},
+      {R"({"kiln_manifest":1,"texts":{"00":"x"},"programs":[]})", {"texts.00", "damaged"}},
+      {R"({"kiln_manifest":1,"texts":[],"programs":[]})", {"texts"}},
+      {with(""), {"programs[1] (b.cu)", "source"}},
+      {with(R"(,"source":"","source_file":"b.cu")"), {"programs[1] (b.cu)", "source", "one of"}},
+      {with(R"(,"source_file":"none.cu")"), {"(b.cu)", "source_file", "none.cu"}},
+      {with(R"(,"source_text":"00")"), {"(b.cu)", "source_text"}},
+      {with(R"(,"source":"","kernel":["k"])"), {"(b.cu)", "kernel", "no such field"}},
+      {with(R"(,"source":"","kernels":"k")"), {"(b.cu)", "kernels", "list of strings"}},
+      {with(R"(,"source":"","kernels":[1])"), {"(b.cu)", "kernels", "list of strings"}},
+      {with(R"(,"source":"","options":["-arch=sm_80"])"), {"(b.cu)", "-arch=sm_80"}},
+      {with(R"(,"source":"","targets":["sm_9000"])"), {"(b.cu)", "targets", "sm_9000"}},
+      {with(R"(,"source":"","targets":["sm_80","sm_80"])"), {"(b.cu)", "sm_80", "twice"}},
+      {with(R"(,"source":"","header_dirs":["none"])"), {"(b.cu)", "header_dirs", "none"}},
+      {with(R"(,"source":"","headers":["x"])"), {"(b.cu)", "headers"}},
+      {with(R"(,"source":"","headers":{"x":1})"), {"(b.cu)", "headers.x"}},
+      {with(R"(,"source":"","recorded_headers":{"x":"00"})"), {"(b.cu)", "recorded_headers.x"}},
+      {with(R"(},{"name":"a.cu","source":"","kernels":["k"])"), {"(b.cu)", "source"}},
+      {R"({"kiln_manifest":1,"targets":["sm_80"],"programs":[{"name":"a.cu","source":""},{"name":"a.cu","source":""}]})",
+       {"programs[1] (a.cu)", "listed already", "programs[0]"}},
+  };
+  for (const auto& row : table) {
+    const auto listing = read(row.text);
+    ASSERT_FALSE(listing) << row.text;
+    EXPECT_THAT(listing.error().message, HasSubstr("engine.json")) << row.text;
+    for (const auto& said : row.said)
+      EXPECT_THAT(listing.error().message, HasSubstr(said)) << row.text;
+  }
+}
+
+TEST_F(Manifest, ThatIsNotThereIsAnError) {
+  const auto listing = read_manifest(scratch_ / "none.json");
+  ASSERT_FALSE(listing);
+  EXPECT_EQ(listing.error().code, ErrorCode::io_failed);
+  EXPECT_THAT(listing.error().message, HasSubstr("none.json"));
+}
+
+TEST_F(Manifest, OfOneDocumentPerLineMayEndTorn) {
+  const std::string line =
+      R"({"kiln_manifest":1,"programs":[{"name":"a.cu","source":"","targets":["sm_80"]}]})";
+  const std::string other =
+      R"({"kiln_manifest":1,"programs":[{"name":"b.cu","source":"","targets":["sm_80"]}]})";
+  EXPECT_EQ(read(line + '\n' + other + '\n')->size(), 2u);
+  EXPECT_EQ(read(line + '\n' + other.substr(0, 30))->size(), 1u);
+  const auto damaged = read(line + '\n' + other.substr(0, 30) + '\n' + other + '\n');
+  ASSERT_FALSE(damaged);
+  EXPECT_THAT(damaged.error().message, HasSubstr("line 2"));
+}
+
+}  // namespace
+}  // namespace kiln::test

@@ -1,0 +1,250 @@
+// Precompiled headers show in nothing but the time a compile takes.
+
+#include <array>
+#include <filesystem>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "compile_fixture.h"
+#include "directives.h"
+#include "nvrtc_compiler.h"
+#include "support/variable.h"
+#include "vendor/nvrtc.h"
+
+namespace kiln::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What is edited between compiles. Each number stands in the text that it is of.
+struct Texts {
+  std::array<int, 3> embedded{};
+  std::array<int, 2> on_disk{};
+  std::vector<std::string> options;
+};
+
+class Precompiled : public CompileFixture {
+ protected:
+  // With a warning here and there, which has to be in every log.
+  static std::string header(const std::string& name, int value, const std::string& more = {}) {
+    const auto number = std::to_string(value);
+    return "#pragma once\n" + more + "#define VALUE_" + name + " " + number +
+           "\n__device__ inline int f_" + name + "(int x) { " +
+           (value % 3 == 0 ? "int never_used; " : "") + "return x * " + number +
+           "; }\nstatic __device__ int kept_" + name + " = " + number + ";\n";
+  }
+
+  ProgramSpec program(const Texts& texts, int step) {
+    write_file(scratch_ / "include/disk/d.cuh",
+               header("d", texts.on_disk[0], "#include \"e.cuh\"\n"));
+    write_file(scratch_ / "include/disk/e.cuh", header("e", texts.on_disk[1]));
+    const auto number = std::to_string(step);
+    return {.name = "step" + std::to_string(step % 3) + ".cu",
+            .source =
+                "#include <emb/a.cuh>\n#include <emb/b.cuh>\n#include <disk/d.cuh>\n"
+                "template <int N> __global__ void k(int* x) { int never; "
+                "x[0] = f_a(N) + f_b(N) + f_c(N) + f_d(N) + f_e(N) + kept_a + kept_e + " +
+                number + "; }\n",
+            .headers = {HeaderSet::from_texts(
+                {{"emb/a.cuh", header("a", texts.embedded[0], "#include \"c.cuh\"\n")},
+                 {"emb/b.cuh", header("b", texts.embedded[1])},
+                 {"emb/c.cuh", header("c", texts.embedded[2])}})},
+            .include_dirs = {scratch_ / "include"},
+            .kernels = {"k<1>"},
+            .options = texts.options};
+  }
+
+  /// Compiles, whatever any cache has.
+  static Runtime runtime(std::uint64_t precompiled_max_bytes) {
+    RuntimeOptions options;
+    options.cache_disabled = true;
+    options.precompiled_max_bytes = precompiled_max_bytes;
+    return Runtime::open(options).value();
+  }
+};
+
+/// NVRTC's own automatic mode, with nothing to keep it honest.
+class BareNvrtc {
+ public:
+  explicit BareNvrtc(const fs::path& folder)
+      : nvrtc_(vendor::open_nvrtc(*vendor::find_nvrtc(std::nullopt).files).value()),
+        folder_(folder) {
+    fs::create_directories(folder_);
+  }
+
+  /// The image, made as kiln makes it but for `-pch`. `seed` has to be kiln's own.
+  std::string image(const ProgramSpec& spec, const Digest& seed, bool precompiled) const {
+    std::vector<const char*> names;
+    std::vector<const char*> texts;
+    std::vector<std::string> rewritten;
+    for (const auto& header : spec.headers.at(0).headers()) {
+      auto text = std::string(header.text);
+      if (const auto at = text.find("\"c.cuh\""); at != std::string::npos)
+        text.replace(at, 7, "<emb/c.cuh>");
+      rewritten.push_back(std::move(text));
+    }
+    for (std::size_t index = 0; index < rewritten.size(); ++index) {
+      names.push_back(spec.headers.at(0).headers()[index].name.data());
+      texts.push_back(rewritten[index].c_str());
+    }
+    std::vector<std::string> options{"--gpu-architecture=sm_80", "--no-cache",
+                                     "-frandom-seed=" + seed.hex()};
+    if (precompiled) options.insert(options.end(), {"-pch", "-pch-dir=" + folder_.string()});
+    options.push_back("-I" + spec.include_dirs.at(0).string());
+    options.insert(options.end(), spec.options.begin(), spec.options.end());
+    std::vector<const char*> words;
+    for (const auto& option : options) words.push_back(option.c_str());
+    nvrtcProgram program = nullptr;
+    const std::string name = "/kiln/" + spec.name;
+    EXPECT_EQ(nvrtc_.create_program(&program, spec.source.c_str(), name.c_str(),
+                                    static_cast<int>(names.size()), texts.data(), names.data()),
+              NVRTC_SUCCESS);
+    EXPECT_EQ(nvrtc_.add_name_expression(program, spec.kernels.at(0).c_str()), NVRTC_SUCCESS);
+    std::string image;
+    if (nvrtc_.compile_program(program, static_cast<int>(words.size()), words.data()) ==
+        NVRTC_SUCCESS) {
+      std::size_t size = 0;
+      nvrtc_.get_cubin_size(program, &size);
+      image.resize(size);
+      nvrtc_.get_cubin(program, image.data());
+    }
+    nvrtc_.destroy_program(&program);
+    return image;
+  }
+
+ private:
+  vendor::Nvrtc nvrtc_;
+  fs::path folder_;
+};
+
+Digest seed_of(const ProgramSpec& spec) {
+  const auto program = Program::make(spec).value();
+  return digest_of(Request{program.name(), program.source_digest(), program.source().size(),
+                           program.options(), program.kernels(), "sm_80", "cubin"}
+                       .material());
+}
+
+TEST_F(Precompiled, TwoHundredEditsAndNoneIsServedStale) {
+  constexpr int edits = 200;
+  auto with = runtime(std::uint64_t{1} << 30);
+  auto without = runtime(0);
+  const BareNvrtc bare(scratch_ / "bare");
+  const auto target = Target::parse("sm_80").value();
+  std::mt19937 random(2026);
+  Texts texts;
+  int stale = 0;
+  for (int edit = 0; edit < edits; ++edit) {
+    // Among few values, so that a state comes back and its precompiled headers are used.
+    const int value = static_cast<int>(random() % 3);
+    switch (random() % 7) {
+      case 0:
+        texts.options = value == 0   ? std::vector<std::string>{}
+                        : value == 1 ? std::vector<std::string>{"-DMORE=1"}
+                                     : std::vector<std::string>{"--maxrregcount=32"};
+        break;
+      case 1:
+      case 2:
+        texts.on_disk[random() % 2] = value;
+        break;
+      case 3:
+        break;  // The source alone.
+      default:
+        texts.embedded[random() % 3] = value;
+    }
+    const auto spec = program(texts, edit);
+    const auto fast = with.compile(Program::make(spec).value(), target);
+    const auto plain = without.compile(Program::make(spec).value(), target);
+    ASSERT_TRUE(fast && plain) << (fast ? "" : fast.error().log);
+    ASSERT_EQ(fast->image, plain->image) << "edit " << edit;
+    ASSERT_EQ(fast->log, plain->log) << "edit " << edit;
+    ASSERT_EQ(fast->key, plain->key) << "edit " << edit;
+    const auto seed = seed_of(spec);
+    if (edit == 0) {
+      ASSERT_EQ(bare.image(spec, seed, false), plain->image);
+    }
+    const auto served = bare.image(spec, seed, true);
+    if (!served.empty() && served != plain->image) ++stale;
+  }
+  const auto reused = with.counters().precompiled;
+  std::cout << "reused precompiled headers " << reused << " times; NVRTC alone would have served "
+            << stale << " of " << edits << " stale\n";
+  EXPECT_GE(stale, 30);
+  EXPECT_GE(reused, 30U);
+  EXPECT_EQ(without.counters().precompiled, 0U);
+}
+
+TEST_F(Precompiled, AFailureTellsWhatAPlainCompileTells) {
+  auto with = runtime(std::uint64_t{1} << 30);
+  auto without = runtime(0);
+  const auto target = Target::parse("sm_80").value();
+  for (int step = 0; step < 4; ++step) {
+    auto spec = program(Texts(), step);
+    if (step % 2 == 1 || step == 0) spec.source += "__global__ void broken() { nothing(); }\n";
+    const auto fast = with.compile(Program::make(spec).value(), target);
+    const auto plain = without.compile(Program::make(spec).value(), target);
+    ASSERT_EQ(fast.has_value(), plain.has_value());
+    if (fast) continue;
+    EXPECT_EQ(fast.error().log, plain.error().log);
+    EXPECT_EQ(fast.error().message, plain.error().message);
+  }
+}
+
+TEST_F(Precompiled, WhatIsOffLeavesNothingBehindAndWhatIsOnCleansUp) {
+  const Variable directory("TMPDIR", scratch_.path().c_str());
+  {
+    auto with = runtime(std::uint64_t{1} << 30);
+    for (int step = 0; step < 3; ++step) {
+      ASSERT_TRUE(with.compile(Program::make(program(Texts(), step)).value(),
+                               Target::parse("sm_80").value()));
+    }
+    EXPECT_EQ(with.counters().precompiled, 1U);
+  }
+  std::set<std::string> left;
+  for (const auto& item : fs::directory_iterator(scratch_.path()))
+    left.insert(item.path().filename());
+  EXPECT_EQ(left, std::set<std::string>{"include"});
+}
+
+TEST_F(Precompiled, ADirectoryThatCannotBeWrittenIsDoneWithout) {
+  const Variable directory("TMPDIR", "/nonexistent");
+  auto with = runtime(std::uint64_t{1} << 30);
+  for (int step = 0; step < 3; ++step) {
+    const auto artifact =
+        with.compile(Program::make(program(Texts(), step)).value(), Target::parse("sm_80").value());
+    EXPECT_TRUE(artifact);
+  }
+  EXPECT_EQ(with.counters().precompiled, 0U);
+}
+
+TEST(PreludeLogs, ComeApartAndTogether) {
+  const std::string remark =
+      "Remark: The warnings can be suppressed with \"-diag-suppress <warning-number>\"\n\n";
+  const std::string first = "a.h(1): warning #1-D: one\n\n";
+  const std::string second = "a.cu(1): warning #2-D: two\n\n";
+  const auto whole = first + remark + second;
+  const auto rest = second + remark;
+  EXPECT_EQ(log_of_prelude(whole, rest), first + remark);
+  EXPECT_EQ(join_logs(first + remark, rest), whole);
+  EXPECT_EQ(log_of_prelude(rest, rest), "");
+  EXPECT_EQ(join_logs("", rest), rest);
+  EXPECT_EQ(log_of_prelude(first + remark, ""), first + remark);
+  EXPECT_EQ(log_of_prelude(whole, "another" + remark), std::nullopt);
+}
+
+TEST(Prelude, EndsWhereTheFirstTokenIsThatBelongsToNoDirective) {
+  const auto prelude = [](std::string_view text) {
+    return text.substr(0, read_directives(text).prelude);
+  };
+  EXPECT_EQ(prelude("#include <a>\n// c\n#define X(y) \\\n  y\n/* d */ int x;\n#include <b>\n"),
+            "#include <a>\n// c\n#define X(y) \\\n  y\n/* d */ ");
+  EXPECT_EQ(prelude("int x;\n#include <a>\n"), "");
+  EXPECT_EQ(prelude("  #if 1\n#include <a>\n#endif\n"), "  #if 1\n#include <a>\n#endif\n");
+  EXPECT_EQ(prelude("#include <a>\n{"), "#include <a>\n");
+}
+
+}  // namespace
+}  // namespace kiln::test

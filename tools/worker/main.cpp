@@ -1,0 +1,193 @@
+// kiln-worker: compiles for a process that uses kiln, which starts it and talks to it over a socket. It
+// holds no cache and reads no settings; what it needs to know it is told.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "compiler_on_this_machine.h"
+#include "memory_limit.h"
+#include "nvrtc_compiler.h"
+#include "worker_protocol.h"
+
+extern char** environ;
+
+namespace kiln {
+namespace {
+
+constexpr int exit_done = 0;
+constexpr int exit_usage = 2;
+constexpr int exit_nonsense = 3;
+
+void close_all_above(int last) {
+  const auto first = static_cast<unsigned>(last) + 1;
+  if (::syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+  for (int number = last + 1; number < static_cast<int>(::sysconf(_SC_OPEN_MAX)); ++number) {
+    ::close(number);
+  }
+}
+
+// The key that the result is stored under says nothing of them.
+void forget_nvrtc_variables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.starts_with("NVRTC_")) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  for (const auto& name : names) ::unsetenv(name.c_str());
+}
+
+// A crash leaves no core file behind, and where the system is out of memory, this goes before the
+// program that it works for.
+void keep_out_of_the_way() {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  std::ofstream("/proc/self/oom_score_adj") << "500";
+}
+
+bool ran_out_of_memory(const Result<CompileOutcome>& outcome) {
+  return !outcome &&
+         (outcome.error().vendor_code == NVRTC_ERROR_OUT_OF_MEMORY ||
+          outcome.error().log.find("catastrophic error: out of memory") != std::string::npos);
+}
+
+class Worker {
+ public:
+  explicit Worker(int socket) : socket_(socket) {}
+
+  // The status to exit with, once the other end is closed or makes no sense.
+  int serve() {
+    std::array<char, 65'536> bytes;
+    for (;;) {
+      while (const auto message = received_.take()) {
+        if (const auto status = handle(*message)) return *status;
+      }
+      if (received_.broken()) return exit_nonsense;
+      const auto size = ::recv(socket_, bytes.data(), bytes.size(), 0);
+      if (size < 0 && errno == EINTR) continue;
+      if (size <= 0) return exit_done;
+      received_.add({bytes.data(), static_cast<std::size_t>(size)});
+    }
+  }
+
+ private:
+  // A status where this was the last one.
+  std::optional<int> handle(const Message& message) {
+    switch (message.kind) {
+      case MessageKind::hello:
+        if (!send(MessageKind::hello, build_identity()) || message.payload != build_identity()) {
+          return exit_done;
+        }
+        return std::nullopt;
+      case MessageKind::setup:
+        return set_up(message.payload);
+      case MessageKind::job:
+        return work(message.payload);
+      default:
+        return exit_nonsense;
+    }
+  }
+
+  std::optional<int> set_up(std::string_view record) {
+    setup_ = decode_setup(record);
+    if (!setup_) return exit_nonsense;
+    // It may have ended before the system was asked to end this one with it.
+    if (::getppid() != setup_->runtime_process) return exit_done;
+    limit_memory(setup_->memory_bytes);
+    compiler_ = std::make_unique<CompilerOnThisMachine>(setup_->nvrtc);
+    service_ = std::make_unique<NvrtcCompiler>(setup_->precompiled_max_bytes);
+    return std::nullopt;
+  }
+
+  std::optional<int> work(std::string_view record) {
+    const auto request = decode_request(record);
+    if (!request || !service_) return exit_nonsense;
+    const auto outcome = compile(*request);
+    if (ran_out_of_memory(outcome)) end_out_of_memory();
+    if (!send(MessageKind::outcome, encode_outcome(outcome))) return exit_done;
+    return std::nullopt;
+  }
+
+  Result<CompileOutcome> compile(const WorkerRequest& request) {
+    const auto& files = compiler_->search().files;
+    if (!files || files->toolchain.identity != setup_->toolchain) {
+      return fail(ErrorCode::compiler_missing,
+                  fmt::format("NVRTC: {} is another one than when the runtime was opened, or gone; "
+                              "open a new runtime",
+                              setup_->nvrtc));
+    }
+    if (!request.working_directory.empty() && ::chdir(request.working_directory.c_str()) != 0) {
+      return fail(ErrorCode::io_failed,
+                  fmt::format("{}: a compile worker cannot stand in the working directory {}",
+                              request.job.program, request.working_directory));
+    }
+    const auto& nvrtc = compiler_->open();
+    if (!nvrtc) return tl::unexpected(nvrtc.error());
+    return service_->run(*nvrtc, request.job);
+  }
+
+  bool send(MessageKind kind, std::string_view payload) const {
+    const auto frame = frame_of(kind, payload);
+    for (std::string_view rest = frame; !rest.empty();) {
+      const auto sent = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0) return false;
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+
+  const int socket_;
+  MessageAssembler received_;
+  std::optional<WorkerSetup> setup_;
+  std::unique_ptr<CompilerOnThisMachine> compiler_;
+  std::unique_ptr<NvrtcCompiler> service_;
+};
+
+// The socket named on the command line, if that is one.
+std::optional<int> socket_of(int argc, char** argv) {
+  if (argc != 2) return std::nullopt;
+  int number = -1;
+  const std::string_view text = argv[1];
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(number, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto socket = kiln::socket_of(argc, argv);
+  if (!socket) {
+    std::fputs("kiln-worker is started by programs that use kiln, not by hand.\n", stderr);
+    return kiln::exit_usage;
+  }
+  kiln::close_all_above(*socket);
+  kiln::forget_nvrtc_variables();
+  kiln::keep_out_of_the_way();
+  // Nothing of the compiler is to run at the end, which may have left it in any state.
+  ::_exit(kiln::Worker(*socket).serve());
+}
