@@ -112,7 +112,7 @@ std::optional<Layers::Found> Combiner::look_up(const Wanted& wanted, std::string
   const auto accept = [&](const DependencySet&, const Digest& toolchain, const Witness*) {
     const auto& file = wanted.tool.file;
     const bool fits = !file || file->toolchain.identity == toolchain;
-    if (!fits) why_not = "it was made by another release of the tool";
+    if (!fits) why_not = "it was made by another build of the tool";
     return fits;
   };
   bool damaged = false;

@@ -1,5 +1,6 @@
 // Links through the real nvJitLink: what comes out, what is kept of it, and what is refused.
 
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -7,6 +8,7 @@
 
 #include "images_fixture.h"
 #include "kiln/cache.h"
+#include "vendor/elf_notes.h"
 
 namespace kiln::test {
 namespace {
@@ -160,6 +162,32 @@ TEST_F(Link, AMachineWithoutTheLinkerIsServedWhatIsKept) {
   EXPECT_EQ(error.code, ErrorCode::compiler_missing);
   EXPECT_THAT(error.message, HasSubstr(none + " (KILN_NVJITLINK): no such file"));
   EXPECT_THAT(error.message, HasSubstr("nvidia-nvjitlink"));
+}
+
+TEST_F(Link, AnotherBuildOfTheLinkerMisses) {
+  const auto inputs = both(ImageKind::cubin);
+  ASSERT_EQ(linked(link_of(inputs)).origin, Origin::compiled);
+  const auto original = Runtime::open(options()).value().linker().path;
+  const auto copy = scratch_ / "libnvJitLink.so.13";
+  std::filesystem::copy_file(original, copy);
+  std::string bytes;
+  const auto id = vendor::build_id(copy).value();
+  for (std::size_t at = 0; at < id.size(); at += 2) {
+    bytes += static_cast<char>(std::stoi(id.substr(at, 2), nullptr, 16));
+  }
+  std::fstream file(copy, std::ios::in | std::ios::out | std::ios::binary);
+  std::string head(1 << 16, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  const auto at = head.find(bytes);
+  ASSERT_NE(at, std::string::npos);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(bytes[0] ^ 1));
+  file.close();
+
+  const ScopedVariable exact("KILN_NVJITLINK", copy.string());
+  EXPECT_EQ(linked(link_of(inputs)).origin, Origin::compiled);
+  EXPECT_EQ(misses_.back(), "it was made by another build of the tool");
+  EXPECT_EQ(linked(link_of(inputs)).origin, Origin::local);
 }
 
 TEST_F(Link, TheEntryIsSoundShippedAndTellsItsRecipe) {
