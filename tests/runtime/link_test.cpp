@@ -213,6 +213,46 @@ TEST_F(Link, TheEntryIsSoundShippedAndTellsItsRecipe) {
   EXPECT_EQ(served.image, fresh.image);
 }
 
+TEST_F(Link, IsServedButNotMadeWhereCompilingIsForbidden) {
+  const auto inputs = both(ImageKind::cubin);
+  const auto kept = linked(link_of(inputs));
+  auto set_up = options();
+  set_up.mode = Mode::cache_only;
+  auto runtime = Runtime::open(std::move(set_up)).value();
+  EXPECT_EQ(runtime.link(link_of(inputs)).value().key, kept.key);
+  auto other = link_of(inputs);
+  other.name = "other.link";
+  const auto refused = runtime.link(other);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::not_cached);
+  EXPECT_THAT(refused.error().message, HasSubstr("other.link for sm_90 (request "));
+  EXPECT_EQ(runtime.counters().combines, 0U);
+  runtime.set_mode(Mode::jit);
+  EXPECT_EQ(runtime.link(other).value().origin, Origin::compiled);
+}
+
+TEST_F(Link, WarnSaysWhatIsMadeAndWhy) {
+  const auto inputs = both(ImageKind::cubin);
+  std::vector<std::string> warnings;
+  auto set_up = options();
+  set_up.mode = Mode::warn;
+  set_up.log = [&](LogLevel, std::string_view line) { warnings.emplace_back(line); };
+  ASSERT_TRUE(Runtime::open(std::move(set_up)).value().link(link_of(inputs)));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings[0], HasSubstr("making engine.link for sm_90"));
+  EXPECT_THAT(warnings[0], HasSubstr("nothing is stored for this request"));
+}
+
+TEST_F(Link, IsNoneOfTheProgramsOfACache) {
+  linked(link_of(both(ImageKind::cubin)));
+  auto cache = Cache::open(cache_directory()).value();
+  const auto recorded = recorded_programs(cache).value();
+  EXPECT_TRUE(recorded.failures.empty());
+  std::vector<std::string> names;
+  for (const auto& listed : recorded.programs) names.push_back(listed.spec.name);
+  EXPECT_THAT(names, testing::UnorderedElementsAre("caller.cu", "callee.cu"));
+}
+
 TEST_F(Link, NoProgramMayHaveTheOptionThatMarksARecipe) {
   EXPECT_FALSE(Program::make({.name = "a.cu", .source = "", .options = {"--kiln-link"}}));
 }

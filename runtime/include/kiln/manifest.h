@@ -58,7 +58,8 @@ struct RecordedPrograms {
 };
 
 /// Rebuilds each distinct program from a cache's or a bundle's entries: name, source, options and
-/// expressions as they were asked for, the headers as they were found.
+/// expressions as they were asked for, the headers as they were found. What was made of other images is
+/// left out: the programs of those are there.
 /// Errors: those of Cache::list(). What is damaged, or stored without its sources, is a failure of
 /// that program alone.
 [[nodiscard]] Result<RecordedPrograms> recorded_programs(Cache& cache);
