@@ -76,8 +76,10 @@ TEST(Deaths, CostTheirOwnJobAlone) {
 
   std::atomic<bool> killed = false;
   std::thread killer([&] {
-    killed =
-        becomes_true([] { return !children().empty(); }) && ::kill(children().at(0), SIGKILL) == 0;
+    killed = becomes_true([] {
+      const auto workers = children();
+      return !workers.empty() && ::kill(workers[0], SIGKILL) == 0;
+    });
   });
   const auto begin = std::chrono::steady_clock::now();
   const auto outcomes = run_all(pool, jobs);
