@@ -105,7 +105,8 @@ bool has_all_of(const Closure& here, const DependencySet& stored) {
 
 SharedText text_of(const Digest& digest, const Closure& here, const StoredText& stored_text) {
   for (const auto& header : here.texts) {
-    if (header->digest == digest) return std::shared_ptr<const std::string>(header, &header->text);
+    if (header && header->digest == digest)
+      return std::shared_ptr<const std::string>(header, &header->text);
   }
   auto text = stored_text(digest);
   if (!text) return tl::unexpected(std::move(text.error()));

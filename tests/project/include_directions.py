@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "tests": {"tests", "tools", "device", "runtime", "cache"},
 }
 # Where compile jobs run belongs to their stage.
-PARTS = {"worker": "compile", "in": "compile"}
+PARTS = {"worker": "compile", "in": "compile", "nvrtc": "compile", "precompiled": "compile"}
 STAGES = {"source", "fingerprint", "compile", "load", "launch"}
 # Where the compiler looks, after the folder of the including file.
 INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools", "tests", "."]
