@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cubin.h"
+#include "kernel_facts.h"
 
 namespace kiln {
 
@@ -96,6 +96,8 @@ std::optional<std::string> read_image(const Nvrtc& nvrtc, nvrtcProgram program, 
       return read_bytes(program, nvrtc.get_ltoir_size, nvrtc.get_ltoir);
     case ImageKind::optixir:
       return read_bytes(program, nvrtc.get_optixir_size, nvrtc.get_optixir);
+    case ImageKind::fatbin:
+      break;  // No compiler makes one: it is packed of what compilers made.
   }
   return std::nullopt;
 }
@@ -211,26 +213,6 @@ Error describe_failure(const Nvrtc& nvrtc, const CompileJob& job, nvrtcResult re
   return error;
 }
 
-// Facts that the image itself tells. Where the program lists no expressions, each kernel stands for itself.
-void add_facts(Artifact& artifact, bool has_expressions) {
-  const auto info = read_cubin(artifact.image);
-  if (!info) return;
-  for (const auto& kernel : info->kernels) {
-    if (!has_expressions)
-      artifact.kernels.push_back({.expression = kernel.symbol, .symbol = kernel.symbol});
-    for (auto& known : artifact.kernels) {
-      if (known.symbol != kernel.symbol) continue;
-      known.registers = kernel.registers;
-      known.shared_bytes = kernel.shared_bytes;
-      known.local_bytes = kernel.local_bytes;
-      known.params = kernel.params;
-      known.params_known = true;
-    }
-  }
-  std::sort(artifact.kernels.begin(), artifact.kernels.end(),
-            [](const auto& left, const auto& right) { return left.expression < right.expression; });
-}
-
 }  // namespace
 
 Error cancelled(const CompileJob& job) {
@@ -295,7 +277,7 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
                 artifact.log);
   }
   artifact.image = std::move(*image);
-  add_facts(artifact, !job.expressions.empty());
+  add_facts(artifact, job.expressions.empty());
   const auto time = std::chrono::steady_clock::now() - begin;
   artifact.compile_us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(time).count());

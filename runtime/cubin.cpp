@@ -107,8 +107,9 @@ class Reader {
     const auto header = read<Elf64_Ehdr>(image_, 0);
     if (!header || !is_cubin(*header) || !read_sections(*header)) return std::nullopt;
     CubinInfo info;
+    info.relocatable = header->e_type == ET_REL;
     if (!read_arch(*header, info) || !read_functions()) return std::nullopt;
-    const auto symbols = kernel_symbols();
+    const auto symbols = read_symbols(info);
     if (!symbols) return std::nullopt;
     for (const Symbol& symbol : *symbols) {
       auto kernel = read_kernel(symbol, info.arch);
@@ -186,7 +187,14 @@ class Reader {
     return true;
   }
 
-  std::optional<std::vector<Symbol>> kernel_symbols() const {
+  static bool is_strong_definition(const Elf64_Sym& symbol) {
+    const auto type = ELF64_ST_TYPE(symbol.st_info);
+    return ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL && symbol.st_shndx != SHN_UNDEF &&
+           (type == STT_FUNC || type == STT_OBJECT);
+  }
+
+  /// The kernels' symbols; what others may not define goes into `info`.
+  std::optional<std::vector<Symbol>> read_symbols(CubinInfo& info) const {
     const Section* table = find(".symtab");
     if (table == nullptr || table->header.sh_link >= sections_.size()) return std::nullopt;
     const std::string_view names = sections_[table->header.sh_link].bytes;
@@ -194,11 +202,14 @@ class Reader {
     const std::size_t count = table->bytes.size() / sizeof(Elf64_Sym);
     for (std::size_t index = 0; index < count; ++index) {
       const auto symbol = *read<Elf64_Sym>(table->bytes, index * sizeof(Elf64_Sym));
-      const bool is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
-      if (!is_function || (symbol.st_other & kernel_symbol) == 0) continue;
+      const bool is_kernel =
+          ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & kernel_symbol) != 0;
+      const bool is_definition = is_strong_definition(symbol);
+      if (!is_kernel && !is_definition) continue;
       const auto name = read_text(names, symbol.st_name);
       if (!name) return std::nullopt;
-      kernels.push_back({static_cast<std::uint32_t>(index), *name});
+      if (is_kernel) kernels.push_back({static_cast<std::uint32_t>(index), *name});
+      if (is_definition) info.definitions.emplace_back(*name);
     }
     return kernels;
   }

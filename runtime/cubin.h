@@ -23,7 +23,10 @@ struct CubinKernel {
 struct CubinInfo {
   std::uint32_t arch = 0;     ///< 10 * major + minor, e.g. 90.
   bool exact_device = false;  ///< Made for an `a` target: runs on this compute capability alone.
+  bool relocatable = false;   ///< Made to be linked with others (`-rdc=true`).
   std::vector<CubinKernel> kernels;  ///< In the order of the symbol table.
+  /// What it defines for others that no other input of a link may define: global, not weak.
+  std::vector<std::string> definitions;
 };
 
 /// Reads a cubin's metadata without a driver; nothing for bytes that are not a sound cubin. Total
@@ -32,6 +35,7 @@ struct CubinInfo {
 ///
 /// - `e_flags`: from ELF ABI version 8 on, bits 8..15 hold the architecture and the `.nv.compat`
 ///   attribute 0x09 is 1 for an `a` target; before, bits 0..7 and bit 11 do.
+/// - A relocatable one is of ELF type REL, one to be loaded EXEC.
 /// - A kernel is a function symbol whose `st_other` has bit 0x10.
 /// - `.nv.info`, `.nv.info.<symbol>`, `.nv.compat`: attributes of a u8 format, a u8 id and a u16
 /// that

@@ -9,6 +9,7 @@
 
 #include "fingerprint.h"
 #include "fingerprint_differences.h"
+#include "kiln/link.h"
 
 namespace kiln {
 
@@ -62,6 +63,8 @@ class NearestSearch {
       auto alike = store.cache->alike(missed_.request, limits);
       if (!alike) continue;
       for (auto& entry : *alike) {
+        // It has a program's name, and none of its source.
+        if (made_of_images(entry.request)) continue;
         auto found = differences_of(missed_.request, entry.request);
         compare_toolchain(entry, found);
         candidates.push_back({std::move(entry), store, std::move(found)});

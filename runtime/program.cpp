@@ -58,6 +58,7 @@ constexpr std::array owned_options{
     OwnedOption{"device-time-trace", prefix, writes_files},
     OwnedOption{"no-cache", whole, kiln_decides},
     OwnedOption{"no-source-include", whole, kiln_decides},
+    OwnedOption{"kiln-", prefix, kiln_decides},
 };
 
 std::string_view without_dashes(std::string_view option) {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "header_search.h"
+#include "kiln/link.h"
 #include "recorded_headers.h"
 
 namespace kiln {
@@ -158,6 +159,8 @@ class CacheReader {
   Result<void> add(const Digest& key) {
     const auto entry = cache_.entry(key);
     if (!entry) return tl::unexpected(entry.error());
+    // No program; those that its images were compiled from are entries themselves.
+    if (made_of_images(entry->request)) return {};
     const auto kind = parse_image_kind(entry->request.kind);
     if (!kind) return tl::unexpected(kind.error());
     auto target = Target::parse(entry->request.arch, *kind);

@@ -18,9 +18,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "combiner.h"
 #include "compile_queue.h"
 #include "compile_service.h"
 #include "compiler_on_this_machine.h"
+#include "fatbin.h"
 #include "fingerprint.h"
 #include "fingerprint_nearest.h"
 #include "header_files.h"
@@ -28,6 +30,7 @@
 #include "image_choice.h"
 #include "in_process.h"
 #include "layers.h"
+#include "link_images.h"
 #include "load.h"
 #include "obtained.h"
 #include "output_paths.h"
@@ -37,7 +40,10 @@
 #include "reporter.h"
 #include "single_flight.h"
 #include "source.h"
+#include "tool_on_this_machine.h"
 #include "vendor/driver.h"
+#include "vendor/nvfatbin.h"
+#include "vendor/nvjitlink.h"
 #include "vendor/nvrtc.h"
 #include "worker_pool.h"
 #include "worker_setup.h"
@@ -124,6 +130,22 @@ std::vector<FileStamp> settled_stamps(const Closure& closure) {
   return stamps;
 }
 
+Result<Artifact> copy_of(Result<Obtained> obtained) {
+  if (!obtained) return tl::unexpected(std::move(obtained.error()));
+  Artifact artifact = *obtained->artifact;
+  artifact.origin = obtained->origin;
+  return artifact;
+}
+
+template <class Tool>
+Availability availability_of(ToolOnThisMachine<Tool>& tool) {
+  const auto& file = tool.search().file;
+  const auto path = file ? file->library : std::filesystem::path{};
+  const auto& opened = tool.open();
+  if (!opened) return {false, {}, opened.error().message, path};
+  return {true, fmt::format("{}, {} ({})", opened->text(), path.string(), file->origin), {}, path};
+}
+
 // Threads that ask together share a compile where they agree in this.
 Digest flight_of(const Query& query) {
   return digest_of(
@@ -174,8 +196,11 @@ class Runtime::Impl {
         worker_(worker_to_use()),
         compiler_(settings_.nvrtc, worker_.empty() ? vendor::NvrtcVariables::inherited
                                                    : vendor::NvrtcVariables::cleared),
+        linker_(vendor::find_nvjitlink, settings_.nvjitlink, compiler_),
+        packer_(vendor::find_nvfatbin, settings_.nvfatbin, compiler_),
         layers_(settings_, reporter_),
         mode_(settings_.mode),
+        combiner_(layers_, reporter_, mode_, settings_.compile_patience),
         service_(make_service()),
         queue_(service_->concurrency(), settings_.compile_queue) {
     if (settings_.record) {
@@ -184,13 +209,15 @@ class Runtime::Impl {
     }
   }
 
-  Result<Obtained> obtain(const Program& program, const Target& target) {
+  Result<Obtained> obtain(const Program& program, const Target& target,
+                          const std::stop_token& stop = {}) {
     const auto resolved = resolve(target);
     if (!resolved) return tl::unexpected(resolved.error());
+    if (resolved->kind() == ImageKind::fatbin) return fatbin(program, {*resolved}, stop);
     const Memo memo(program.id(), resolved->arch(), resolved->kind());
     if (auto known = recall(memo)) return std::move(*known);
     const Query query(program, *resolved, compiler_.include_dirs());
-    return obtain_and_remember(query, memo, {});
+    return obtain_and_remember(query, memo, stop);
   }
 
   // As obtain(), without waiting for a compile: `request` says how that is to be queued. What is there
@@ -203,6 +230,8 @@ class Runtime::Impl {
     };
     const auto resolved = resolve(target);
     if (!resolved) return at_once(tl::unexpected(resolved.error()));
+    if (resolved->kind() == ImageKind::fatbin)
+      return begin_fatbin(program, *resolved, std::move(request));
     const Memo memo(program.id(), resolved->arch(), resolved->kind());
     if (auto known = recall(memo)) return at_once(std::move(*known));
     const auto query = std::make_shared<const Query>(program, *resolved, compiler_.include_dirs());
@@ -229,6 +258,40 @@ class Runtime::Impl {
     };
     expect(repeated_beginnings(items));
     return prefetch_all(items, queue_.threads(), begin_item, progress, stop);
+  }
+
+  Result<Obtained> link(LinkSpec spec) {
+    const auto target = resolve(spec.target);
+    if (!target) return tl::unexpected(target.error());
+    spec.target = *target;
+    const auto recipe = link_recipe(spec);
+    if (!recipe) return tl::unexpected(recipe.error());
+    const auto link = [&](const vendor::NvJitLink& linker) { return link_images(linker, spec); };
+    return combine(*recipe, linker_, link, {});
+  }
+
+  Result<Obtained> fatbin(const Program& program, const std::vector<Target>& wanted,
+                          const std::stop_token& stop) {
+    std::vector<Target> resolved;
+    for (const auto& target : wanted) {
+      auto real = resolve(target);
+      if (!real) return tl::unexpected(std::move(real.error()));
+      resolved.push_back(std::move(*real));
+    }
+    const auto targets = fatbin_targets(program, resolved);
+    if (!targets) return tl::unexpected(targets.error());
+    std::vector<Artifact> images;
+    for (const auto& target : *targets) {
+      const auto image = obtain(program, target, stop);
+      if (!image) return tl::unexpected(image.error());
+      images.push_back(*image->artifact);
+    }
+    const auto recipe = fatbin_recipe(program, images);
+    if (!recipe) return tl::unexpected(recipe.error());
+    const auto pack = [&](const vendor::NvFatbin& packer) {
+      return pack_fatbin(packer, *recipe, images);
+    };
+    return combine(*recipe, packer_, pack, stop);
   }
 
   Result<Kernel> kernel(const Program& program, std::string_view expression) {
@@ -259,6 +322,12 @@ class Runtime::Impl {
   Result<Explanation> explain(const Program& program, const Target& target) {
     const auto resolved = resolve(target);
     if (!resolved) return tl::unexpected(resolved.error());
+    if (resolved->kind() == ImageKind::fatbin) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{} for {}: a fatbin is looked up by its images: have those "
+                              "explained, the cubins or PTX that it holds",
+                              program.name(), resolved->arch()));
+    }
     const Query query(program, *resolved, compiler_.include_dirs());
     if (const auto artifact = recall_artifact({program.id(), resolved->arch(), resolved->kind()}))
       return explain_hit(query, {artifact, Origin::memory}, {});
@@ -282,6 +351,8 @@ class Runtime::Impl {
   }
 
   CompilerOnThisMachine& compiler() { return compiler_; }
+  ToolOnThisMachine<vendor::NvJitLink>& linker() { return linker_; }
+  ToolOnThisMachine<vendor::NvFatbin>& packer() { return packer_; }
 
   const Result<std::shared_ptr<const vendor::Driver>>& driver() {
     std::call_once(driver_opened_,
@@ -293,8 +364,19 @@ class Runtime::Impl {
   [[nodiscard]] const std::string& cache_fault() const { return layers_.cache_fault(); }
 
   [[nodiscard]] RuntimeCounters counters() const {
-    return {memory_hits_, local_hits_, bundle_hits_, misses_,          compiles_, precompiled_,
-            waits_,       stores_,     refusals_,    layers_.faults(), loads_};
+    const auto combined = combiner_.counters();
+    return {memory_hits_ + combined.memory_hits,
+            local_hits_ + combined.local_hits,
+            bundle_hits_ + combined.bundle_hits,
+            misses_ + combined.misses,
+            compiles_,
+            precompiled_,
+            combined.made,
+            waits_ + combined.waits,
+            stores_ + combined.stores,
+            refusals_,
+            layers_.faults(),
+            loads_};
   }
 
  private:
@@ -366,6 +448,31 @@ class Runtime::Impl {
     const auto device = (*cuda)->current_device();
     if (!device) return tl::unexpected(device.error());
     return Target::parse(compile_target(device->major, device->minor), target.kind());
+  }
+
+  // All of it is queued: it is looked up by its images, which may have to be compiled before.
+  Compiling begin_fatbin(const Program& program, const Target& target,
+                         CompileQueue::Request request) {
+    request.name = program.name();
+    request.key = flight_of(Query(program, target, compiler_.include_dirs()));
+    request.work = [this, program, target](const std::stop_token& stop) {
+      return fatbin(program, {target}, stop);
+    };
+    return queue_.add(std::move(request));
+  }
+
+  // The tool is mapped only where something has to be made.
+  template <class Tool, class Make>
+  Result<Obtained> combine(const Recipe& recipe, ToolOnThisMachine<Tool>& tool, const Make& make,
+                           const std::stop_token& stop) {
+    const auto make_with_tool = [&]() -> Result<Artifact> {
+      const auto& opened = tool.open();
+      if (!opened) return tl::unexpected(opened.error());
+      return make(*opened);
+    };
+    auto found = combiner_.obtain(recipe, tool.search(), make_with_tool, stop);
+    if (!found) return tl::unexpected(std::move(found.error()));
+    return Obtained{std::move(found->artifact), found->origin};
   }
 
   // The best image there is for the device; only where there is none is one compiled.
@@ -672,12 +779,15 @@ class Runtime::Impl {
   const Reporter reporter_;
   const std::filesystem::path worker_;
   CompilerOnThisMachine compiler_;
+  ToolOnThisMachine<vendor::NvJitLink> linker_;
+  ToolOnThisMachine<vendor::NvFatbin> packer_;
 
   Layers layers_;
+  std::atomic<Mode> mode_;
+  Combiner combiner_;
   std::optional<Recorder> recorder_;
   HeaderFiles files_;
   SingleFlight<Result<Obtained>> flights_;
-  std::atomic<Mode> mode_;
   std::shared_mutex memos_mutex_;
   std::map<Memo, std::weak_ptr<const Artifact>> memos_;
 
@@ -718,11 +828,13 @@ Result<Runtime> Runtime::open(RuntimeOptions options) {
 }
 
 Result<Artifact> Runtime::compile(const Program& program, const Target& target) {
-  auto obtained = impl_->obtain(program, target);
-  if (!obtained) return tl::unexpected(std::move(obtained.error()));
-  Artifact artifact = *obtained->artifact;
-  artifact.origin = obtained->origin;
-  return artifact;
+  return copy_of(impl_->obtain(program, target));
+}
+
+Result<Artifact> Runtime::link(LinkSpec spec) { return copy_of(impl_->link(std::move(spec))); }
+
+Result<Artifact> Runtime::fatbin(const Program& program, const std::vector<Target>& targets) {
+  return copy_of(impl_->fatbin(program, targets, {}));
 }
 
 Compiling Runtime::compile_async(const Program& program, const Target& target,
@@ -777,6 +889,9 @@ Availability Runtime::driver() const {
           {},
           (*opened)->path()};
 }
+
+Availability Runtime::linker() const { return availability_of(impl_->linker()); }
+Availability Runtime::packer() const { return availability_of(impl_->packer()); }
 
 const Settings& Runtime::settings() const noexcept { return impl_->settings(); }
 std::string Runtime::cache_fault() const { return impl_->cache_fault(); }

@@ -307,6 +307,10 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (!mode) return tl::unexpected(mode.error());
   auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
+  auto nvjitlink = decide_path("KILN_NVJITLINK", options.nvjitlink, std::nullopt, listing);
+  if (!nvjitlink) return tl::unexpected(nvjitlink.error());
+  auto nvfatbin = decide_path("KILN_NVFATBIN", options.nvfatbin, std::nullopt, listing);
+  if (!nvfatbin) return tl::unexpected(nvfatbin.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
   if (!driver) return tl::unexpected(driver.error());
   auto record = decide_record(options, listing);
@@ -331,6 +335,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.compile_queue = *queue;
   settings.mode = **mode;
   settings.nvrtc = std::move(*nvrtc);
+  settings.nvjitlink = std::move(*nvjitlink);
+  settings.nvfatbin = std::move(*nvfatbin);
   settings.cuda_driver = std::move(*driver);
   settings.record = std::move(*record);
   settings.log_level = **level;

@@ -17,7 +17,8 @@ constexpr std::string_view known_archs =
     "sm_103a, "
     "sm_103f, sm_110, sm_110a, sm_110f, sm_120, sm_120a, sm_120f, sm_121, sm_121a, sm_121f";
 
-constexpr std::array kinds{ImageKind::cubin, ImageKind::ptx, ImageKind::ltoir, ImageKind::optixir};
+constexpr std::array kinds{ImageKind::cubin, ImageKind::ptx, ImageKind::ltoir, ImageKind::optixir,
+                           ImageKind::fatbin};
 
 // Two or three digits, then perhaps 'a' or 'f'.
 bool is_version(std::string_view text) {
@@ -39,6 +40,8 @@ const char* to_string(ImageKind kind) noexcept {
       return "ltoir";
     case ImageKind::optixir:
       return "optixir";
+    case ImageKind::fatbin:
+      return "fatbin";
   }
   return "?";
 }
@@ -47,8 +50,9 @@ Result<ImageKind> parse_image_kind(std::string_view text) {
   for (const auto kind : kinds) {
     if (text == to_string(kind)) return kind;
   }
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("unknown image kind '{}': use cubin, ptx, ltoir or optixir", text));
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("unknown image kind '{}': use cubin, ptx, ltoir, optixir or fatbin", text));
 }
 
 Result<Target> Target::parse(std::string_view arch, ImageKind kind) {

@@ -4,7 +4,8 @@
 #
 # It installs what is missing on a Debian 12 machine, says what before it does, and does nothing when
 # nothing is missing: Debian packages (as root or with sudo), and, where the machine has no CUDA toolkit,
-# NVRTC and the CUDA headers from PyPI wheels into build/cuda. Afterwards kiln_cmake_args holds what
+# NVRTC, nvJitLink, nvFatbin and the CUDA headers from PyPI wheels into build/cuda; for the tests also those
+# of nvJitLink and nvFatbin that the toolkit lacks. Afterwards kiln_cmake_args holds what
 # CMake needs to know, and KILN_NVRTC names the wheel's NVRTC if that is the one to use.
 #
 #   KILN_WHEELS=DIR             take the wheels from a local folder instead of the registry
@@ -24,7 +25,7 @@ kiln_test_packages=(
 )
 kiln_wheels=(
   nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
-  nvidia-cuda-crt==13.0.88
+  nvidia-cuda-crt==13.0.88 nvidia-nvjitlink==13.0.88 nvidia-nvfatbin==13.0.85
 )
 
 kiln_say() { echo "kiln: $*"; }
@@ -69,29 +70,40 @@ kiln_find_toolkit() {
   done
 }
 
+# Prints the wheels of what the tests use and a toolkit may lack.
+kiln_wheels_beside() {
+  local toolkit=$1
+  [[ -f $toolkit/include/nvJitLink.h ]] || echo nvidia-nvjitlink==13.0.88
+  [[ -f $toolkit/include/nvFatbin.h ]] || echo nvidia-nvfatbin==13.0.85
+}
+
 # The list of wheels, written last, is the mark of a complete installation of exactly those.
 kiln_install_wheels() {
   local mark=$kiln_cuda/installed.txt source=()
-  if [[ -f $mark && $(<"$mark") == "${kiln_wheels[*]}" ]]; then return; fi
+  if [[ -f $mark && $(<"$mark") == "$*" ]]; then return; fi
   if [[ -n ${KILN_WHEELS:-} ]]; then source=(--no-index --find-links "$KILN_WHEELS"); fi
-  kiln_say "installing wheels into $kiln_cuda from ${KILN_WHEELS:-PyPI}: ${kiln_wheels[*]}"
+  kiln_say "installing wheels into $kiln_cuda from ${KILN_WHEELS:-PyPI}: $*"
   rm -rf "$kiln_cuda"
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-    --no-deps --only-binary=:all: --target "$kiln_cuda" "${source[@]}" "${kiln_wheels[@]}"
-  echo "${kiln_wheels[*]}" >"$mark"
+    --no-deps --only-binary=:all: --target "$kiln_cuda" "${source[@]}" "$@"
+  echo "$*" >"$mark"
 }
 
 kiln_setup() {
   local -n packages=kiln_$1_packages
-  local toolkit='' pip=()
+  local toolkit='' pip=() wheels=("${kiln_wheels[@]}")
   if [[ -z ${KILN_SETUP_FORCE_WHEELS:-} ]]; then toolkit=$(kiln_find_toolkit); fi
-  if [[ -z $toolkit ]] && ! python3 -m pip --version &>/dev/null; then pip=(python3-pip); fi
+  if [[ -n $toolkit ]]; then
+    wheels=()
+    if [[ $1 == test ]]; then mapfile -t wheels < <(kiln_wheels_beside "$toolkit"); fi
+  fi
+  if ((${#wheels[@]} > 0)) && ! python3 -m pip --version &>/dev/null; then pip=(python3-pip); fi
 
   kiln_install_packages "${packages[@]}" "${pip[@]}"
+  if ((${#wheels[@]} > 0)); then kiln_install_wheels "${wheels[@]}"; fi
   if [[ -n $toolkit ]]; then
     kiln_cmake_args=("-DKILN_CUDA_INCLUDE_DIR=$toolkit/include")
   else
-    kiln_install_wheels
     kiln_cmake_args=("-DKILN_CUDA_INCLUDE_DIR=$kiln_cuda/nvidia/cu13/include")
     export KILN_NVRTC="${KILN_NVRTC:-$kiln_cuda/nvidia/cu13/lib/libnvrtc.so.13}"
   fi

@@ -163,6 +163,7 @@ TEST_F(BadInput, NonsenseInAVariableNamesIt) {
       {"KILN_CACHE_DIR", "relative/path"},  {"KILN_CACHE_DISABLE", "maybe"},
       {"KILN_CACHE_READONLY", "2"},         {"KILN_NVRTC", "libnvrtc.so"},
       {"KILN_CUDA_DRIVER", "libcuda.so.1"}, {"KILN_LOG", "loud"},
+      {"KILN_NVJITLINK", "nvjitlink"},      {"KILN_NVFATBIN", "nvfatbin"},
   };
   const std::vector<std::vector<std::string>> command_lines{compile_words({"--arch", "sm_80"}),
                                                             {"ls"},

@@ -42,6 +42,8 @@ TEST_F(Doctor, TellsWhatIsMissingAndWhy) {
   EXPECT_EQ(findings["can_compile"]["yes"], false);
   EXPECT_THAT(findings["can_compile"]["reason"].get<std::string>(),
               HasSubstr("/nonexistent/libnvrtc.so"));
+  EXPECT_EQ(findings["can_link"]["yes"], false);
+  EXPECT_EQ(findings["can_pack"]["yes"], false);
   EXPECT_EQ(findings["can_launch"]["yes"], false);
   EXPECT_THAT(findings["can_launch"]["reason"].get<std::string>(),
               HasSubstr("/nonexistent/libcuda.so.1"));

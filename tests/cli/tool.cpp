@@ -157,6 +157,8 @@ std::string ToolTest::file(const std::string& name, const std::string& text) con
 
 Circumstances without_cuda() {
   return {.environment = {{"KILN_NVRTC", "/nonexistent/libnvrtc.so"},
+                          {"KILN_NVJITLINK", "/nonexistent/libnvJitLink.so.13"},
+                          {"KILN_NVFATBIN", "/nonexistent/libnvfatbin.so.13"},
                           {"KILN_CUDA_DRIVER", "/nonexistent/libcuda.so.1"}}};
 }
 

@@ -20,7 +20,7 @@ MAY_INCLUDE = {
 }
 # Where compile jobs run belongs to their stage.
 PARTS = {"worker": "compile", "in": "compile", "nvrtc": "compile", "precompiled": "compile"}
-STAGES = {"source", "fingerprint", "compile", "load", "launch"}
+STAGES = {"source", "fingerprint", "compile", "link", "fatbin", "load", "launch"}
 # Where the compiler looks, after the folder of the including file.
 INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools", "tests", "."]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
@@ -48,7 +48,7 @@ def foreign_fault(including, name):
     """What is wrong with including this header of somebody else's, or None."""
     if including.parts[0] not in {"cache", "runtime"}:
         return None
-    if re.match(r"cuda|nvrtc|nvJitLink|dlfcn|link\.h", name) and including.parts[:2] != ("runtime", "vendor"):
+    if re.match(r"cuda|nvrtc|nvJitLink|nvFatbin|dlfcn|link\.h", name) and including.parts[:2] != ("runtime", "vendor"):
         return "only runtime/vendor/ calls vendors"
     if name == "sqlite3.h" and including.parts[0] != "cache":
         return "only cache/ knows SQLite"

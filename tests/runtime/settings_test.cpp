@@ -89,6 +89,9 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{
             "KILN_CACHE_READONLY", "2",
             "KILN_CACHE_READONLY: '2' is not a switch: use 1 or 0 (or true/false, yes/no, on/off)"},
+        Nonsense{"KILN_NVJITLINK", "nvjitlink",
+                 "KILN_NVJITLINK: 'nvjitlink' is not an absolute path"},
+        Nonsense{"KILN_NVFATBIN", "nvfatbin", "KILN_NVFATBIN: 'nvfatbin' is not an absolute path"},
         Nonsense{"KILN_COMPILE_WORKERS", "many",
                  "KILN_COMPILE_WORKERS: 'many' is not a number of workers, at most 1024, or auto"},
         Nonsense{
@@ -101,9 +104,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "KILN_CUDA_DRIVER: 'libcuda.so.1' is not an absolute path"},
         Nonsense{"KILN_COMPILE_TIMEOUT", "0",
                  "KILN_COMPILE_TIMEOUT: '0' is not a number of seconds above nothing"},
-        Nonsense{"KILN_PCH_MAX_SIZE", "lots",
-                 "KILN_PCH_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G or "
-                 "T, such as 5G"},
+        Nonsense{
+            "KILN_PCH_MAX_SIZE", "lots",
+            "KILN_PCH_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G or "
+            "T, such as 5G"},
         Nonsense{"KILN_COMPILE_QUEUE", "many",
                  "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
         Nonsense{"KILN_MODE", "never",

@@ -35,11 +35,12 @@ TEST(Target, ThereIsNoCubinOfAComputeArchitecture) {
 }
 
 TEST(ImageKinds, RoundTrip) {
-  for (const auto kind : {ImageKind::cubin, ImageKind::ptx, ImageKind::ltoir, ImageKind::optixir}) {
+  for (const auto kind : {ImageKind::cubin, ImageKind::ptx, ImageKind::ltoir, ImageKind::optixir,
+                          ImageKind::fatbin}) {
     EXPECT_EQ(parse_image_kind(to_string(kind)).value(), kind);
   }
   EXPECT_EQ(parse_image_kind("elf").error().message,
-            "unknown image kind 'elf': use cubin, ptx, ltoir or optixir");
+            "unknown image kind 'elf': use cubin, ptx, ltoir, optixir or fatbin");
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ void add_compile_words(CLI::App& verb, CompileWords& words) {
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args(false)
       ->type_name("OPTION");
-  verb.add_option("--image", words.image, "cubin, ptx, ltoir or optixir")
+  verb.add_option("--image", words.image,
+                  "cubin, ptx, ltoir, optixir or fatbin (one for all architectures)")
       ->capture_default_str()
       ->type_name("KIND");
 }

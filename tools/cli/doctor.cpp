@@ -40,6 +40,8 @@ struct CacheFindings {
 struct Findings {
   Availability driver;
   Availability compiler;
+  Availability linker;
+  Availability packer;
   CacheFindings cache;
   std::vector<Setting> settings;
 
@@ -98,6 +100,8 @@ Result<Findings> examine(const Globals& globals) {
   Findings findings;
   findings.driver = runtime->driver();
   findings.compiler = runtime->compiler();
+  findings.linker = runtime->linker();
+  findings.packer = runtime->packer();
   findings.cache.directory = settings->cache_directory;
   findings.cache.rights = rights_of(settings->cache_directory);
   findings.cache.can_serve = judge_cache(*settings, findings.cache.statistics);
@@ -128,12 +132,16 @@ void print_for_people(const Findings& findings) {
   const auto found = field_list({{"kiln", KILN_VERSION},
                                  {"CUDA driver", text_of(findings.driver)},
                                  {"compiler", text_of(findings.compiler)},
+                                 {"linker", text_of(findings.linker)},
+                                 {"fatbins", text_of(findings.packer)},
                                  {"cache", or_dash(findings.cache.directory.string())},
                                  {"cache rights", or_dash(findings.cache.rights)},
                                  {"cache state", state_text(findings.cache)}},
                                 colour);
   const auto verdicts = field_list({{"can serve", line_of(findings.cache.can_serve)},
                                     {"can compile", line_of(verdict_of(findings.compiler))},
+                                    {"can link", line_of(verdict_of(findings.linker))},
+                                    {"can pack", line_of(verdict_of(findings.packer))},
                                     {"can launch", line_of(verdict_of(findings.driver))}},
                                    colour);
   fmt::print("{}\n{}\n{}", found, settings_text(findings.settings, colour), verdicts);
@@ -166,10 +174,14 @@ Json findings_json(const Findings& findings) {
   return {{"version", KILN_VERSION},
           {"driver", tool_json(findings.driver)},
           {"compiler", tool_json(findings.compiler)},
+          {"linker", tool_json(findings.linker)},
+          {"packer", tool_json(findings.packer)},
           {"cache", cache_json(findings.cache)},
           {"settings", settings},
           {"can_serve", verdict_json(findings.cache.can_serve)},
           {"can_compile", verdict_json(verdict_of(findings.compiler))},
+          {"can_link", verdict_json(verdict_of(findings.linker))},
+          {"can_pack", verdict_json(verdict_of(findings.packer))},
           {"can_launch", verdict_json(verdict_of(findings.driver))}};
 }
 

@@ -39,9 +39,9 @@ void add_globals(CLI::App& app, Globals& globals) {
 }
 
 void add_verbs(CLI::App& app, const Globals& globals, Action& chosen) {
-  for (const auto add : {add_compile, add_explain, add_prewarm, add_ls, add_show, add_extract,
-                         add_stats, add_verify, add_gc, add_clear, add_pin, add_unpin, add_export,
-                         add_import, add_merge, add_config, add_doctor}) {
+  for (const auto add : {add_compile, add_link, add_explain, add_prewarm, add_ls, add_show,
+                         add_extract, add_stats, add_verify, add_gc, add_clear, add_pin, add_unpin,
+                         add_export, add_import, add_merge, add_config, add_doctor}) {
     add(app, globals, chosen);
   }
   for (auto* verb : app.get_subcommands({})) {

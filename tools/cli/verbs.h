@@ -25,6 +25,7 @@ using Action = std::function<Result<ExitCode>()>;
 
 // Each declares its verb and the words that belong to it. `globals` and `chosen` must outlive `app`.
 void add_compile(CLI::App& app, const Globals& globals, Action& chosen);
+void add_link(CLI::App& app, const Globals& globals, Action& chosen);
 void add_explain(CLI::App& app, const Globals& globals, Action& chosen);
 void add_prewarm(CLI::App& app, const Globals& globals, Action& chosen);
 void add_ls(CLI::App& app, const Globals& globals, Action& chosen);

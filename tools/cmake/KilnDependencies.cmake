@@ -34,3 +34,11 @@ foreach(header cuda.h cudaTypedefs.h nvrtc.h)
       "cuda.h, cudaTypedefs.h and nvrtc.h.")
   endif()
 endforeach()
+
+# What links and packs images. Toolkits may lack them: kiln is then built without, and says so when asked.
+find_path(KILN_NVJITLINK_INCLUDE_DIR nvJitLink.h
+  DOC "Folder with nvJitLink.h (package nvidia-nvjitlink); links need it"
+  HINTS "${KILN_CUDA_INCLUDE_DIR}" "${PROJECT_SOURCE_DIR}/build/cuda/nvidia/cu13/include")
+find_path(KILN_NVFATBIN_INCLUDE_DIR nvFatbin.h
+  DOC "Folder with nvFatbin.h (package nvidia-nvfatbin); fatbins need it"
+  HINTS "${KILN_CUDA_INCLUDE_DIR}" "${PROJECT_SOURCE_DIR}/build/cuda/nvidia/cu13/include")

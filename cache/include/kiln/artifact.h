@@ -39,10 +39,10 @@ enum class Origin { compiled, memory, local, bundle };
 /// A compiled program for one target: a value that owns all it holds.
 struct Artifact {
   Digest key = {};
-  std::string program = {};              ///< The program's name.
-  std::string arch = {};                 ///< As asked for, e.g. "sm_90a".
-  std::string kind = {};                 ///< The image kind: "cubin", "ptx", "ltoir" or "optixir".
-  std::string image = {};                ///< The image's bytes.
+  std::string program = {};  ///< The program's name.
+  std::string arch = {};     ///< As asked for, e.g. "sm_90a".
+  std::string kind = {};     ///< The image kind: "cubin", "ptx", "ltoir", "optixir", "fatbin".
+  std::string image = {};    ///< The image's bytes.
   std::vector<KernelInfo> kernels = {};  ///< In the sorted order of their expressions.
   std::string log = {};          ///< The compiler's warnings; empty when it had nothing to say.
   std::string toolchain = {};    ///< For people, e.g. "NVRTC 13.0".

@@ -22,7 +22,7 @@ struct Request {
   std::vector<std::string> options = {};      ///< As the compiler gets them, in order.
   std::vector<std::string> expressions = {};  ///< Sorted and distinct.
   std::string arch = {};                      ///< "sm_90a", "compute_90", …
-  std::string kind = {};                      ///< "cubin", "ptx", "ltoir" or "optixir".
+  std::string kind = {};                      ///< "cubin", "ptx", "ltoir", "optixir", "fatbin".
 
   bool operator==(const Request&) const = default;
 

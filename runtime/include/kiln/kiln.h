@@ -17,6 +17,7 @@
 #include "kiln/explain.h"
 #include "kiln/headers.h"
 #include "kiln/launch.h"
+#include "kiln/link.h"
 #include "kiln/manifest.h"
 #include "kiln/observer.h"
 #include "kiln/program.h"

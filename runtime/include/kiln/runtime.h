@@ -13,6 +13,7 @@
 #include "kiln/error.h"
 #include "kiln/explain.h"
 #include "kiln/launch.h"
+#include "kiln/link.h"
 #include "kiln/manifest.h"
 #include "kiln/program.h"
 #include "kiln/settings.h"
@@ -28,7 +29,8 @@ struct RuntimeCounters {
   std::uint64_t misses = 0;
   std::uint64_t compiles = 0;
   std::uint64_t precompiled = 0;  ///< Compiles whose first headers were precompiled.
-  std::uint64_t waits = 0;  ///< For another process that was compiling the same.
+  std::uint64_t combines = 0;     ///< Links and fatbins that were made here.
+  std::uint64_t waits = 0;        ///< For another process that was compiling the same.
   std::uint64_t stores = 0;
   std::uint64_t refusals = 0;  ///< Stored images that the driver did not take, and were dropped.
   std::uint64_t cache_errors = 0;  ///< Faults of the cache that were lived with.
@@ -67,11 +69,26 @@ class Runtime {
   /// cache_only.
   [[nodiscard]] Result<Artifact> compile(const Program& program, const Target& target);
 
+  /// The images of these inputs linked to one: from memory, from the cache, or linked by nvJitLink and
+  /// stored. Kernels are found in it by the expressions of the programs that they came from. Threads and
+  /// processes that ask for the same one share one link.
+  /// Errors: link_failed with the linker's whole log; invalid_argument, also for an image that a link
+  /// cannot give; invalid_option, unknown_kernel, unknown_arch; compiler_missing where there is no
+  /// nvJitLink; driver_missing for "native" without a device; not_cached in the mode cache_only.
+  [[nodiscard]] Result<Artifact> link(LinkSpec spec);
+
+  /// One fatbin of this program for all these targets, which are cubins and PTX: each image is obtained
+  /// as by compile(), and what nvFatbin makes of them is stored. compile() for a target of the kind
+  /// fatbin is the same for one architecture.
+  /// Errors: those of compile(); invalid_argument, link_failed; compiler_missing where there is no
+  /// nvFatbin.
+  [[nodiscard]] Result<Artifact> fatbin(const Program& program, const std::vector<Target>& targets);
+
   /// As compile(), without waiting for the compiler: what is in memory or in the cache is looked for on the
   /// calling thread (microseconds; the time of reading headers where they are new) and is ready at
   /// once; what has to be compiled is queued, and compiled by priority on threads of the runtime's own, as
   /// many as there are workers. Requests for one program and target share one compile, and cancelling
-  /// one leaves it to the others. "native" means the calling thread's device.
+  /// one leaves it to the others. "native" means the calling thread's device. A fatbin is always queued.
   /// Errors come through the Compiling: those of compile(), cancelled (also when the runtime ends), and
   /// queue_full at once where RuntimeOptions::compile_queue are waiting already.
   [[nodiscard]] Compiling compile_async(const Program& program, const Target& target,
@@ -106,12 +123,16 @@ class Runtime {
   /// Whether compile() would be served now, and by whom; if not, why, and in what the stored entry that
   /// is most like it differs. Compiles, maps, writes and counts nothing, and needs no GPU (but for
   /// "native"). Reads the program's headers, and on a miss the names of all entries.
-  /// Errors: driver_missing for "native" without a device.
+  /// Errors: driver_missing for "native" without a device; invalid_argument for a fatbin, of which the
+  /// images can be explained.
   [[nodiscard]] Result<Explanation> explain(const Program& program, const Target& target);
 
   /// Can this machine compile, can it launch: answered at run time, each with the reason.
   [[nodiscard]] Availability compiler() const;
   [[nodiscard]] Availability driver() const;
+  /// Can it link, can it make fatbins: nvJitLink and nvFatbin.
+  [[nodiscard]] Availability linker() const;
+  [[nodiscard]] Availability packer() const;
 
   /// What the runtime was set up with. Valid as long as the runtime.
   [[nodiscard]] const Settings& settings() const noexcept;

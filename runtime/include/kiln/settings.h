@@ -70,6 +70,10 @@ struct RuntimeOptions {
   std::optional<Mode> mode = {};
   /// Exactly this libnvrtc, and no other; absolute. `KILN_NVRTC`.
   std::optional<std::filesystem::path> nvrtc = {};
+  /// Exactly this libnvJitLink, and no other; absolute. `KILN_NVJITLINK`.
+  std::optional<std::filesystem::path> nvjitlink = {};
+  /// Exactly this libnvfatbin, and no other; absolute. `KILN_NVFATBIN`.
+  std::optional<std::filesystem::path> nvfatbin = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
   std::optional<std::filesystem::path> cuda_driver = {};
   /// Where to write down, as a manifest, each program and target that is asked for: a file that ends in
@@ -109,6 +113,8 @@ struct Settings {
   std::optional<std::filesystem::path> worker;
   Mode mode = Mode::jit;
   std::optional<std::filesystem::path> nvrtc;
+  std::optional<std::filesystem::path> nvjitlink;
+  std::optional<std::filesystem::path> nvfatbin;
   std::optional<std::filesystem::path> cuda_driver;
   std::optional<std::filesystem::path> record;
   LogLevel log_level = LogLevel::warn;

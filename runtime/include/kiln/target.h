@@ -13,9 +13,10 @@ enum class ImageKind {
   ptx,    ///< Text for this architecture and later ones; the driver compiles it when it is loaded.
   ltoir,  ///< NVVM bitcode for a later link.
   optixir,  ///< Input of OptiX.
+  fatbin,  ///< Cubins and PTX for several architectures in one, of which the driver takes the best.
 };
 
-/// "cubin", "ptx", "ltoir" or "optixir". Static lifetime.
+/// "cubin", "ptx", "ltoir", "optixir" or "fatbin". Static lifetime.
 [[nodiscard]] const char* to_string(ImageKind kind) noexcept;
 
 /// The inverse of to_string(). Errors: invalid_argument, listing the known kinds.

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "kiln/error.h"
+#include "kiln/link.h"
+
+namespace kiln {
+
+/// Whether the linker may be given these images: it crashes on damaged ones, drops those that are not
+/// relocatable, and of two definitions takes the first or crashes, all without an error. What LTO-IR
+/// defines is the linker's to check, which it does.
+/// Errors: link_failed, naming the input and what to do.
+[[nodiscard]] Result<void> check_link_inputs(const LinkSpec& spec);
+
+}  // namespace kiln

@@ -1,0 +1,244 @@
+#include "library_search.h"
+
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "elf_notes.h"
+#include "loader_paths.h"
+
+namespace kiln::vendor {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value == '/' ? value : nullptr;
+}
+
+class Search {
+ public:
+  Search(const WantedLibrary& wanted, const Examine& examine)
+      : wanted_(wanted), examine_(examine) {}
+
+  bool try_file(const std::string& origin, const fs::path& library) {
+    if (found_) return true;
+    if (!is_file(library)) {
+      note(origin, library, is_folder(library) ? "a directory" : "no such file");
+      return false;
+    }
+    const auto examined = examine_(library, origin);
+    found_ = examined.has_value();
+    note(origin, library, found_ ? "found" : examined.error().message);
+    return found_;
+  }
+
+  void try_folder(const std::string& origin, const fs::path& folder) {
+    if (found_) return;
+    for (const auto soname : wanted_.sonames) {
+      if (is_file(folder / soname)) {
+        try_file(origin, folder / soname);
+        return;
+      }
+    }
+    note(origin, folder, fmt::format("no {}", fmt::join(wanted_.sonames, " or ")));
+  }
+
+  // Wheels put each library in a folder of its own under nvidia/; since CUDA 13 all in one.
+  void try_wheels(const std::string& origin, const fs::path& packages) {
+    for (const auto folder : wanted_.wheel_folders) {
+      if (is_folder(packages / folder)) try_folder(origin, packages / folder);
+    }
+  }
+
+  void try_beside_nvrtc(const fs::path& folder) {
+    if (folder.empty()) return;
+    try_folder("beside NVRTC", folder);
+    try_wheels("beside NVRTC", folder.parent_path().parent_path().parent_path());
+  }
+
+  void try_loaded() {
+    struct Collected {
+      std::string_view stem;
+      std::vector<fs::path> files;
+    } loaded{wanted_.stem, {}};
+    const auto collect = [](dl_phdr_info* info, std::size_t, void* into) {
+      auto& collected = *static_cast<Collected*>(into);
+      const std::string_view name = info->dlpi_name;
+      if (name.substr(name.rfind('/') + 1).starts_with(collected.stem))
+        collected.files.emplace_back(name);
+      return 0;
+    };
+    dl_iterate_phdr(collect, &loaded);
+    for (const auto& library : loaded.files) try_file("already loaded", library);
+  }
+
+  void try_beside_this_library() {
+    const auto own = own_file();
+    if (!own.empty()) try_wheels("beside kiln", own.parent_path().parent_path());
+  }
+
+  void try_environments() {
+    if (const char* environment = variable("VIRTUAL_ENV")) {
+      for (const auto& python : children(fs::path(environment) / "lib")) {
+        try_wheels("$VIRTUAL_ENV", python / "site-packages");
+      }
+    }
+    if (const char* environment = variable("CONDA_PREFIX")) {
+      try_folder("$CONDA_PREFIX", fs::path(environment) / "lib");
+    }
+  }
+
+  void try_loader() {
+    for (const auto soname : wanted_.sonames) {
+      const auto places = loader_paths(soname);
+      if (places.empty()) note("the loader's paths", std::string(soname), "not found");
+      for (const auto& place : places) {
+        if (try_file("the loader's paths", place)) return;
+      }
+    }
+  }
+
+  void try_toolkits() {
+    for (const auto& [origin, root] : toolkits()) {
+      try_folder(origin, is_folder(root / "lib64") ? root / "lib64" : root / "lib");
+    }
+  }
+
+  [[nodiscard]] bool found() const { return found_; }
+  std::vector<SearchStep> take_steps() { return std::move(steps_); }
+
+ private:
+  void note(const std::string& origin, const fs::path& place, std::string outcome) {
+    steps_.push_back({origin, place.string(), std::move(outcome)});
+  }
+
+  const WantedLibrary& wanted_;
+  const Examine& examine_;
+  bool found_ = false;
+  std::vector<SearchStep> steps_;
+};
+
+// "cuda-12.10" is newer than "cuda-12.9".
+std::pair<int, int> version_in(const fs::path& folder) {
+  const auto name = folder.filename().string();
+  const auto dot = name.find('.');
+  return {std::atoi(name.c_str() + std::min<std::size_t>(name.size(), 5)),
+          dot == std::string::npos ? 0 : std::atoi(name.c_str() + dot + 1)};
+}
+
+// "13.0.88" of the file that is really there, where its name tells; else what the soname does.
+std::string version_of(const WantedLibrary& wanted, const fs::path& library) {
+  std::error_code failure;
+  const auto real = fs::canonical(library, failure);
+  for (const auto& file : {real, library}) {
+    const auto name = file.filename().string();
+    if (name.starts_with(wanted.stem)) return name.substr(wanted.stem.size());
+  }
+  return {};
+}
+
+Toolchain toolchain_of(const WantedLibrary& wanted, const fs::path& library,
+                       const std::string& build_id) {
+  auto text = std::string(wanted.name);
+  if (const auto version = version_of(wanted, library); !version.empty()) text += ' ' + version;
+  return {digest_of(fmt::format("{} {}", wanted.name, build_id)), std::move(text)};
+}
+
+}  // namespace
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+std::vector<fs::path> children(const fs::path& folder) {
+  std::vector<fs::path> all;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
+       at.increment(failure)) {
+    all.push_back(at->path());
+  }
+  // Never in the order of the directory, which is anybody's.
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<std::pair<std::string, fs::path>> toolkits() {
+  std::vector<std::pair<std::string, fs::path>> found;
+  for (const auto* name : {"CUDA_PATH", "CUDA_HOME"}) {
+    if (const char* root = variable(name)) found.emplace_back(fmt::format("${}", name), root);
+  }
+  std::vector<fs::path> versions;
+  for (const auto& folder : children("/usr/local")) {
+    if (folder.filename().string().starts_with("cuda-")) versions.push_back(folder);
+  }
+  std::stable_sort(versions.begin(), versions.end(), [](const auto& left, const auto& right) {
+    return version_in(left) > version_in(right);
+  });
+  for (const auto& folder : versions) found.emplace_back("toolkit", folder);
+  found.emplace_back("toolkit", "/usr/local/cuda");
+  return found;
+}
+
+std::vector<SearchStep> search_library(const WantedLibrary& wanted,
+                                       const std::optional<fs::path>& exact,
+                                       const fs::path& beside_nvrtc, const Examine& examine) {
+  Search search(wanted, examine);
+  if (exact) {
+    search.try_file(std::string(wanted.variable), *exact);
+    return search.take_steps();
+  }
+  search.try_beside_nvrtc(beside_nvrtc);
+  for (const auto attempt :
+       {&Search::try_loaded, &Search::try_beside_this_library, &Search::try_environments,
+        &Search::try_loader, &Search::try_toolkits}) {
+    if (search.found()) break;
+    (search.*attempt)();
+  }
+  return search.take_steps();
+}
+
+LibrarySearch find_library(const WantedLibrary& wanted, const std::optional<fs::path>& exact,
+                           const fs::path& beside_nvrtc) {
+  LibrarySearch search;
+  const auto examine = [&](const fs::path& library, const std::string& origin) -> Result<void> {
+    const auto id = build_id(library);
+    if (!id) return tl::unexpected(id.error());
+    search.file = LibraryFile{library, origin, toolchain_of(wanted, library, *id)};
+    return {};
+  };
+  search.steps = search_library(wanted, exact, beside_nvrtc, examine);
+  return search;
+}
+
+Result<SharedLibrary> open_library(const WantedLibrary& wanted, const LibrarySearch& search) {
+  if (!search.file) {
+    return fail(
+        ErrorCode::compiler_missing,
+        fmt::format("{}: not found. Looked at:\n{}\nInstall the package {} or a CUDA toolkit "
+                    "that has it, or name the library with {}",
+                    wanted.name, describe(search.steps), wanted.package, wanted.variable));
+  }
+  auto library = SharedLibrary::open(search.file->library.string());
+  if (library) return library;
+  return fail(
+      ErrorCode::compiler_missing,
+      fmt::format("{} cannot be used: {} (from {}): {}. Name another one with {}, or reinstall "
+                  "the package {}",
+                  wanted.name, search.file->library.string(), search.file->origin,
+                  library.error().message, wanted.variable, wanted.package));
+}
+
+}  // namespace kiln::vendor

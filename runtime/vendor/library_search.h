@@ -1,0 +1,72 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kiln/error.h"
+#include "kiln/request.h"
+#include "shared_library.h"
+
+namespace kiln::vendor {
+
+/// A library of NVIDIA's, as it is named and packed. Views of static lifetime.
+struct WantedLibrary {
+  std::string_view name;      ///< For people, e.g. "nvJitLink".
+  std::string_view variable;  ///< What names an exact one, e.g. "KILN_NVJITLINK".
+  std::string_view stem;      ///< What its file names begin with, e.g. "libnvJitLink.so.".
+  /// Newest first. Development symlinks are not looked at: they say nothing of the version.
+  std::span<const std::string_view> sonames;
+  std::span<const std::string_view> wheel_folders;  ///< Beneath a Python's site-packages.
+  std::string_view package;                         ///< What to install, e.g. "nvidia-nvjitlink".
+};
+
+/// Says of a file that is there whether it serves, and in the error's message why not.
+using Examine =
+    std::function<Result<void>(const std::filesystem::path& library, const std::string& origin)>;
+
+/// Goes through all places in their order until `examine` takes a file, and tells what each came to.
+/// `exact` goes alone, with no fallback. `beside_nvrtc` is NVRTC's folder, which goes before all
+/// others, so that the two are of one release; empty where there is none.
+[[nodiscard]] std::vector<SearchStep> search_library(
+    const WantedLibrary& wanted, const std::optional<std::filesystem::path>& exact,
+    const std::filesystem::path& beside_nvrtc, const Examine& examine);
+
+/// A library that is one file, found without being mapped as code.
+struct LibraryFile {
+  std::filesystem::path library;
+  std::string origin;   ///< Where the idea came from, e.g. "KILN_NVJITLINK".
+  Toolchain toolchain;  ///< By the build-id.
+};
+
+/// What a search came to: the file, or every place that was looked at.
+struct LibrarySearch {
+  std::optional<LibraryFile> file;
+  std::vector<SearchStep> steps;
+};
+
+/// Looks for a library that is one file. Places as for search_library().
+[[nodiscard]] LibrarySearch find_library(const WantedLibrary& wanted,
+                                         const std::optional<std::filesystem::path>& exact,
+                                         const std::filesystem::path& beside_nvrtc);
+
+/// Maps what was found. Errors: compiler_missing, with every place that was looked at or the loader's
+/// own words, and the package that has it.
+[[nodiscard]] Result<SharedLibrary> open_library(const WantedLibrary& wanted,
+                                                 const LibrarySearch& search);
+
+/// The roots of CUDA toolkits on this machine, best first, each with where the idea came from.
+[[nodiscard]] std::vector<std::pair<std::string, std::filesystem::path>> toolkits();
+
+/// What lies in a folder, in the order of the names; nothing where it cannot be read.
+[[nodiscard]] std::vector<std::filesystem::path> children(const std::filesystem::path& folder);
+
+[[nodiscard]] bool is_file(const std::filesystem::path& path);
+[[nodiscard]] bool is_folder(const std::filesystem::path& path);
+
+}  // namespace kiln::vendor

@@ -1,0 +1,262 @@
+#include "nvjitlink.h"
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#if __has_include(<nvJitLink.h>)
+#include <nvJitLink.h>
+#define KILN_HAS_NVJITLINK_HEADER 1
+#endif
+
+namespace kiln::vendor {
+
+namespace {
+
+constexpr std::array<std::string_view, 2> sonames{"libnvJitLink.so.13", "libnvJitLink.so.12"};
+constexpr std::array<std::string_view, 2> wheel_folders{"nvidia/cu13/lib", "nvidia/nvjitlink/lib"};
+constexpr WantedLibrary wanted{.name = "nvJitLink",
+                               .variable = "KILN_NVJITLINK",
+                               .stem = "libnvJitLink.so.",
+                               .sonames = sonames,
+                               .wheel_folders = wheel_folders,
+                               .package = "nvidia-nvjitlink"};
+
+}  // namespace
+
+LibrarySearch find_nvjitlink(const std::optional<std::filesystem::path>& exact,
+                             const std::filesystem::path& beside_nvrtc) {
+  return find_library(wanted, exact, beside_nvrtc);
+}
+
+#ifdef KILN_HAS_NVJITLINK_HEADER
+
+struct NvJitLink::Functions {
+  decltype(&::nvJitLinkCreate) create;
+  decltype(&::nvJitLinkDestroy) destroy;
+  decltype(&::nvJitLinkAddData) add_data;
+  decltype(&::nvJitLinkComplete) complete;
+  decltype(&::nvJitLinkGetLinkedCubinSize) get_cubin_size;
+  decltype(&::nvJitLinkGetLinkedCubin) get_cubin;
+  decltype(&::nvJitLinkGetLinkedPtxSize) get_ptx_size;
+  decltype(&::nvJitLinkGetLinkedPtx) get_ptx;
+  decltype(&::nvJitLinkGetErrorLogSize) get_error_log_size;
+  decltype(&::nvJitLinkGetErrorLog) get_error_log;
+  decltype(&::nvJitLinkGetInfoLogSize) get_info_log_size;
+  decltype(&::nvJitLinkGetInfoLog) get_info_log;
+  std::string text;
+  bool has_own_cache = true;
+};
+
+namespace {
+
+// The header gives each function the name of its own version, and calls the plain name by inline
+// functions. A library has the plain names too, for what was built before there were versions.
+class Binder {
+ public:
+  explicit Binder(const SharedLibrary& library) : library_(library) {
+    const auto version =
+        reinterpret_cast<decltype(&::nvJitLinkVersion)>(library.symbol("nvJitLinkVersion"));
+    unsigned major = 0;
+    unsigned minor = 0;
+    if (version == nullptr || version(&major, &minor) != NVJITLINK_SUCCESS) return;
+    suffix_ = fmt::format("_{}_{}", major, minor);
+    text_ = fmt::format("nvJitLink {}.{}", major, minor);
+  }
+
+  template <class Function>
+  void bind(const char* name, Function& function) {
+    void* symbol = suffix_.empty() ? nullptr : library_.symbol(("__" + (name + suffix_)).c_str());
+    if (symbol == nullptr) symbol = library_.symbol(name);
+    if (symbol == nullptr) missing_ = name;
+    function = reinterpret_cast<Function>(symbol);
+  }
+
+  [[nodiscard]] const std::string& missing() const { return missing_; }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  const SharedLibrary& library_;
+  std::string suffix_;
+  std::string text_ = "nvJitLink";
+  std::string missing_;
+};
+
+nvJitLinkInputType input_type(ImageKind kind) {
+  switch (kind) {
+    case ImageKind::cubin:
+      return NVJITLINK_INPUT_CUBIN;
+    case ImageKind::ptx:
+      return NVJITLINK_INPUT_PTX;
+    case ImageKind::ltoir:
+      return NVJITLINK_INPUT_LTOIR;
+    default:
+      return NVJITLINK_INPUT_NONE;
+  }
+}
+
+ErrorCode code_of(nvJitLinkResult result) {
+  switch (result) {
+    case NVJITLINK_ERROR_UNRECOGNIZED_OPTION:
+    case NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS:
+      return ErrorCode::invalid_option;
+    case NVJITLINK_ERROR_UNRECOGNIZED_ARCH:
+    case NVJITLINK_ERROR_UNSUPPORTED_ARCH:
+      return ErrorCode::unknown_arch;
+    default:
+      return ErrorCode::link_failed;
+  }
+}
+
+// The two-step reads: ask the size, then the bytes. Texts count a NUL at the end or not, as they like.
+template <class SizeFunction, class BytesFunction>
+std::optional<std::string> read_bytes(nvJitLinkHandle handle, SizeFunction size_of,
+                                      BytesFunction bytes_of) {
+  std::size_t size = 0;
+  if (size_of(handle, &size) != NVJITLINK_SUCCESS) return std::nullopt;
+  std::string bytes(size, '\0');
+  if (size != 0 && bytes_of(handle, bytes.data()) != NVJITLINK_SUCCESS) return std::nullopt;
+  return bytes;
+}
+
+std::string as_text(std::optional<std::string> bytes) {
+  std::string text = std::move(bytes).value_or("");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+// Asked of the library itself: its versions do not tell.
+template <class Functions>
+bool knows_option(const Functions& functions, const char* option) {
+  std::array<const char*, 2> options{"-arch=sm_90", option};
+  nvJitLinkHandle handle = nullptr;
+  const auto result = functions.create(&handle, options.size(), options.data());
+  if (handle != nullptr) functions.destroy(&handle);
+  return result != NVJITLINK_ERROR_UNRECOGNIZED_OPTION;
+}
+
+}  // namespace
+
+Result<NvJitLink> NvJitLink::open(const LibrarySearch& search) {
+  const auto library = open_library(wanted, search);
+  if (!library) return tl::unexpected(library.error());
+  auto functions = std::make_shared<Functions>();
+  Binder binder(*library);
+  binder.bind("nvJitLinkCreate", functions->create);
+  binder.bind("nvJitLinkDestroy", functions->destroy);
+  binder.bind("nvJitLinkAddData", functions->add_data);
+  binder.bind("nvJitLinkComplete", functions->complete);
+  binder.bind("nvJitLinkGetLinkedCubinSize", functions->get_cubin_size);
+  binder.bind("nvJitLinkGetLinkedCubin", functions->get_cubin);
+  binder.bind("nvJitLinkGetLinkedPtxSize", functions->get_ptx_size);
+  binder.bind("nvJitLinkGetLinkedPtx", functions->get_ptx);
+  binder.bind("nvJitLinkGetErrorLogSize", functions->get_error_log_size);
+  binder.bind("nvJitLinkGetErrorLog", functions->get_error_log);
+  binder.bind("nvJitLinkGetInfoLogSize", functions->get_info_log_size);
+  binder.bind("nvJitLinkGetInfoLog", functions->get_info_log);
+  if (!binder.missing().empty()) {
+    return fail(
+        ErrorCode::compiler_missing,
+        fmt::format("nvJitLink cannot be used: {} (from {}) has no function {}. Name another "
+                    "one with KILN_NVJITLINK",
+                    search.file->library.string(), search.file->origin, binder.missing()));
+  }
+  functions->text = binder.text();
+  functions->has_own_cache = knows_option(*functions, "-no-cache");
+  return NvJitLink(std::move(functions));
+}
+
+const std::string& NvJitLink::text() const noexcept { return functions_->text; }
+bool NvJitLink::has_own_cache() const noexcept { return functions_->has_own_cache; }
+
+namespace {
+
+/// One link from its beginning to its end.
+template <class Functions>
+class Link {
+ public:
+  explicit Link(const Functions& functions) : functions_(functions) {}
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link() {
+    if (handle_ != nullptr) functions_.destroy(&handle_);
+  }
+
+  Result<Linked> run(const std::vector<std::string>& options,
+                     const std::vector<LinkerInput>& inputs, bool to_ptx) {
+    std::vector<const char*> pointers;
+    pointers.reserve(options.size());
+    for (const auto& option : options) pointers.push_back(option.c_str());
+    auto result =
+        functions_.create(&handle_, static_cast<std::uint32_t>(pointers.size()), pointers.data());
+    if (result != NVJITLINK_SUCCESS) return failure(result);
+    for (const auto& input : inputs) {
+      result = functions_.add_data(handle_, input_type(input.kind), input.image.data(),
+                                   input.image.size(), input.name.c_str());
+      if (result != NVJITLINK_SUCCESS) return failure(result);
+    }
+    result = functions_.complete(handle_);
+    if (result != NVJITLINK_SUCCESS) return failure(result);
+    auto image = to_ptx ? read_bytes(handle_, functions_.get_ptx_size, functions_.get_ptx)
+                        : read_bytes(handle_, functions_.get_cubin_size, functions_.get_cubin);
+    if (image && to_ptx) image = as_text(std::move(image));
+    if (!image || image->empty()) return failure(NVJITLINK_ERROR_INTERNAL);
+    return Linked{std::move(*image), log()};
+  }
+
+ private:
+  std::string log() const {
+    if (handle_ == nullptr) return {};
+    auto text =
+        as_text(read_bytes(handle_, functions_.get_error_log_size, functions_.get_error_log));
+    auto remarks =
+        as_text(read_bytes(handle_, functions_.get_info_log_size, functions_.get_info_log));
+    if (!text.empty() && !remarks.empty() && text.back() != '\n') text += '\n';
+    return text + remarks;
+  }
+
+  tl::unexpected<Error> failure(nvJitLinkResult result) const {
+    auto text = log();
+    auto first_line = text.empty() ? fmt::format("it fails with error {}", static_cast<int>(result))
+                                   : text.substr(0, text.find('\n'));
+    return fail(code_of(result), std::move(first_line), std::move(text), result);
+  }
+
+  const Functions& functions_;
+  nvJitLinkHandle handle_ = nullptr;
+};
+
+}  // namespace
+
+Result<Linked> NvJitLink::link(const std::vector<std::string>& options,
+                               const std::vector<LinkerInput>& inputs, bool to_ptx) const {
+  return Link(*functions_).run(options, inputs, to_ptx);
+}
+
+#else
+
+struct NvJitLink::Functions {
+  std::string text;
+};
+
+Result<NvJitLink> NvJitLink::open(const LibrarySearch&) {
+  return fail(ErrorCode::compiler_missing,
+              "this kiln was built without nvJitLink.h, so it links nothing: build it where the "
+              "package nvidia-nvjitlink or a CUDA toolkit is installed");
+}
+
+const std::string& NvJitLink::text() const noexcept { return functions_->text; }
+bool NvJitLink::has_own_cache() const noexcept { return false; }
+
+Result<Linked> NvJitLink::link(const std::vector<std::string>&, const std::vector<LinkerInput>&,
+                               bool) const {
+  return fail(ErrorCode::compiler_missing, "this kiln was built without nvJitLink.h");
+}
+
+#endif
+
+NvJitLink::NvJitLink(std::shared_ptr<const Functions> functions) noexcept
+    : functions_(std::move(functions)) {}
+
+}  // namespace kiln::vendor

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kiln/kiln.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+
+/// Whether what was made last is in the cache, and why not.
+struct Keeping {
+  bool stored = false;
+  std::string why_not = "there is no cache to store it in";
+
+  void see(const Event& event);
+};
+
+/// The runtime that the command line asks for. `keeping` is told of what it does, and must outlive it.
+/// Errors: invalid_setting.
+[[nodiscard]] Result<Runtime> open_runtime(const Globals& globals, Keeping& keeping);
+
+/// Writes the image where the pattern says, with the architecture in the place of "{arch}".
+/// Errors: io_failed.
+[[nodiscard]] Result<void> write_image(const std::string& pattern, const Artifact& artifact);
+
+/// What stands in a pattern for the architecture.
+inline constexpr std::string_view arch_placeholder = "{arch}";
+
+/// One artifact that is there: its line of JSON, that it is not kept, what the tool that made it said.
+void tell(const Globals& globals, const Artifact& artifact, const Keeping& keeping);
+
+/// The table for people.
+void print_artifacts(const std::vector<Artifact>& artifacts);
+
+}  // namespace kiln::cli
