@@ -4,7 +4,10 @@
 
 #include <chrono>
 #include <future>
+#include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace kiln {
 
@@ -50,7 +53,12 @@ Result<std::unique_ptr<WorkerProcess>> WorkerKeeper::start(const std::filesystem
     const std::lock_guard lock(mutex_);
     if (!thread_.joinable()) {
       const AllSignalsBlocked inherited_by_the_thread;
-      thread_ = std::thread([this] { work(); });
+      try {
+        thread_ = std::thread([this] { work(); });
+      } catch (const std::system_error& error) {
+        return fail(ErrorCode::worker_failed,
+                    fmt::format("no thread for compile workers: {}", error.what()));
+      }
     }
     orders_.emplace_back([&] { promise.set_value(WorkerProcess::start(executable, temporary)); });
   }

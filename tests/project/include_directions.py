@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "tools": {"tools", "device", "runtime", "cache"},
     "tests": {"tests", "tools", "device", "runtime", "cache"},
 }
-# Where compile jobs run, and what they run, belongs to their stage.
+# Where compile jobs run belongs to their stage.
 PARTS = {"worker": "compile", "in": "compile", "nvrtc": "compile", "precompiled": "compile"}
 STAGES = {"source", "fingerprint", "compile", "link", "fatbin", "load", "launch"}
 # Where the compiler looks, after the folder of the including file.

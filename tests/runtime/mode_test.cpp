@@ -133,8 +133,8 @@ TEST_F(Modes, CacheOnlyWaitsForNobodysTurn) {
   auto second = Runtime::open(impatient).value();
   auto of_first = options();
   of_first.observer = [&](const Event& event) {
-    if (event.kind == EventKind::compile_begin)
-      EXPECT_EQ(second.compile(program(), target_).error().code, ErrorCode::not_cached);
+    if (event.kind != EventKind::compile_begin) return;
+    EXPECT_EQ(second.compile(program(), target_).error().code, ErrorCode::not_cached);
   };
   auto first = Runtime::open(of_first).value();
   ASSERT_TRUE(first.compile(program(), target_));

@@ -55,8 +55,8 @@ TEST(Host, ItsDescriptorsDoNotReachAWorkerAndNoneStaysBehind) {
     ASSERT_TRUE(pool.run(plain_job(1)));
     const auto workers = children();
     ASSERT_EQ(workers.size(), 1U);
-    // Its three streams and its socket.
-    EXPECT_EQ(descriptors_of(workers[0]), 4U);
+    // Its three streams, its socket, and the lock of its folder for temporary files.
+    EXPECT_EQ(descriptors_of(workers[0]), 5U);
     EXPECT_FALSE(pool.run(crashing_job()));
     ASSERT_TRUE(pool.run(plain_job(2)));
   }
