@@ -75,6 +75,8 @@ class CompileQueue::Core : public std::enable_shared_from_this<Core> {
   Compiling add(Request request);
   void close();
   void join();
+  /// Is never destroyed.
+  void stay() { itself_ = shared_from_this(); }
 
  private:
   TaskPointer enqueue(Request& request);
@@ -96,6 +98,7 @@ class CompileQueue::Core : public std::enable_shared_from_this<Core> {
   std::map<Digest, TaskPointer> joinable_;  ///< Waiting or running, and wanted.
   std::size_t idle_ = 0;
   std::vector<std::thread> threads_;
+  std::shared_ptr<Core> itself_;
 };
 
 Compiling CompileQueue::Core::add(Request request) {
@@ -251,7 +254,7 @@ CompileQueue::CompileQueue(std::size_t threads, std::size_t bound)
 CompileQueue::~CompileQueue() {
   if (process_ != ::getpid()) {
     // A forked child has none of the threads, and what they waited for cannot be destroyed in it.
-    static_cast<void>(new std::shared_ptr<Core>(core_));  // NOLINT(cppcoreguidelines-owning-memory)
+    core_->stay();
     return;
   }
   core_->close();

@@ -64,6 +64,7 @@ Result<std::vector<KernelInfo>> merged_kernels(const std::vector<Artifact>& imag
     }
   }
   std::vector<KernelInfo> kernels;
+  kernels.reserve(merged.size());
   for (auto& [expression, kernel] : merged) kernels.push_back(std::move(kernel));
   return kernels;
 }
@@ -97,6 +98,7 @@ Result<std::vector<Target>> fatbin_targets(const Program& program,
 Result<Recipe> fatbin_recipe(const Program& program, const std::vector<Artifact>& images) {
   if (const auto kernels = merged_kernels(images); !kernels) return tl::unexpected(kernels.error());
   std::vector<std::string> labels;
+  labels.reserve(images.size());
   for (const auto& image : images) labels.push_back(label_of(image));
   return make_recipe({.verb = "fatbin",
                       .name = program.name(),

@@ -28,8 +28,9 @@ HeaderSet HeaderSet::from_static(std::span<const EmbeddedHeader> headers) {
 HeaderSet HeaderSet::from_texts(std::vector<NamedText> texts) {
   std::vector<SharedText> shared;
   shared.reserve(texts.size());
-  for (auto& [name, text] : texts) {
-    shared.push_back({std::move(name), std::make_shared<const std::string>(std::move(text))});
+  for (auto& header : texts) {
+    shared.push_back(
+        {std::move(header.name), std::make_shared<const std::string>(std::move(header.text))});
   }
   return from_shared(std::move(shared));
 }

@@ -29,6 +29,7 @@ inline constexpr int manifest_version = 1;
 
 /// A program as a record holds it: its source and its recorded headers by digest, one target.
 /// REQUIRES: one target, no headers and no directories of its own.
+// NOLINTNEXTLINE(bugprone-exception-escape): a Json's own, which ends the process for want of memory.
 struct RecordLine {
   Json program;
   std::vector<std::pair<Digest, std::shared_ptr<const std::string>>> texts;

@@ -64,7 +64,7 @@ void NvrtcCompiler::set_up() {
 }
 
 Result<CompileOutcome> NvrtcCompiler::run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
-                                          std::stop_token stop) {
+                                          const std::stop_token& stop) {
   std::call_once(set_up_, [this] { set_up(); });
   if (precompiled_ && nvrtc.has_precompiled_headers()) {
     if (const auto prelude = precompiled_->of(job)) {

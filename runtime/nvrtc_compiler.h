@@ -28,7 +28,7 @@ class NvrtcCompiler {
 
   /// Errors: those of compile().
   [[nodiscard]] Result<CompileOutcome> run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
-                                           std::stop_token stop = {});
+                                           const std::stop_token& stop = {});
 
  private:
   void set_up();

@@ -255,7 +255,7 @@ class CacheReader {
 Result<Program> make_listed(const ListedProgram& listed,
                             const std::vector<std::filesystem::path>& toolkit_dirs,
                             HeaderFiles& files) {
-  const auto bare = Program::make({.name = listed.spec.name, .source = {}});
+  auto bare = Program::make({.name = listed.spec.name, .source = {}});
   if (!bare) return bare;
   const HeaderSearch toolkit(*bare, toolkit_dirs);
   auto compared = compare(listed.recorded, toolkit, files);

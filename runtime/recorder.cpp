@@ -123,8 +123,7 @@ Result<void> Recorder::read_what_others_added(int file) {
   auto added = read_from(file, read_, status.st_size);
   if (!added) return tl::unexpected(added.error());
   const auto whole = added->rfind('\n') + 1;  // 0 where there is no line.
-  if (const auto learned = learn(std::string_view(*added).substr(0, whole)); !learned)
-    return learned;
+  if (auto learned = learn(std::string_view(*added).substr(0, whole)); !learned) return learned;
   read_ += static_cast<off_t>(whole);
   if (whole == added->size()) return {};
   // Torn by a writer that was killed: whoever writes holds the lock, which is ours now.

@@ -10,6 +10,7 @@
 
 #include "kiln/cache.h"
 #include "kiln/kiln.h"
+#include "support/sanitized.h"
 #include "support/scratch.h"
 
 namespace kiln::test {
@@ -17,7 +18,7 @@ namespace kiln::test {
 using namespace std::chrono_literals;
 
 /// What a cancel may take, whatever the compiler does.
-constexpr auto soon = 250ms;
+constexpr auto soon = is_sanitized ? 2000ms : 250ms;
 
 /// How long `work` takes.
 template <class Work>
