@@ -44,6 +44,7 @@ using Share = std::vector<Target>;
 std::vector<Share> shares_of(const std::vector<Target>& targets) {
   if (targets.front().kind() == ImageKind::fatbin) return {targets};
   std::vector<Share> shares;
+  shares.reserve(targets.size());
   for (const auto& target : targets) shares.push_back({target});
   return shares;
 }
