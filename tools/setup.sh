@@ -85,7 +85,7 @@ kiln_install_wheels() {
   kiln_say "installing wheels into $kiln_cuda from ${KILN_WHEELS:-PyPI}: $*"
   rm -rf "$kiln_cuda"
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-    --no-deps --only-binary=:all: --target "$kiln_cuda" "${source[@]}" "$@"
+    --no-deps --only-binary=:all: --target "$kiln_cuda" "${source[@]}" "$@" || return
   echo "$*" >"$mark"
 }
 
@@ -100,7 +100,11 @@ kiln_setup() {
   if ((${#wheels[@]} > 0)) && ! python3 -m pip --version &>/dev/null; then pip=(python3-pip); fi
 
   kiln_install_packages "${packages[@]}" "${pip[@]}"
-  if ((${#wheels[@]} > 0)); then kiln_install_wheels "${wheels[@]}"; fi
+  # Beside a toolkit they are for a few tests alone, which say that they are skipped.
+  if ((${#wheels[@]} > 0)) && ! kiln_install_wheels "${wheels[@]}"; then
+    kiln_say "could not install: ${wheels[*]}" >&2
+    [[ -n $toolkit ]] || return 1
+  fi
   if [[ -n $toolkit ]]; then
     kiln_cmake_args=("-DKILN_CUDA_INCLUDE_DIR=$toolkit/include")
   else
