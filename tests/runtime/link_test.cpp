@@ -168,7 +168,7 @@ TEST_F(Link, AnotherBuildOfTheLinkerMisses) {
   const auto inputs = both(ImageKind::cubin);
   ASSERT_EQ(linked(link_of(inputs)).origin, Origin::compiled);
   const auto original = Runtime::open(options()).value().linker().path;
-  const auto copy = scratch_ / "libnvJitLink.so.13";
+  const auto copy = scratch_ / "another_linker.so";
   std::filesystem::copy_file(original, copy);
   std::string bytes;
   const auto id = vendor::build_id(copy).value();
