@@ -126,7 +126,7 @@ std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& re
     const auto match = storage::match_material(row->material, wanted.material, wanted.digest);
     if (match == MaterialMatch::damaged) found_damaged();
     if (match != MaterialMatch::same) continue;
-    const auto identity = storage::identify(*row, wanted.digest);
+    auto identity = storage::identify(*row, wanted.digest);
     if (!identity) {
       found_damaged();
       continue;

@@ -39,6 +39,8 @@ const char* to_string(ErrorCode code) noexcept {
       return "driver_missing";
     case ErrorCode::driver_failed:
       return "driver_failed";
+    case ErrorCode::capturing:
+      return "capturing";
     case ErrorCode::argument_mismatch:
       return "argument_mismatch";
     case ErrorCode::cache_unusable:

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kiln/explain.h"
+#include "stopwatch.h"
 
 namespace kiln {
 
@@ -54,17 +55,6 @@ struct Combiner::Wanted {
 
 namespace {
 
-class Stopwatch {
- public:
-  [[nodiscard]] double milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
-        .count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
 // Errors that every process meets alike which makes this of the same images.
 bool is_of_the_images(const Error& error) {
   return error.code == ErrorCode::link_failed || error.code == ErrorCode::unknown_kernel ||
@@ -92,15 +82,11 @@ Result<Layers::Found> Combiner::obtain(const Recipe& recipe, const vendor::Libra
   return look_up_or_make(wanted, stop);
 }
 
-Combiner::Counters Combiner::counters() const {
-  return {memory_hits_, local_hits_, bundle_hits_, misses_, made_, waits_, stores_};
-}
-
 Result<Layers::Found> Combiner::look_up_or_make(const Wanted& wanted, const std::stop_token& stop) {
   const Stopwatch watch;
   std::string why;
   if (auto found = look_up(wanted, why)) return std::move(*found);
-  ++misses_;
+  ++look_ups_.misses;
   tell(EventKind::miss, wanted, watch.milliseconds(), why);
   if (mode_ == Mode::cache_only) return tl::unexpected(wanted.not_cached(why));
   return make_in_turn(wanted, why, stop);
@@ -121,9 +107,7 @@ std::optional<Layers::Found> Combiner::look_up(const Wanted& wanted, std::string
     if (damaged) why_not = "what was stored for this request is damaged";
     return std::nullopt;
   }
-  ++(found->origin == Origin::memory   ? memory_hits_
-     : found->origin == Origin::bundle ? bundle_hits_
-                                       : local_hits_);
+  look_ups_.count_hit(found->origin);
   reporter_.tell(EventKind::hit, *found->artifact, found->origin, watch.milliseconds());
   return found;
 }
@@ -133,7 +117,7 @@ Result<Layers::Found> Combiner::make_in_turn(const Wanted& wanted, std::string w
   auto turn = layers_.take_turn(wanted.turn(), patience_, stop);
   if (stop.stop_requested()) return tl::unexpected(wanted.cancelled());
   if (turn && turn->waited()) {
-    ++waits_;
+    ++look_ups_.waits;
     if (auto found = look_up(wanted, why)) return std::move(*found);
     if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
   }
@@ -176,7 +160,7 @@ void Combiner::store(const Wanted& wanted, const Artifact& artifact) {
     return reporter_.tell(EventKind::not_stored, artifact, Origin::compiled, watch.milliseconds(),
                           stored.error().message);
   }
-  ++stores_;
+  ++look_ups_.stores;
   reporter_.tell(EventKind::store, artifact, Origin::compiled, watch.milliseconds());
 }
 

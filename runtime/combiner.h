@@ -12,6 +12,7 @@
 #include "kiln/error.h"
 #include "kiln/settings.h"
 #include "layers.h"
+#include "look_up_counters.h"
 #include "recipe.h"
 #include "reporter.h"
 #include "single_flight.h"
@@ -35,16 +36,8 @@ class Combiner {
                                              const vendor::LibrarySearch& tool, const Make& make,
                                              const std::stop_token& stop);
 
-  struct Counters {
-    std::uint64_t memory_hits = 0;
-    std::uint64_t local_hits = 0;
-    std::uint64_t bundle_hits = 0;
-    std::uint64_t misses = 0;
-    std::uint64_t made = 0;
-    std::uint64_t waits = 0;
-    std::uint64_t stores = 0;
-  };
-  [[nodiscard]] Counters counters() const;
+  [[nodiscard]] const LookUpCounters& look_ups() const noexcept { return look_ups_; }
+  [[nodiscard]] std::uint64_t made() const noexcept { return made_; }
 
  private:
   struct Wanted;
@@ -64,13 +57,8 @@ class Combiner {
   const std::atomic<Mode>& mode_;
   const std::chrono::milliseconds patience_;
   SingleFlight<Result<Layers::Found>> flights_;
-  std::atomic<std::uint64_t> memory_hits_{0};
-  std::atomic<std::uint64_t> local_hits_{0};
-  std::atomic<std::uint64_t> bundle_hits_{0};
-  std::atomic<std::uint64_t> misses_{0};
+  LookUpCounters look_ups_;
   std::atomic<std::uint64_t> made_{0};
-  std::atomic<std::uint64_t> waits_{0};
-  std::atomic<std::uint64_t> stores_{0};
 };
 
 }  // namespace kiln

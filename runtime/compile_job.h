@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "closure.h"
 #include "header_search.h"
 #include "kiln/artifact.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
+#include "kiln/program.h"
 #include "kiln/request.h"
 #include "kiln/target.h"
 
@@ -43,6 +45,12 @@ struct CompileJob {
   std::vector<HeaderOnDisk> files;  ///< All that the program may read.
   bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
 };
+
+/// The job of this program for this target, but for whether its prelude repeats. `request` is the digest of
+/// the two.
+[[nodiscard]] CompileJob make_job(const Program& program, const Target& target,
+                                  const HeaderSearch& search, const Digest& request,
+                                  const Closure& closure);
 
 /// What a job came to. The artifact lacks its key and toolchain, which are the caller's.
 struct CompileOutcome {

@@ -245,8 +245,20 @@ void read_argument(Scanner& scanner, Line line, Directives& directives) {
   if (scanner.peek() == '<' || scanner.peek() == '"') add_header_name(scanner, true, directives);
 }
 
+// What all texts together define the name to.
+std::vector<std::string_view> bodies_of(std::string_view name,
+                                        const std::vector<const MacroBodies*>& macros) {
+  std::vector<std::string_view> bodies;
+  for (const auto* of_text : macros) {
+    const auto [first, last] = of_text->equal_range(name);
+    for (auto body = first; body != last; ++body) bodies.push_back(body->second);
+  }
+  return bodies;
+}
+
 // Every text that `text` might expand to, or nothing where that cannot be told.
-std::optional<std::set<std::string>> expand(std::string_view text, const MacroBodies& macros,
+std::optional<std::set<std::string>> expand(std::string_view text,
+                                            const std::vector<const MacroBodies*>& macros,
                                             int depth, int& steps_left) {
   if (depth > deepest_expansion || --steps_left < 0) return std::nullopt;
   std::set<std::string> results{""};
@@ -256,16 +268,16 @@ std::optional<std::set<std::string>> expand(std::string_view text, const MacroBo
     if (begins_identifier(text[at])) {
       while (end < text.size() && continues_identifier(text[end])) ++end;
       const auto word = text.substr(at, end - at);
-      const auto [first, last] = macros.equal_range(word);
-      for (auto body = first; body != last; ++body) {
-        if (body->second == "(") return std::nullopt;
-        const auto expanded = expand(body->second, macros, depth + 1, steps_left);
+      const auto bodies = bodies_of(word, macros);
+      for (const auto body : bodies) {
+        if (body == "(") return std::nullopt;
+        const auto expanded = expand(body, macros, depth + 1, steps_left);
         if (!expanded) return std::nullopt;
         pieces.insert(expanded->begin(), expanded->end());
       }
       // One that the compiler itself defines is not seen here, and has such a name.
-      if (first == last && word.starts_with('_')) return std::nullopt;
-      if (first == last) pieces.emplace(word);
+      if (bodies.empty() && word.starts_with('_')) return std::nullopt;
+      if (bodies.empty()) pieces.emplace(word);
     } else {
       pieces.emplace(1, text[at]);
     }
@@ -345,10 +357,15 @@ Directives read_text(std::string_view text, MacroBodies* macros) {
 
 Directives read_directives(std::string_view text) { return read_text(text, nullptr); }
 
-void collect_macros(std::string_view text, MacroBodies& macros) { read_text(text, &macros); }
+MacroBodies read_macros(std::string_view text) {
+  MacroBodies macros;
+  read_text(text, &macros);
+  return macros;
+}
 
-std::vector<std::string> expand_include_macro(std::string_view name, const MacroBodies& macros) {
-  if (macros.find(name) == macros.end()) return {};
+std::vector<std::string> expand_include_macro(std::string_view name,
+                                              const std::vector<const MacroBodies*>& macros) {
+  if (bodies_of(name, macros).empty()) return {};
   int steps_left = most_steps;
   const auto expanded = expand(name, macros, 0, steps_left);
   if (!expanded) return {};

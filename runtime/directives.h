@@ -39,12 +39,13 @@ struct Directives {
 /// expansion kiln does not follow, has the body "(".
 using MacroBodies = std::multimap<std::string, std::string, std::less<>>;
 
-void collect_macros(std::string_view text, MacroBodies& macros);
+[[nodiscard]] MacroBodies read_macros(std::string_view text);
 
-/// All spellings, with their quotes or brackets, that `#include name` might mean; none if that cannot
+/// All spellings, with their quotes or brackets, that `#include name` might mean where these texts' macros
+/// are defined; none if that cannot
 /// be told: a function-like or predefined macro, no definition, something that is no header name
 /// whatever it is defined to, or too many.
-[[nodiscard]] std::vector<std::string> expand_include_macro(std::string_view name,
-                                                            const MacroBodies& macros);
+[[nodiscard]] std::vector<std::string> expand_include_macro(
+    std::string_view name, const std::vector<const MacroBodies*>& macros);
 
 }  // namespace kiln

@@ -57,6 +57,11 @@ bool is_settled(const FileStamp& stamp) {
   return stamp.modified_ns < latest && stamp.changed_ns < latest;
 }
 
+const MacroBodies& HeaderText::macros() const {
+  std::call_once(macros_read_, [this] { macros_ = read_macros(text); });
+  return macros_;
+}
+
 std::shared_ptr<const HeaderText> scan_text(std::string text) {
   auto header = std::make_shared<HeaderText>();
   header->text = std::move(text);

@@ -17,6 +17,14 @@ struct HeaderText {
   std::string text;
   Digest digest;
   Directives directives;
+
+  /// Those that it defines. Read when they are first asked for, since few programs ask. Safe to call from
+  /// any thread.
+  [[nodiscard]] const MacroBodies& macros() const;
+
+ private:
+  mutable std::once_flag macros_read_;
+  mutable MacroBodies macros_;
 };
 
 /// Whether a file that looks like this can be told from a changed one by its looks: one written a

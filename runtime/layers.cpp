@@ -96,7 +96,7 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
   Digest toolchain;
   const auto note_accepted = [&](const Candidate& candidate) {
     if (!accept(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
-    dependencies = candidate.dependencies;
+    dependencies = std::move(candidate.dependencies);
     toolchain = candidate.toolchain;
     return true;
   };

@@ -134,7 +134,7 @@ class ManifestReader {
     listed.where = place_;
     check_members(program, {"name", "source", "source_file", "source_text", "kernels", "options",
                             "include_dirs", "header_dirs", "headers", "recorded_headers",
-                            "working_directory", "targets", "image"});
+                            "working_directory", "targets", "image", "variants"});
     listed.spec.source = source_of(program);
     listed.spec.kernels = strings(program, "kernels");
     listed.spec.options = strings(program, "options");
@@ -142,6 +142,7 @@ class ManifestReader {
       if (folder.empty()) wrong("include_dirs", "names no folder");
       listed.spec.include_dirs.push_back((folder_ / folder).lexically_normal());
     }
+    read_variants(program, listed.spec);
     read_headers(program, listed);
     listed.working_directory = string(program, "working_directory");
     read_targets(program, listed);
@@ -150,9 +151,43 @@ class ManifestReader {
     programs_.push_back(std::move(listed));
   }
 
+  void read_variants(const Json& program, ProgramSpec& spec) {
+    const auto variants = program.find("variants");
+    if (variants == program.end()) return;
+    if (!variants->is_array()) return wrong("variants", "must be a list of variants");
+    const auto program_place = place_;
+    for (const auto& variant : *variants) {
+      place_ = fmt::format("{}: variants[{}]", program_place, spec.variants.size());
+      if (is_object(variant)) spec.variants.push_back(variant_of(variant));
+    }
+    place_ = program_place;
+  }
+
+  VariantSpec variant_of(const Json& variant) {
+    check_members(variant, {"name", "since", "file", "source", "source_file", "source_text",
+                            "options", "kernels"});
+    VariantSpec spec{.name = string(variant, "name"),
+                     .since = string(variant, "since"),
+                     .file = string(variant, "file")};
+    if (sources_in(variant) > 0) spec.source = source_of(variant);
+    if (variant.contains("options")) spec.options = strings(variant, "options");
+    const auto kernels = variant.find("kernels");
+    if (kernels == variant.end()) return spec;
+    if (!kernels->is_object()) wrong("kernels", "must be an object of expressions by expressions");
+    if (!kernels->is_object()) return spec;
+    for (const auto& [asked, own] : kernels->items()) {
+      if (!own.is_string()) wrong("kernels." + asked, "must be a string");
+      if (own.is_string()) spec.kernels.emplace(asked, own.get<std::string>());
+    }
+    return spec;
+  }
+
+  static std::size_t sources_in(const Json& program) {
+    return program.count("source") + program.count("source_file") + program.count("source_text");
+  }
+
   std::string source_of(const Json& program) {
-    const auto given =
-        program.count("source") + program.count("source_file") + program.count("source_text");
+    const auto given = sources_in(program);
     if (given != 1) wrong("source", "give one of source, source_file and source_text");
     if (program.contains("source")) return string(program, "source");
     if (program.contains("source_text")) {
@@ -274,6 +309,7 @@ class ManifestReader {
     Json all{spec.name, digest_of(spec.source).hex(), spec.options, spec.kernels,
              listed.working_directory};
     for (const auto& folder : spec.include_dirs) all.push_back(folder.string());
+    for (const auto& variant : spec.variants) all.push_back(identity(variant));
     for (const auto& set : spec.headers) {
       for (const auto& header : set.headers()) all.push_back({header.name, header.digest.hex()});
     }
@@ -281,6 +317,13 @@ class ManifestReader {
       all.push_back(
           {header.name, header.path, header.text ? digest_of(*header.text).hex() : std::string()});
     return digest_of(all.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+
+  static Json identity(const VariantSpec& variant) {
+    Json all{variant.name, variant.since, variant.file, variant.kernels};
+    all.push_back(variant.source ? Json(digest_of(*variant.source).hex()) : Json());
+    all.push_back(variant.options ? Json(*variant.options) : Json());
+    return all;
   }
 
   const std::string file_;

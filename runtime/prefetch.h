@@ -17,7 +17,7 @@ constexpr int prefetch_priority = std::numeric_limits<int>::min();
 
 /// Names the preprocessing directives that a program begins with, and what else programs must agree in to
 /// share a precompiled header, as far as it can be told without looking at one.
-[[nodiscard]] Digest beginning_of(const Program& program, const Target& target);
+[[nodiscard]] Digest beginning_of(const Program& asked, const Target& target);
 
 /// Those that several items have.
 [[nodiscard]] std::set<Digest> repeated_beginnings(const std::vector<PrefetchItem>& items);
@@ -30,8 +30,9 @@ constexpr int prefetch_priority = std::numeric_limits<int>::min();
 using BeginItem =
     std::function<Compiling(const PrefetchItem& item, std::function<void()> when_ready)>;
 
-/// Has all items, for so many workers, each of which gets a run of neighbours in the order above and,
-/// at its end, half of what another one has left. Few items are on their way at one time, and no artifact
+/// Has all items, for so many workers, each of which gets a run of neighbours in the order above and, at
+/// its end, half of what another one has left. A group of items that begin alike is shared out only where
+/// it is long. Few items are on their way at one time, and no artifact
 /// is kept. Everything is called on the calling thread.
 [[nodiscard]] PrefetchReport prefetch_all(const std::vector<PrefetchItem>& items,
                                           std::size_t workers, const BeginItem& begin,

@@ -8,13 +8,28 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "architecture.h"
+#include "variant_choice.h"
 
 namespace kiln {
+
+// One of a program's variants, or its default, as a program of its own.
+struct Program::Alternative {
+  std::string name;
+  Program program;
+  std::map<std::string, std::string> kernels;
+  std::uint64_t pinned_id;  ///< Of the handle that is this one for every target.
+};
 
 struct Program::State {
   ProgramSpec spec;
   Digest source_digest;
   std::uint64_t id;
+  std::vector<Architecture> since;  ///< Of the variants, in order.
+  std::vector<Alternative>
+      alternatives;  ///< The variants, then the default; none without variants.
 };
 
 namespace {
@@ -143,6 +158,57 @@ Result<void> check(const ProgramSpec& spec) {
   return check_kernels(spec);
 }
 
+constexpr std::string_view default_variant = "default";
+
+// A variant by itself: what is compiled of it is checked where it is made a program.
+Result<void> check_variant(const ProgramSpec& spec, const VariantSpec& variant) {
+  const auto wrong = [&](std::string_view what) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("program '{}': variant '{}': {}", spec.name, variant.name, what));
+  };
+  if (variant.name.empty() || has_control_character(variant.name))
+    return wrong("give it a name, such as hopper");
+  if (variant.name == default_variant)
+    return wrong("this name is taken: it means the program without its variants");
+  for (const auto& [asked, own] : variant.kernels) {
+    if (std::binary_search(spec.kernels.begin(), spec.kernels.end(), asked)) continue;
+    return wrong(fmt::format("'{}' is not among the program's kernels: {}", asked,
+                             fmt::join(spec.kernels, "; ")));
+  }
+  return {};
+}
+
+Result<void> check_distinct(const ProgramSpec& spec, const std::vector<Architecture>& since) {
+  const auto& variants = spec.variants;
+  for (std::size_t one = 0; one < variants.size(); ++one) {
+    for (std::size_t other = 0; other < one; ++other) {
+      const bool same_name = variants[one].name == variants[other].name;
+      if (!same_name && since[one] != since[other]) continue;
+      return fail(ErrorCode::invalid_argument,
+                  same_name ? fmt::format("program '{}': two variants are named '{}'", spec.name,
+                                          variants[one].name)
+                            : fmt::format("program '{}': the variants '{}' and '{}' are both since "
+                                          "{}: leave one out, or ask for it by name",
+                                          spec.name, variants[other].name, variants[one].name,
+                                          variants[one].since));
+    }
+  }
+  return {};
+}
+
+ProgramSpec spec_of(const ProgramSpec& spec, const VariantSpec& variant) {
+  auto own = spec;
+  own.variants.clear();
+  if (!variant.file.empty()) own.name = variant.file;
+  if (variant.source) own.source = *variant.source;
+  if (variant.options) own.options = *variant.options;
+  for (auto& expression : own.kernels) {
+    const auto mapped = variant.kernels.find(expression);
+    if (mapped != variant.kernels.end()) expression = mapped->second;
+  }
+  return own;
+}
+
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
@@ -167,7 +233,82 @@ Result<Program> Program::make(ProgramSpec spec) {
   std::sort(spec.kernels.begin(), spec.kernels.end());
   spec.kernels.erase(std::unique(spec.kernels.begin(), spec.kernels.end()), spec.kernels.end());
   const auto digest = digest_of(spec.source);
-  return Program(std::make_shared<const State>(State{std::move(spec), digest, next_id()}));
+  const auto state = std::make_shared<State>(State{std::move(spec), digest, next_id(), {}, {}});
+  if (auto added = add_alternatives(*state); !added) return tl::unexpected(added.error());
+  return Program(state);
+}
+
+Result<Program::Alternative> Program::make_alternative(const ProgramSpec& spec,
+                                                       const VariantSpec& variant) {
+  auto program = make(spec_of(spec, variant));
+  if (!program) {
+    program.error().message =
+        fmt::format("variant '{}': {}", variant.name, program.error().message);
+    return tl::unexpected(std::move(program.error()));
+  }
+  return Alternative{variant.name, std::move(*program), variant.kernels, next_id()};
+}
+
+Result<void> Program::add_alternatives(State& state) {
+  const auto& spec = state.spec;
+  if (spec.variants.empty()) return {};
+  for (const auto& variant : spec.variants) {
+    if (auto checked = check_variant(spec, variant); !checked) return checked;
+    const auto since = read_since(variant.since);
+    if (!since) {
+      return fail(since.error().code, fmt::format("program '{}': variant '{}': {}", spec.name,
+                                                  variant.name, since.error().message));
+    }
+    state.since.push_back(*since);
+  }
+  if (auto distinct = check_distinct(spec, state.since); !distinct) return distinct;
+  auto all = spec.variants;
+  all.push_back({.name = std::string(default_variant), .since = {}});
+  for (const auto& variant : all) {
+    auto made = make_alternative(spec, variant);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    state.alternatives.push_back(std::move(*made));
+  }
+  return {};
+}
+
+std::string_view ProgramChoice::expression(std::string_view asked) const noexcept {
+  if (kernels_ == nullptr) return asked;
+  const auto mapped = std::find_if(kernels_->begin(), kernels_->end(),
+                                   [&](const auto& kernel) { return kernel.first == asked; });
+  return mapped != kernels_->end() ? std::string_view(mapped->second) : asked;
+}
+
+Result<Program> Program::with_variant(std::string_view name) const {
+  const auto& all = state_->alternatives;
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const auto& alternative) { return alternative.name == name; });
+  if (found == all.end() && (!all.empty() || name != default_variant)) {
+    std::vector<std::string_view> names;
+    for (const auto& variant : variants()) names.push_back(variant.name);
+    names.push_back(default_variant);
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("program '{}' has no variant '{}'; there are: {}", this->name(), name,
+                            fmt::join(names, ", ")));
+  }
+  Program pinned = *this;
+  if (found != all.end()) pinned.pinned_ = &*found;
+  return pinned;
+}
+
+ProgramChoice Program::for_target(const Target& target, std::string_view preferred) const noexcept {
+  const auto& all = state_->alternatives;
+  if (all.empty()) return {default_variant, *this, nullptr};
+  const auto choice_of = [](const Alternative& chosen) {
+    return ProgramChoice(chosen.name, chosen.program, &chosen.kernels);
+  };
+  if (pinned_ != nullptr) return choice_of(*pinned_);
+  for (const auto& alternative : all) {
+    if (!preferred.empty() && alternative.name == preferred) return choice_of(alternative);
+  }
+  const auto architecture = read_architecture(target.arch());
+  const auto chosen = architecture ? choose_variant(state_->since, *architecture) : std::nullopt;
+  return choice_of(all[chosen.value_or(all.size() - 1)]);
 }
 
 const std::string& Program::name() const noexcept { return state_->spec.name; }
@@ -180,6 +321,9 @@ const std::vector<std::filesystem::path>& Program::include_dirs() const noexcept
 const std::vector<std::string>& Program::kernels() const noexcept { return state_->spec.kernels; }
 const std::vector<std::string>& Program::options() const noexcept { return state_->spec.options; }
 bool Program::toolkit_headers() const noexcept { return state_->spec.toolkit_headers; }
-std::uint64_t Program::id() const noexcept { return state_->id; }
+const std::vector<VariantSpec>& Program::variants() const noexcept { return state_->spec.variants; }
+std::uint64_t Program::id() const noexcept {
+  return pinned_ != nullptr ? pinned_->pinned_id : state_->id;
+}
 
 }  // namespace kiln

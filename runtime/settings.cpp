@@ -141,6 +141,7 @@ std::string text_of(const std::vector<std::filesystem::path>& paths) {
   for (const auto& path : paths) text += (text.empty() ? "" : ":") + path.string();
   return text;
 }
+std::string text_of(const std::string& value) { return value; }
 std::string text_of(bool value) { return value ? "1" : "0"; }
 std::string text_of(const std::filesystem::path& value) { return value.string(); }
 std::string text_of(Mode value) { return to_string(value); }
@@ -222,6 +223,23 @@ Result<std::size_t> decide_queue(const RuntimeOptions& options, std::vector<Sett
   if (!bound) return tl::unexpected(bound.error());
   if (**bound == 0) return nonsense(variable, "0", "a number above nothing");
   return **bound;
+}
+
+// What is compiled for a device, and what it is given.
+Outcome decide_images(const RuntimeOptions& options, Settings& settings) {
+  auto& listing = settings.listing;
+  const auto allow_ptx =
+      decide<bool>("KILN_ALLOW_PTX", options.allow_ptx, parse_flag, false, listing);
+  if (!allow_ptx) return tl::unexpected(allow_ptx.error());
+  const auto as_it_is = [](const char*, const std::string& value) -> Result<std::string> {
+    return value;
+  };
+  auto variant =
+      decide<std::string>("KILN_VARIANT", options.variant, as_it_is, std::nullopt, listing);
+  if (!variant) return tl::unexpected(variant.error());
+  settings.allow_ptx = **allow_ptx;
+  settings.variant = variant->value_or("");
+  return {};
 }
 
 Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
@@ -313,6 +331,9 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (!nvfatbin) return tl::unexpected(nvfatbin.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
   if (!driver) return tl::unexpected(driver.error());
+  if (auto decided = decide_images(options, settings); !decided) {
+    return tl::unexpected(std::move(decided.error()));
+  }
   auto record = decide_record(options, listing);
   if (!record) return tl::unexpected(record.error());
   const auto level =

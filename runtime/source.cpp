@@ -143,14 +143,16 @@ class ClosureBuilder {
     const bool quoted = include.form == Form::quoted;
     // Not by the includer's folder: files that lie together here may lie apart elsewhere.
     const auto parent = quoted ? includer.lookup : Dependency::no_parent;
+    // Headers repeat each other's includes many times over, and each search asks the filesystem.
+    if (lookups_.contains({include.spelling, parent})) return;
     auto found = quoted ? search_.find_quoted(include.spelling, includer.where)
                         : search_.find(include.spelling);
     auto text = read(found);
     const bool reached = text && was_read(found);
     // What the compiler did not read cannot tell, but for being there where that was asked.
     if (text && !reached && !include.tested) return;
-    if (!lookups_.emplace(include.spelling, parent).second) return;
 
+    lookups_.emplace(include.spelling, parent);
     if (!text) found = {};
     const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
     closure_.dependencies.lookups.push_back(
@@ -184,9 +186,9 @@ class ClosureBuilder {
   }
 
   void follow_macro_includes() {
-    MacroBodies macros;
-    for (const auto& unit : read_) collect_macros(unit.text->text, macros);
-    collect_defined_options(macros);
+    const MacroBodies options = macros_of_options();
+    std::vector<const MacroBodies*> macros{&options};
+    for (const auto& unit : read_) macros.push_back(&unit.text->macros());
     for (const auto& [include, unit] : std::exchange(macro_includes_, {})) {
       const auto& name = include.spelling;
       const auto spellings = expand_include_macro(name, macros);
@@ -206,7 +208,8 @@ class ClosureBuilder {
   }
 
   // -DNAME=BODY, in one option or two, is a definition like any other.
-  void collect_defined_options(MacroBodies& macros) const {
+  [[nodiscard]] MacroBodies macros_of_options() const {
+    MacroBodies macros;
     bool value_follows = false;
     for (const std::string_view option : program_.options()) {
       std::string_view definition;
@@ -219,6 +222,7 @@ class ClosureBuilder {
         macros.emplace(definition.substr(0, equals), definition.substr(equals + 1));
       }
     }
+    return macros;
   }
 
   void decline(const std::string& reason) {

@@ -1,10 +1,10 @@
 #include "kiln/target.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fmt/format.h>
+
+#include "architecture.h"
 
 namespace kiln {
 
@@ -19,14 +19,6 @@ constexpr std::string_view known_archs =
 
 constexpr std::array kinds{ImageKind::cubin, ImageKind::ptx, ImageKind::ltoir, ImageKind::optixir,
                            ImageKind::fatbin};
-
-// Two or three digits, then perhaps 'a' or 'f'.
-bool is_version(std::string_view text) {
-  if (!text.empty() && (text.back() == 'a' || text.back() == 'f')) text.remove_suffix(1);
-  return (text.size() == 2 || text.size() == 3) && text.front() != '0' &&
-         std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isdigit(c) != 0; });
-}
 
 }  // namespace
 
@@ -56,14 +48,13 @@ Result<ImageKind> parse_image_kind(std::string_view text) {
 }
 
 Result<Target> Target::parse(std::string_view arch, ImageKind kind) {
-  const bool real = arch.starts_with("sm_") && is_version(arch.substr(3));
-  const bool compute = arch.starts_with("compute_") && is_version(arch.substr(8));
-  if (!real && !compute && arch != "native") {
+  const auto read = read_architecture(arch);
+  if (!read && arch != "native") {
     return fail(ErrorCode::unknown_arch,
                 fmt::format("unknown architecture '{}'. Known ones: {}; compute_NN for PTX; native",
                             arch, known_archs));
   }
-  if (compute && kind == ImageKind::cubin) {
+  if (read && !read->real && kind == ImageKind::cubin) {
     return fail(
         ErrorCode::invalid_argument,
         fmt::format("'{}' names no GPU, so there is no cubin for it: ask for ptx, or for sm_{}",

@@ -183,8 +183,9 @@ WorkerPool::Start WorkerPool::greet(std::size_t place, const StopSignal& stop) {
     unusable_ = true;
     return Start::impossible;
   }
-  mourn(place, stop);
-  if (any_greeted_) return Start::died;
+  // One that somebody killed before it could answer says nothing of the executable.
+  const bool killed = mourn(place, stop);
+  if (killed || any_greeted_) return Start::died;
   own.trouble = fmt::format("{} does not start: it {}", options_.executable.string(), own.trouble);
   unusable_ = true;
   return Start::impossible;
@@ -196,14 +197,16 @@ void WorkerPool::end(std::size_t place, bool at_once) {
   queue_->forget(place);
 }
 
-// Learns how a worker died that no longer answers.
-void WorkerPool::mourn(std::size_t place, const StopSignal& stop) {
+// Learns how a worker died that no longer answers; whether somebody else killed it.
+bool WorkerPool::mourn(std::size_t place, const StopSignal& stop) {
   Place& own = places_[place];
   auto& process = own.link->process();
   process.hang_up();
   // One that talks nonsense, or closed its socket, need not end by itself.
-  if (!wait_for(process, stop)) process.kill();
+  const bool ended = wait_for(process, stop);
+  if (!ended) process.kill();
   wait_for(process, stop);
+  const bool killed = ended && process.was_killed();
   process.listen();
   own.trouble = process.death();
   if (process.ran_out_of_memory()) {
@@ -214,6 +217,7 @@ void WorkerPool::mourn(std::size_t place, const StopSignal& stop) {
     own.trouble += fmt::format("; the last it said:\n{}", process.last_words());
   }
   end(place, true);
+  return killed;
 }
 
 void WorkerPool::replace_if_grown(std::size_t place) {

@@ -66,7 +66,7 @@ class WorkerPool : public CompileService {
   Start make_ready(std::size_t place, const StopSignal& stop);
   Start greet(std::size_t place, const StopSignal& stop);
   void end(std::size_t place, bool at_once);
-  void mourn(std::size_t place, const StopSignal& stop);
+  bool mourn(std::size_t place, const StopSignal& stop);
   void replace_if_grown(std::size_t place);
 
   const WorkerPoolOptions options_;

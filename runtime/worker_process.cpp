@@ -210,6 +210,10 @@ bool WorkerProcess::ran_out_of_memory() const noexcept {
   return status_ && WIFEXITED(*status_) && WEXITSTATUS(*status_) == worker_out_of_memory_status;
 }
 
+bool WorkerProcess::was_killed() const noexcept {
+  return status_ && WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGKILL;
+}
+
 std::uint64_t WorkerProcess::address_space() const {
   std::ifstream file(fmt::format("/proc/{}/statm", process_));
   std::uint64_t pages = 0;

@@ -54,6 +54,8 @@ class WorkerProcess {
   /// How it ended, once wait() said so: "killed by signal 11 (SEGV)".
   [[nodiscard]] std::string death() const;
   [[nodiscard]] bool ran_out_of_memory() const noexcept;
+  /// By SIGKILL, which no program brings upon itself.
+  [[nodiscard]] bool was_killed() const noexcept;
 
   /// Its address space now, in bytes; 0 where the system does not tell.
   [[nodiscard]] std::uint64_t address_space() const;

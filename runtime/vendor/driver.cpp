@@ -12,6 +12,23 @@
 namespace kiln::vendor {
 namespace {
 
+/// What to do about an error that a name alone does not explain; mostly nothing.
+const char* remedy_of(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_DEINITIALIZED:
+      return "; CUDA does not work in a child that was forked after it was used, nor while a "
+             "process "
+             "ends: start a new process instead";
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+      return "; the context was destroyed or its device reset: make another one current, and "
+             "launch "
+             "in one of its streams";
+    default:
+      return "";
+  }
+}
+
 enum class Need { required, optional };
 
 /// Names for when there is no driver to ask, or a stub that answers with a null string.
@@ -167,31 +184,45 @@ std::string Driver::error_name(CUresult result) const {
 }
 
 tl::unexpected<Error> Driver::failure(const std::string& what, CUresult result) const {
-  return fail(ErrorCode::driver_failed, what + ": " + error_name(result), {},
+  return fail(ErrorCode::driver_failed, what + ": " + error_name(result) + remedy_of(result), {},
               static_cast<int>(result));
 }
 
-Result<Device> Driver::current_device() const {
+Result<CUdevice> Driver::current_device() const {
   CUcontext context = nullptr;
-  Device device;
+  CUdevice device = 0;
   CUresult result = functions_.ctx_get_current(&context);
   if (result == CUDA_SUCCESS) {
-    result = context != nullptr ? functions_.ctx_get_device(&device.handle)
-                                : functions_.device_get(&device.handle, 0);
-  }
-  const auto read_attribute = [&](int& value, CUdevice_attribute attribute) {
-    if (result != CUDA_SUCCESS) return;
-    result = functions_.device_get_attribute(&value, attribute, device.handle);
-  };
-  read_attribute(device.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  read_attribute(device.minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  std::array<char, 256> name{};
-  if (result == CUDA_SUCCESS) {
-    result = functions_.device_get_name(name.data(), name.size() - 1, device.handle);
+    result =
+        context != nullptr ? functions_.ctx_get_device(&device) : functions_.device_get(&device, 0);
   }
   if (result != CUDA_SUCCESS) return failure("cannot tell the current device", result);
+  return device;
+}
+
+Result<Device> Driver::describe(CUdevice handle) const {
+  Device device;
+  device.handle = handle;
+  CUresult result = functions_.device_get_attribute(
+      &device.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle);
+  if (result == CUDA_SUCCESS) {
+    result = functions_.device_get_attribute(&device.minor,
+                                             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle);
+  }
+  std::array<char, 256> name{};
+  if (result == CUDA_SUCCESS) {
+    result = functions_.device_get_name(name.data(), name.size() - 1, handle);
+  }
+  if (result != CUDA_SUCCESS)
+    return failure(fmt::format("cannot tell what device {} is", handle), result);
   device.name = name.data();
   return device;
+}
+
+Result<Device> Driver::describe_current_device() const {
+  const auto device = current_device();
+  if (!device) return tl::unexpected(device.error());
+  return describe(*device);
 }
 
 Result<void> Driver::ensure_context(CUdevice device) const {
@@ -202,6 +233,16 @@ Result<void> Driver::ensure_context(CUdevice device) const {
   if (result == CUDA_SUCCESS) result = functions_.ctx_set_current(context);
   if (result != CUDA_SUCCESS) return failure("cannot make the device's context current", result);
   return {};
+}
+
+// While a stream of the context is captured, this is what the driver answers about the legacy stream,
+// which would have to wait for it; it spoils nothing.
+bool Driver::is_capturing() const noexcept {
+  CUcontext context = nullptr;
+  if (functions_.ctx_get_current(&context) != CUDA_SUCCESS || context == nullptr) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return functions_.stream_is_capturing(CU_STREAM_LEGACY, &status) ==
+         CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
 Result<std::shared_ptr<const Driver>> open_driver(

@@ -11,23 +11,45 @@
 
 // What kiln calls of the driver, each at the version that introduced it: its name in Functions, the
 // driver's name, the version. The last argument says whether kiln can do without.
-#define KILN_DRIVER_FUNCTIONS(X)                                         \
-  X(init, cuInit, 2000, required)                                        \
-  X(driver_get_version, cuDriverGetVersion, 2020, required)              \
-  X(get_error_name, cuGetErrorName, 6000, required)                      \
-  X(device_get_count, cuDeviceGetCount, 2000, required)                  \
-  X(device_get, cuDeviceGet, 2000, required)                             \
-  X(device_get_attribute, cuDeviceGetAttribute, 2000, required)          \
-  X(device_get_name, cuDeviceGetName, 2000, required)                    \
-  X(ctx_get_current, cuCtxGetCurrent, 4000, required)                    \
-  X(ctx_set_current, cuCtxSetCurrent, 4000, required)                    \
-  X(ctx_get_device, cuCtxGetDevice, 2000, required)                      \
-  X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, 7000, required) \
-  X(library_load_data, cuLibraryLoadData, 12000, required)               \
-  X(library_unload, cuLibraryUnload, 12000, required)                    \
-  X(library_get_kernel, cuLibraryGetKernel, 12000, required)             \
-  X(kernel_get_param_info, cuKernelGetParamInfo, 12040, optional)        \
-  X(launch_kernel, cuLaunchKernel, 4000, required)
+#define KILN_DRIVER_FUNCTIONS(X)                                                        \
+  X(init, cuInit, 2000, required)                                                       \
+  X(driver_get_version, cuDriverGetVersion, 2020, required)                             \
+  X(get_error_name, cuGetErrorName, 6000, required)                                     \
+  X(device_get_count, cuDeviceGetCount, 2000, required)                                 \
+  X(device_get, cuDeviceGet, 2000, required)                                            \
+  X(device_get_attribute, cuDeviceGetAttribute, 2000, required)                         \
+  X(device_get_name, cuDeviceGetName, 2000, required)                                   \
+  X(ctx_get_current, cuCtxGetCurrent, 4000, required)                                   \
+  X(ctx_set_current, cuCtxSetCurrent, 4000, required)                                   \
+  X(ctx_get_device, cuCtxGetDevice, 2000, required)                                     \
+  X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, 7000, required)                \
+  X(library_load_data, cuLibraryLoadData, 12000, required)                              \
+  X(library_unload, cuLibraryUnload, 12000, required)                                   \
+  X(library_get_kernel, cuLibraryGetKernel, 12000, required)                            \
+  X(library_get_global, cuLibraryGetGlobal, 12000, required)                            \
+  X(library_get_kernel_count, cuLibraryGetKernelCount, 12040, optional)                 \
+  X(library_enumerate_kernels, cuLibraryEnumerateKernels, 12040, optional)              \
+  X(kernel_get_name, cuKernelGetName, 12030, optional)                                  \
+  X(kernel_get_function, cuKernelGetFunction, 12000, required)                          \
+  X(func_load, cuFuncLoad, 12040, optional)                                             \
+  X(stream_is_capturing, cuStreamIsCapturing, 10000, required)                          \
+  X(stream_synchronize, cuStreamSynchronize, 2000, required)                            \
+  X(memcpy_htod_async, cuMemcpyHtoDAsync, 3020, required)                               \
+  X(memcpy_dtoh_async, cuMemcpyDtoHAsync, 3020, required)                               \
+  X(kernel_get_attribute, cuKernelGetAttribute, 12000, required)                        \
+  X(kernel_set_attribute, cuKernelSetAttribute, 12000, required)                        \
+  X(kernel_get_param_info, cuKernelGetParamInfo, 12040, optional)                       \
+  X(launch_kernel, cuLaunchKernel, 4000, required)                                      \
+  X(launch_kernel_ex, cuLaunchKernelEx, 11060, optional)                                \
+  X(max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, required)     \
+  X(max_potential_block_size, cuOccupancyMaxPotentialBlockSize, 6050, required)         \
+  X(max_active_clusters, cuOccupancyMaxActiveClusters, 11070, optional)                 \
+  X(max_potential_cluster_size, cuOccupancyMaxPotentialClusterSize, 11070, optional)    \
+  X(graph_add_kernel_node, cuGraphAddKernelNode, 12000, required)                       \
+  X(graph_kernel_node_set_params, cuGraphKernelNodeSetParams, 12000, required)          \
+  X(graph_kernel_node_set_attribute, cuGraphKernelNodeSetAttribute, 11000, required)    \
+  X(graph_exec_kernel_node_set_params, cuGraphExecKernelNodeSetParams, 12000, required) \
+  X(graph_destroy_node, cuGraphDestroyNode, 10000, required)
 
 namespace kiln::vendor {
 
@@ -63,13 +85,23 @@ class Driver {
   [[nodiscard]] std::string error_name(CUresult result) const;
 
   /// The device of the calling thread's current context, or the first where there is none. Changes
-  /// nothing. Errors: driver_failed.
-  [[nodiscard]] Result<Device> current_device() const;
+  /// nothing; two calls of the driver. Errors: driver_failed.
+  [[nodiscard]] Result<CUdevice> current_device() const;
+
+  /// What a device is. Errors: driver_failed.
+  [[nodiscard]] Result<Device> describe(CUdevice device) const;
+
+  /// The current device, described.
+  [[nodiscard]] Result<Device> describe_current_device() const;
 
   /// Makes the device's primary context current where the calling thread has no context. The
   /// context is kept for the rest of the process, like one that the CUDA runtime makes. Errors:
   /// driver_failed.
   [[nodiscard]] Result<void> ensure_context(CUdevice device) const;
+
+  /// Whether a capture of streams is under way that loading would spoil, as far as it can be told without
+  /// the stream: of any stream of the current context that is not a non-blocking one. Changes nothing.
+  [[nodiscard]] bool is_capturing() const noexcept;
 
   /// An error of code driver_failed: "<what>: <the error's name>".
   [[nodiscard]] tl::unexpected<Error> failure(const std::string& what, CUresult result) const;

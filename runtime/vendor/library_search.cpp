@@ -163,12 +163,13 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-std::vector<fs::path> children(const fs::path& folder) {
+std::vector<fs::path> children(const fs::path& folder, std::string_view beginning) {
   std::vector<fs::path> all;
   std::error_code failure;
   for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
        at.increment(failure)) {
-    all.push_back(at->path());
+    const std::string_view path = at->path().native();
+    if (path.substr(path.rfind('/') + 1).starts_with(beginning)) all.push_back(at->path());
   }
   // Never in the order of the directory, which is anybody's.
   std::sort(all.begin(), all.end());
@@ -180,10 +181,7 @@ std::vector<std::pair<std::string, fs::path>> toolkits() {
   for (const auto* name : {"CUDA_PATH", "CUDA_HOME"}) {
     if (const char* root = variable(name)) found.emplace_back(fmt::format("${}", name), root);
   }
-  std::vector<fs::path> versions;
-  for (const auto& folder : children("/usr/local")) {
-    if (folder.filename().string().starts_with("cuda-")) versions.push_back(folder);
-  }
+  auto versions = children("/usr/local", "cuda-");
   std::stable_sort(versions.begin(), versions.end(), [](const auto& left, const auto& right) {
     return version_in(left) > version_in(right);
   });

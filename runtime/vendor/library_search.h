@@ -63,8 +63,10 @@ struct LibrarySearch {
 /// The roots of CUDA toolkits on this machine, best first, each with where the idea came from.
 [[nodiscard]] std::vector<std::pair<std::string, std::filesystem::path>> toolkits();
 
-/// What lies in a folder, in the order of the names; nothing where it cannot be read.
-[[nodiscard]] std::vector<std::filesystem::path> children(const std::filesystem::path& folder);
+/// What lies in a folder under names that begin so, in the order of the names; nothing where it cannot be
+/// read.
+[[nodiscard]] std::vector<std::filesystem::path> children(const std::filesystem::path& folder,
+                                                          std::string_view beginning = {});
 
 [[nodiscard]] bool is_file(const std::filesystem::path& path);
 [[nodiscard]] bool is_folder(const std::filesystem::path& path);

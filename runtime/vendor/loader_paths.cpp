@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <ios>
 #include <string>
 
 namespace kiln::vendor {
@@ -31,15 +31,33 @@ std::uint32_t number_at(std::string_view bytes, std::size_t offset) {
   return number;
 }
 
+// Whether this string stands there, with its end.
+bool holds_at(std::string_view bytes, std::size_t offset, std::string_view string) {
+  return offset < bytes.size() && bytes.size() - offset > string.size() &&
+         std::memcmp(bytes.data() + offset, string.data(), string.size()) == 0 &&
+         bytes[offset + string.size()] == '\0';
+}
+
 std::string_view string_at(std::string_view bytes, std::size_t offset) {
   if (offset >= bytes.size()) return {};
   const auto rest = bytes.substr(offset);
   return rest.substr(0, rest.find('\0'));
 }
 
+// At once: a hit in a new process waits for this.
+std::string read_whole(const char* path) {
+  std::string content;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return content;
+  content.resize(static_cast<std::size_t>(file.tellg()));
+  file.seekg(0);
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  return content;
+}
+
 void add_from_cache(std::string_view soname, std::vector<fs::path>& places) {
-  std::ifstream file("/etc/ld.so.cache", std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  const auto content = read_whole("/etc/ld.so.cache");
   const auto magic = content.find(cache_magic);
   if (magic == std::string::npos || content.size() - magic < cache_header_size) return;
   const auto cache = std::string_view(content).substr(magic);
@@ -47,7 +65,7 @@ void add_from_cache(std::string_view soname, std::vector<fs::path>& places) {
   if (count > (cache.size() - cache_header_size) / cache_entry_size) return;
   for (std::size_t index = 0; index < count; ++index) {
     const auto entry = cache_header_size + index * cache_entry_size;
-    if (string_at(cache, number_at(cache, entry + 4)) != soname) continue;
+    if (!holds_at(cache, number_at(cache, entry + 4), soname)) continue;
     add_if_there(places, fs::path(string_at(cache, number_at(cache, entry + 8))));
   }
 }

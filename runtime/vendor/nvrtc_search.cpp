@@ -37,15 +37,15 @@ std::string soname_version(const fs::path& library) {
 // The builtins are named after the version, and carry the number that the library's soname lacks.
 fs::path builtins_beside(const fs::path& library) {
   const auto major = soname_version(library).substr(0, 2);
-  for (const auto& file : children(library.parent_path())) {
-    const auto name = file.filename().string();
-    // "libnvrtc-builtins.so.13.0": two numbers; longer names are what this one is a link to.
-    if (name.starts_with(builtins_stem) && std::count(name.begin(), name.end(), '.') == 3 &&
-        name.substr(builtins_stem.size()).starts_with(major)) {
-      return file;
-    }
-  }
-  return {};
+  const auto files = children(library.parent_path(), std::string(builtins_stem).append(major));
+  // "libnvrtc-builtins.so.13.0": two numbers; longer names are what this one is a link to.
+  const auto with_two_numbers = [](const fs::path& file) {
+    const auto& name = file.native();
+    return std::count(name.begin() + static_cast<std::ptrdiff_t>(name.rfind('/') + 1), name.end(),
+                      '.') == 3;
+  };
+  const auto found = std::ranges::find_if(files, with_two_numbers);
+  return found != files.end() ? *found : fs::path{};
 }
 
 std::string version_of(const fs::path& library, const fs::path& builtins) {

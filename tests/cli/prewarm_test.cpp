@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -93,6 +94,32 @@ TEST_F(Prewarm, HasEverythingInTheCacheAndGoesOnWhereItWas) {
       compile({scratch("kernels/scale.cu").string(), "--arch", "sm_90a", "--name",
                "scale<float, 4>", "--name", "fill", "-I", scratch("device").string()});
   EXPECT_EQ(served["origin"], "local") << "an engine with the header on disk asks for the same";
+}
+
+TEST_F(Prewarm, HasEachTargetsOwnVariant) {
+  auto program = plain(1);
+  program["targets"] = {"sm_80", "sm_90a"};
+  program["variants"] = {{{"name", "hopper"},
+                          {"since", "sm_90a"},
+                          {"file", "hopper.cu"},
+                          {"source", "extern \"C\" __global__ void h(int* x, int y) { *x = y; }"},
+                          {"kernels", {{"k", "h"}}}}};
+  const auto listed = manifest({program});
+  const auto programs = [&](const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::map<std::string, std::string> found;
+    for (const auto& event : outcome.documents()) {
+      if (event["event"] == "item") found[event["arch"]] = event["program"];
+    }
+    return found;
+  };
+  const std::map<std::string, std::string> own{{"sm_80", "p1.cu"}, {"sm_90a", "hopper.cu"}};
+  EXPECT_EQ(programs(run({"--json", "prewarm", listed})), own);
+  const std::map<std::string, std::string> all_default{{"sm_80", "p1.cu"}, {"sm_90a", "p1.cu"}};
+  EXPECT_EQ(
+      programs(run({"--json", "prewarm", listed}, {.environment = {{"KILN_VARIANT", "default"}}})),
+      all_default);
+  EXPECT_EQ(entries(), 3u);
 }
 
 TEST_F(Prewarm, NamesWhatFailsAndDoesTheRest) {

@@ -2,7 +2,7 @@
 
 #include "fake_cuda.h"
 
-#include <elf.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,22 +11,30 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <cudaTypedefs.h>
 
 #include "cubin.h"
+#include "fake_image.h"
 
 // What the driver's handles point to is the driver's own affair.
-struct CUctx_st {};
+struct CUctx_st {
+  CUdevice device;
+};
 struct CUkern_st {
   kiln::CubinKernel facts;
+  fake::Image image;  // That it is from, without its kernels.
+  std::map<CUfunction_attribute, int> set = {};
 };
 struct CUlib_st {
   std::vector<CUkern_st> kernels;
+  std::map<std::string, std::vector<std::byte>, std::less<>> variables = {};
 };
 
 namespace {
@@ -34,15 +42,30 @@ namespace {
 struct Launch {
   FakeCudaLaunch seen;
   std::vector<std::vector<std::byte>> params;
+  std::vector<CUlaunchAttribute> attributes = {};
 };
+
+}  // namespace
+
+struct CUgraphNode_st {
+  Launch added;
+  Launch executable;
+};
+
+namespace {
 
 struct State {
   std::mutex mutex;
-  bool initialised = false;
-  unsigned arch = 0;
+  pid_t initialised = 0;  ///< By which process.
+  bool capturing = false;
+  std::size_t functions_loaded = 0;
+  std::vector<int> archs;  // Of each device.
   std::vector<std::unique_ptr<CUlib_st>> libraries;
   std::vector<Launch> launches;
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+  std::size_t attribute_sets = 0;
   std::map<std::string, CUresult, std::less<>> failures;
+  std::map<CUdevice, CUctx_st> primary_contexts;  // Whose places do not change.
 };
 
 State& state() {
@@ -51,12 +74,19 @@ State& state() {
   return the_state;
 }
 
-CUctx_st primary_context;
 thread_local CUcontext current_context = nullptr;
 
 int number_from_environment(const char* name, int otherwise) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+std::vector<int> archs_from_environment() {
+  const char* text = std::getenv("FAKE_CUDA_ARCH");
+  std::istringstream list(text != nullptr ? text : "90");
+  std::vector<int> archs;
+  for (std::string arch; std::getline(list, arch, ',');) archs.push_back(std::stoi(arch));
+  return archs;
 }
 
 int driver_version() { return number_from_environment("FAKE_CUDA_VERSION", CUDA_VERSION); }
@@ -65,7 +95,8 @@ int driver_version() { return number_from_environment("FAKE_CUDA_VERSION", CUDA_
 class Call {
  public:
   explicit Call(std::string_view function) : lock_(state().mutex) {
-    if (!state().initialised) result_ = CUDA_ERROR_NOT_INITIALIZED;
+    // As the driver, of which nothing works in a forked child.
+    if (state().initialised != ::getpid()) result_ = CUDA_ERROR_NOT_INITIALIZED;
     const auto failure = state().failures.find(function);
     if (failure != state().failures.end()) result_ = failure->second;
   }
@@ -77,26 +108,16 @@ class Call {
   CUresult result_ = CUDA_SUCCESS;
 };
 
-/// The cubin's extent: the driver's interface gives no size, and the tables of an ELF file tell it.
-std::string_view whole_cubin(const void* code) {
-  const char* bytes = static_cast<const char*>(code);
-  if (std::memcmp(bytes, ELFMAG, SELFMAG) != 0) return {};
-  Elf64_Ehdr header;
-  std::memcpy(&header, bytes, sizeof(header));
-  std::uint64_t end = std::max(header.e_shoff + header.e_shnum * sizeof(Elf64_Shdr),
-                               header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr));
-  for (unsigned index = 0; index < header.e_shnum; ++index) {
-    Elf64_Shdr section;
-    std::memcpy(&section, bytes + header.e_shoff + index * sizeof(section), sizeof(section));
-    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
-  }
-  return {bytes, end};
+bool is_device(CUdevice device) {
+  return device >= 0 && device < static_cast<CUdevice>(state().archs.size());
 }
 
-/// The driver's rule: the same major, no newer minor, and an `a` target on its own device alone.
-bool runs_on(const kiln::CubinInfo& cubin, unsigned device) {
-  if (cubin.exact_device) return cubin.arch == device;
-  return cubin.arch / 10 == device / 10 && cubin.arch <= device;
+int arch_of(CUdevice device) { return state().archs[static_cast<std::size_t>(device)]; }
+
+/// Without a context the driver loads whatever one of the devices runs.
+bool is_loadable(const fake::Image& image) {
+  if (current_context != nullptr) return fake::runs_on(image, arch_of(current_context->device));
+  return std::ranges::any_of(state().archs, [&](int arch) { return fake::runs_on(image, arch); });
 }
 
 CUresult init(unsigned flags) {
@@ -104,8 +125,8 @@ CUresult init(unsigned flags) {
   const auto result = static_cast<CUresult>(number_from_environment("FAKE_CUDA_INIT", 0));
   if (result != CUDA_SUCCESS) return result;
   const std::lock_guard lock(state().mutex);
-  state().initialised = true;
-  state().arch = static_cast<unsigned>(number_from_environment("FAKE_CUDA_ARCH", 90));
+  state().initialised = ::getpid();
+  state().archs = archs_from_environment();
   return CUDA_SUCCESS;
 }
 
@@ -122,6 +143,9 @@ CUresult get_error_name(CUresult error, const char** name) {
   if (error == CUDA_ERROR_NO_BINARY_FOR_GPU) *name = "CUDA_ERROR_NO_BINARY_FOR_GPU";
   if (error == CUDA_ERROR_NOT_FOUND) *name = "CUDA_ERROR_NOT_FOUND";
   if (error == CUDA_ERROR_LAUNCH_FAILED) *name = "CUDA_ERROR_LAUNCH_FAILED";
+  if (error == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) {
+    *name = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE";
+  }
   if (error == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES) *name = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES";
   return *name != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -129,39 +153,52 @@ CUresult get_error_name(CUresult error, const char** name) {
 CUresult device_get_count(int* count) {
   const Call call("cuDeviceGetCount");
   if (call.fails()) return call.result();
-  *count = 1;
+  *count = static_cast<int>(state().archs.size());
   return CUDA_SUCCESS;
 }
 
 CUresult device_get(CUdevice* device, int ordinal) {
   const Call call("cuDeviceGet");
   if (call.fails()) return call.result();
-  if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
-  *device = 0;
+  if (!is_device(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
   return CUDA_SUCCESS;
+}
+
+/// Those of an H100, as far as they do not follow from the architecture.
+std::map<CUdevice_attribute, int> device_attributes(int arch) {
+  return {{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, arch / 10},
+          {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, arch % 10},
+          {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff},
+          {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+          {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+          {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+          {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+          {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+          {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+          {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+          {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+          {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
+          {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, arch >= 90 ? 1 : 0}};
 }
 
 CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   const Call call("cuDeviceGetAttribute");
   if (call.fails()) return call.result();
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  const int arch = static_cast<int>(state().arch);
-  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
-    *value = arch / 10;
-  } else if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) {
-    *value = arch % 10;
-  } else {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  const auto attributes = device_attributes(arch_of(device));
+  const auto found = attributes.find(attribute);
+  if (found == attributes.end()) return CUDA_ERROR_INVALID_VALUE;
+  *value = found->second;
   return CUDA_SUCCESS;
 }
 
 CUresult device_get_name(char* name, int length, CUdevice device) {
   const Call call("cuDeviceGetName");
   if (call.fails()) return call.result();
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   if (length <= 0) return CUDA_ERROR_INVALID_VALUE;
-  const std::string text = "Fake GPU sm_" + std::to_string(state().arch);
+  const std::string text = "Fake GPU sm_" + std::to_string(arch_of(device));
   const std::size_t copied = std::min(text.size(), static_cast<std::size_t>(length) - 1);
   std::memcpy(name, text.data(), copied);
   name[copied] = '\0';
@@ -186,15 +223,15 @@ CUresult ctx_get_device(CUdevice* device) {
   const Call call("cuCtxGetDevice");
   if (call.fails()) return call.result();
   if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  *device = 0;
+  *device = current_context->device;
   return CUDA_SUCCESS;
 }
 
 CUresult device_primary_ctx_retain(CUcontext* context, CUdevice device) {
   const Call call("cuDevicePrimaryCtxRetain");
   if (call.fails()) return call.result();
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  *context = &primary_context;
+  if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  *context = &state().primary_contexts.try_emplace(device, CUctx_st{device}).first->second;
   return CUDA_SUCCESS;
 }
 
@@ -202,11 +239,16 @@ CUresult library_load_data(CUlibrary* library, const void* code, CUjit_option*, 
                            CUlibraryOption*, void**, unsigned) {
   const Call call("cuLibraryLoadData");
   if (call.fails()) return call.result();
-  const auto cubin = kiln::read_cubin(whole_cubin(code));
-  if (!cubin) return CUDA_ERROR_INVALID_IMAGE;
-  if (!runs_on(*cubin, state().arch)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  auto images = fake::read_images(code);
+  if (images.empty()) return CUDA_ERROR_INVALID_IMAGE;
+  const auto is_none = [](const fake::Image& image) { return !is_loadable(image); };
+  std::erase_if(images, is_none);
+  if (images.empty()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  auto& image = images.front();
   auto loaded = std::make_unique<CUlib_st>();
-  for (const kiln::CubinKernel& kernel : cubin->kernels) loaded->kernels.push_back({kernel});
+  for (const auto& [name, size] : image.variables) loaded->variables[name].resize(size);
+  const auto kernels = std::exchange(image.kernels, {});
+  for (const kiln::CubinKernel& kernel : kernels) loaded->kernels.push_back({kernel, image});
   *library = loaded.get();
   state().libraries.push_back(std::move(loaded));
   return CUDA_SUCCESS;
@@ -231,6 +273,81 @@ CUresult library_get_kernel(CUkernel* kernel, CUlibrary library, const char* nam
   return CUDA_ERROR_NOT_FOUND;
 }
 
+CUresult library_get_global(CUdeviceptr* address, std::size_t* size, CUlibrary library,
+                            const char* name) {
+  const Call call("cuLibraryGetGlobal");
+  if (call.fails()) return call.result();
+  if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  const auto found = library->variables.find(name);
+  if (found == library->variables.end()) return CUDA_ERROR_NOT_FOUND;
+  *address = reinterpret_cast<CUdeviceptr>(found->second.data());
+  *size = found->second.size();
+  return CUDA_SUCCESS;
+}
+
+CUresult library_get_kernel_count(unsigned* count, CUlibrary library) {
+  const Call call("cuLibraryGetKernelCount");
+  if (call.fails()) return call.result();
+  *count = static_cast<unsigned>(library->kernels.size());
+  return CUDA_SUCCESS;
+}
+
+CUresult library_enumerate_kernels(CUkernel* kernels, unsigned count, CUlibrary library) {
+  const Call call("cuLibraryEnumerateKernels");
+  if (call.fails()) return call.result();
+  for (unsigned index = 0; index < count; ++index) kernels[index] = &library->kernels[index];
+  return CUDA_SUCCESS;
+}
+
+CUresult kernel_get_name(const char** name, CUkernel kernel) {
+  const Call call("cuKernelGetName");
+  if (call.fails()) return call.result();
+  *name = kernel->facts.symbol.c_str();
+  return CUDA_SUCCESS;
+}
+
+CUresult kernel_get_function(CUfunction* function, CUkernel kernel) {
+  const Call call("cuKernelGetFunction");
+  if (call.fails()) return call.result();
+  if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *function = reinterpret_cast<CUfunction>(kernel);
+  return CUDA_SUCCESS;
+}
+
+CUresult func_load(CUfunction) {
+  const Call call("cuFuncLoad");
+  if (call.fails()) return call.result();
+  ++state().functions_loaded;
+  return CUDA_SUCCESS;
+}
+
+CUresult stream_is_capturing(CUstream stream, CUstreamCaptureStatus* status) {
+  const Call call("cuStreamIsCapturing");
+  if (call.fails()) return call.result();
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const bool would_wait = state().capturing && stream == CU_STREAM_LEGACY;
+  return would_wait ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
+}
+
+CUresult stream_synchronize(CUstream) {
+  const Call call("cuStreamSynchronize");
+  return call.result();
+}
+
+CUresult memcpy_htod_async(CUdeviceptr to, const void* from, std::size_t size, CUstream) {
+  const Call call("cuMemcpyHtoDAsync");
+  if (call.fails()) return call.result();
+  std::memcpy(reinterpret_cast<void*>(to), from, size);
+  return CUDA_SUCCESS;
+}
+
+CUresult memcpy_dtoh_async(void* to, CUdeviceptr from, std::size_t size, CUstream) {
+  const Call call("cuMemcpyDtoHAsync");
+  if (call.fails()) return call.result();
+  std::memcpy(to, reinterpret_cast<const void*>(from), size);
+  return CUDA_SUCCESS;
+}
+
 CUresult kernel_get_param_info(CUkernel kernel, std::size_t index, std::size_t* offset,
                                std::size_t* size) {
   const Call call("cuKernelGetParamInfo");
@@ -241,29 +358,191 @@ CUresult kernel_get_param_info(CUkernel kernel, std::size_t index, std::size_t* 
   return CUDA_SUCCESS;
 }
 
+int kernel_attribute(const CUkern_st& kernel, CUfunction_attribute attribute) {
+  if (const auto set = kernel.set.find(attribute); set != kernel.set.end()) return set->second;
+  const kiln::CubinKernel& facts = kernel.facts;
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      return facts.registers > 64 ? 512 : 1024;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      return static_cast<int>(facts.shared_bytes);
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      return static_cast<int>(facts.local_bytes);
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      return static_cast<int>(facts.registers);
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      return kernel.image.architecture.version;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      return 48 * 1024 - static_cast<int>(facts.shared_bytes);
+    default:
+      return 0;
+  }
+}
+
+CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
+                              CUdevice device) {
+  const Call call("cuKernelGetAttribute");
+  if (call.fails()) return call.result();
+  if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  *value = kernel_attribute(*kernel, attribute);
+  return CUDA_SUCCESS;
+}
+
+CUresult kernel_set_attribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                              CUdevice device) {
+  const Call call("cuKernelSetAttribute");
+  if (call.fails()) return call.result();
+  if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  ++state().attribute_sets;
+  kernel->set[attribute] = value;
+  return CUDA_SUCCESS;
+}
+
+/// What the driver looks at before it launches.
+CUresult refusal(const CUlaunchConfig& config, const CUkern_st& kernel, void** extra) {
+  const std::uint64_t grid = std::uint64_t{config.gridDimX} * config.gridDimY * config.gridDimZ;
+  const std::uint64_t block = std::uint64_t{config.blockDimX} * config.blockDimY * config.blockDimZ;
+  const auto most = [&](CUfunction_attribute attribute) {
+    return static_cast<unsigned>(kernel_attribute(kernel, attribute));
+  };
+  if (grid == 0 || block == 0 || extra != nullptr ||
+      block > most(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
+      config.sharedMemBytes > most(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+Launch make_launch(const CUlaunchConfig& config, const CUkern_st& kernel, void** params) {
+  const kiln::CubinKernel& facts = kernel.facts;
+  Launch launch{{facts.symbol.c_str(),
+                 {config.gridDimX, config.gridDimY, config.gridDimZ},
+                 {config.blockDimX, config.blockDimY, config.blockDimZ},
+                 config.sharedMemBytes,
+                 config.hStream,
+                 current_context,
+                 current_context != nullptr ? current_context->device : 0,
+                 facts.params.size()},
+                {}};
+  for (std::size_t index = 0; index < facts.params.size(); ++index) {
+    const auto* bytes = static_cast<const std::byte*>(params[index]);
+    launch.params.emplace_back(bytes, bytes + facts.params[index].size);
+  }
+  if (config.numAttrs != 0) {
+    launch.attributes.assign(config.attrs, config.attrs + config.numAttrs);
+  }
+  return launch;
+}
+
+CUresult launch_as(std::string_view name, const CUlaunchConfig& config, CUfunction function,
+                   void** params, void** extra) {
+  const Call call(name);
+  if (call.fails()) return call.result();
+  if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  const CUkern_st& kernel = *reinterpret_cast<CUkernel>(function);
+  if (!is_loadable(kernel.image)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  const CUresult result = refusal(config, kernel, extra);
+  if (result == CUDA_SUCCESS) state().launches.push_back(make_launch(config, kernel, params));
+  return result;
+}
+
 CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                        CUstream stream, void** params, void** extra) {
-  const Call call("cuLaunchKernel");
+  const CUlaunchConfig config{grid_x,  grid_y,       grid_z, block_x, block_y,
+                              block_z, shared_bytes, stream, nullptr, 0};
+  return launch_as("cuLaunchKernel", config, function, params, extra);
+}
+
+CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, void** params,
+                          void** extra) {
+  return launch_as("cuLaunchKernelEx", *config, function, params, extra);
+}
+
+// What the occupancy functions answer follows from their arguments, so that a test can tell these.
+
+CUresult max_active_blocks(int* blocks, CUfunction, int threads, std::size_t shared_bytes) {
+  const Call call("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  *blocks = 2048 / threads - static_cast<int>(shared_bytes / 65536);
+  return call.result();
+}
+
+CUresult max_potential_block_size(int* blocks, int* threads, CUfunction, CUoccupancyB2DSize,
+                                  std::size_t shared_bytes, int most) {
+  const Call call("cuOccupancyMaxPotentialBlockSize");
+  *threads = most == 0 ? 768 : most;
+  *blocks = 132 + static_cast<int>(shared_bytes);
+  return call.result();
+}
+
+CUresult max_active_clusters(int* clusters, CUfunction, const CUlaunchConfig* config) {
+  const Call call("cuOccupancyMaxActiveClusters");
+  *clusters = 132 / static_cast<int>(config->attrs[0].value.clusterDim.x);
+  return call.result();
+}
+
+CUresult max_potential_cluster_size(int* blocks, CUfunction function, const CUlaunchConfig*) {
+  const Call call("cuOccupancyMaxPotentialClusterSize");
+  const auto& kernel = *reinterpret_cast<CUkernel>(function);
+  *blocks =
+      kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) != 0 ? 16 : 8;
+  return call.result();
+}
+
+/// A node's launch, or why there is none.
+CUresult launch_of(const CUDA_KERNEL_NODE_PARAMS_v2& params, Launch& launch) {
+  if (params.func != nullptr || params.kern == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUlaunchConfig config{
+      params.gridDimX,  params.gridDimY,       params.gridDimZ, params.blockDimX, params.blockDimY,
+      params.blockDimZ, params.sharedMemBytes, nullptr,         nullptr,          0};
+  const CUresult result = refusal(config, *params.kern, params.extra);
+  if (result == CUDA_SUCCESS) launch = make_launch(config, *params.kern, params.kernelParams);
+  return result;
+}
+
+CUresult graph_add_kernel_node(CUgraphNode* node, CUgraph, const CUgraphNode*, std::size_t,
+                               const CUDA_KERNEL_NODE_PARAMS_v2* params) {
+  const Call call("cuGraphAddKernelNode");
   if (call.fails()) return call.result();
-  if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (grid_x * grid_y * grid_z == 0 || block_x * block_y * block_z == 0 || extra != nullptr) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const kiln::CubinKernel& kernel = reinterpret_cast<CUkernel>(function)->facts;
-  Launch launch{{kernel.symbol.c_str(),
-                 {grid_x, grid_y, grid_z},
-                 {block_x, block_y, block_z},
-                 shared_bytes,
-                 stream,
-                 current_context,
-                 kernel.params.size()},
-                {}};
-  for (std::size_t index = 0; index < kernel.params.size(); ++index) {
-    const auto* bytes = static_cast<const std::byte*>(params[index]);
-    launch.params.emplace_back(bytes, bytes + kernel.params[index].size);
-  }
-  state().launches.push_back(std::move(launch));
+  Launch launch;
+  const CUresult result = launch_of(*params, launch);
+  if (result != CUDA_SUCCESS) return result;
+  state().nodes.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{launch, launch}));
+  *node = state().nodes.back().get();
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_kernel_node_set_params(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params) {
+  const Call call("cuGraphKernelNodeSetParams");
+  if (call.fails()) return call.result();
+  const auto attributes = node->added.attributes;
+  const CUresult result = launch_of(*params, node->added);
+  node->added.attributes = attributes;
+  return result;
+}
+
+CUresult graph_kernel_node_set_attribute(CUgraphNode node, CUkernelNodeAttrID id,
+                                         const CUkernelNodeAttrValue* value) {
+  const Call call("cuGraphKernelNodeSetAttribute");
+  if (call.fails()) return call.result();
+  CUlaunchAttribute attribute{};
+  attribute.id = id;
+  attribute.value = *value;
+  node->added.attributes.push_back(attribute);
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_exec_kernel_node_set_params(CUgraphExec, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS_v2* params) {
+  const Call call("cuGraphExecKernelNodeSetParams");
+  if (call.fails()) return call.result();
+  return launch_of(*params, node->executable);
+}
+
+CUresult graph_destroy_node(CUgraphNode node) {
+  const Call call("cuGraphDestroyNode");
+  if (call.fails()) return call.result();
+  std::erase_if(state().nodes, [&](const auto& kept) { return kept.get() == node; });
   return CUDA_SUCCESS;
 }
 
@@ -299,7 +578,29 @@ const std::vector<Function>& functions() {
       FUNCTION(cuLibraryUnload, 12000, library_unload),
       FUNCTION(cuLibraryGetKernel, 12000, library_get_kernel),
       FUNCTION(cuKernelGetParamInfo, 12040, kernel_get_param_info),
+      FUNCTION(cuLibraryGetGlobal, 12000, library_get_global),
+      FUNCTION(cuLibraryGetKernelCount, 12040, library_get_kernel_count),
+      FUNCTION(cuLibraryEnumerateKernels, 12040, library_enumerate_kernels),
+      FUNCTION(cuKernelGetName, 12030, kernel_get_name),
+      FUNCTION(cuKernelGetFunction, 12000, kernel_get_function),
+      FUNCTION(cuFuncLoad, 12040, func_load),
+      FUNCTION(cuStreamIsCapturing, 10000, stream_is_capturing),
+      FUNCTION(cuStreamSynchronize, 2000, stream_synchronize),
+      FUNCTION(cuMemcpyHtoDAsync, 3020, memcpy_htod_async),
+      FUNCTION(cuMemcpyDtoHAsync, 3020, memcpy_dtoh_async),
       FUNCTION(cuLaunchKernel, 4000, launch_kernel),
+      FUNCTION(cuLaunchKernelEx, 11060, launch_kernel_ex),
+      FUNCTION(cuKernelGetAttribute, 12000, kernel_get_attribute),
+      FUNCTION(cuKernelSetAttribute, 12000, kernel_set_attribute),
+      FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, max_active_blocks),
+      FUNCTION(cuOccupancyMaxPotentialBlockSize, 6050, max_potential_block_size),
+      FUNCTION(cuOccupancyMaxActiveClusters, 11070, max_active_clusters),
+      FUNCTION(cuOccupancyMaxPotentialClusterSize, 11070, max_potential_cluster_size),
+      FUNCTION(cuGraphAddKernelNode, 12000, graph_add_kernel_node),
+      FUNCTION(cuGraphKernelNodeSetParams, 12000, graph_kernel_node_set_params),
+      FUNCTION(cuGraphKernelNodeSetAttribute, 11000, graph_kernel_node_set_attribute),
+      FUNCTION(cuGraphExecKernelNodeSetParams, 12000, graph_exec_kernel_node_set_params),
+      FUNCTION(cuGraphDestroyNode, 10000, graph_destroy_node),
   };
   return all;
 }
@@ -323,6 +624,16 @@ extern "C" CUresult cuGetProcAddress(const char* symbol, void** address, int ver
   return CUDA_SUCCESS;
 }
 
+void fake_cuda_capture(bool capturing) {
+  const std::lock_guard lock(state().mutex);
+  state().capturing = capturing;
+}
+
+std::size_t fake_cuda_functions_loaded() {
+  const std::lock_guard lock(state().mutex);
+  return state().functions_loaded;
+}
+
 std::size_t fake_cuda_launch_count() {
   const std::lock_guard lock(state().mutex);
   return state().launches.size();
@@ -339,6 +650,28 @@ FakeCudaParam fake_cuda_param(std::size_t index, std::size_t position) {
   return {param.data(), param.size()};
 }
 
+FakeCudaBytes fake_cuda_attributes(std::size_t index) {
+  const std::lock_guard lock(state().mutex);
+  const auto& attributes = state().launches.at(index).attributes;
+  return {attributes.data(), attributes.size() * sizeof(CUlaunchAttribute)};
+}
+
+void fake_cuda_run_node(void* node, bool executable) {
+  const std::lock_guard lock(state().mutex);
+  const auto& kept = *static_cast<CUgraphNode>(node);
+  state().launches.push_back(executable ? kept.executable : kept.added);
+}
+
+std::size_t fake_cuda_node_count() {
+  const std::lock_guard lock(state().mutex);
+  return state().nodes.size();
+}
+
+std::size_t fake_cuda_attribute_sets() {
+  const std::lock_guard lock(state().mutex);
+  return state().attribute_sets;
+}
+
 std::size_t fake_cuda_library_count() {
   const std::lock_guard lock(state().mutex);
   return state().libraries.size();
@@ -353,6 +686,9 @@ void fake_cuda_fail(const char* function, int result) {
 void fake_cuda_reset() {
   const std::lock_guard lock(state().mutex);
   state().launches.clear();
+  state().nodes.clear();
+  state().attribute_sets = 0;
   state().failures.clear();
+  state().capturing = false;
   current_context = nullptr;
 }

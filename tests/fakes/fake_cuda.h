@@ -6,7 +6,8 @@
 // library that is opened at run time, so these are looked up by name in it.
 //
 // Environment, read by cuInit and cuGetProcAddress:
-//   FAKE_CUDA_ARCH     the device's compute capability as 10 * major + minor; 90 when it is not set
+//   FAKE_CUDA_ARCH     each device's compute capability as 10 * major + minor, separated by commas;
+//                      one device of 90 when it is not set
 //   FAKE_CUDA_INIT     what cuInit answers, as a number; 0 when it is not set
 //   FAKE_CUDA_VERSION  the driver's version, e.g. 12040; that of the headers when it is not set
 
@@ -19,7 +20,8 @@ struct FakeCudaLaunch {
   unsigned block[3];
   unsigned shared_bytes;
   void* stream;
-  void* context;  ///< That was current; any two threads that have one have the same.
+  void* context;  ///< That was current; any two threads that have one for a device have the same.
+  int device;     ///< Of that context.
   std::size_t param_count;
 };
 
@@ -28,10 +30,34 @@ struct FakeCudaParam {
   std::size_t size;   ///< As the cubin gives it.
 };
 
+/// Bytes that belong to the fake; valid until fake_cuda_reset().
+struct FakeCudaBytes {
+  const void* bytes;
+  std::size_t size;
+};
+
 /// Launches since the last reset, in order. Failed ones are not counted.
 std::size_t fake_cuda_launch_count();
 FakeCudaLaunch fake_cuda_launch(std::size_t index);
 FakeCudaParam fake_cuda_param(std::size_t index, std::size_t position);
+
+/// The launch's CUlaunchAttributes, in order; a node's likewise.
+FakeCudaBytes fake_cuda_attributes(std::size_t index);
+
+/// Launches a CUgraphNode as it is, into no stream: as it was added or set last, or, with `executable`,
+/// as it was set last in a CUgraphExec.
+void fake_cuda_run_node(void* node, bool executable);
+/// Nodes that were added and not destroyed.
+std::size_t fake_cuda_node_count();
+
+/// How often cuKernelSetAttribute was called since the last reset.
+std::size_t fake_cuda_attribute_sets();
+
+/// Whether a stream of the context is being captured, until the next reset.
+void fake_cuda_capture(bool capturing);
+
+/// How often a kernel was loaded into a context beforehand.
+std::size_t fake_cuda_functions_loaded();
 
 /// Images that were loaded and not unloaded.
 std::size_t fake_cuda_library_count();

@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -47,7 +49,10 @@ static_assert(arg_kind<float*>() == ArgKind::pointer);
 static_assert(arg_kind<const void*>() == ArgKind::pointer);
 static_assert(arg_kind<std::nullptr_t>() == ArgKind::pointer);
 static_assert(arg_kind<Plain>() == ArgKind::structure);
-static_assert(arg_kind<std::array<int, 3>>() == ArgKind::structure);
+static_assert(arg_kind<std::array<int, 3>>() == ArgKind::array);
+static_assert(arg_kind<std::span<const float>>() == ArgKind::array);
+static_assert(arg_kind<Float8E4M3>() == ArgKind::float8_e4m3);
+static_assert(arg_kind<Float8E5M2>() == ArgKind::float8_e5m2);
 
 template <class T>
 void expect_holds(const ArgView& view, const T& value) {
@@ -165,6 +170,73 @@ TEST(ArgsTest, GrowsInBytesUpToWhatCudaTakes) {
   EXPECT_NE(largest, Args(std::array<char, Args::max_bytes>{}));
 }
 
+TEST(ArgsTest, ASpanIsItsElementsByValue) {
+  std::array<float, 3> numbers{1, 2, 3};
+  const Args args(true, std::span<const float>(numbers), std::span<float, 3>(numbers));
+  numbers.fill(0);
+  const std::array<float, 3> expected{1, 2, 3};
+  EXPECT_EQ(args, Args(true, expected, expected));
+  EXPECT_EQ(Args(std::span<const float>()).operator[](0).bytes.size(), 0U);
+}
+
+TEST(ArgsTest, NothingIsTakenAfterWhatDidNotFit) {
+  Args args(1);
+  args.add(std::array<char, Args::max_bytes>{}).add(2);
+  EXPECT_EQ(args.size(), 3U);
+  EXPECT_FALSE(args.fits());
+}
+
+TEST(ArgsTest, OneArgumentCanBeReplaced) {
+  const float* pointer = nullptr;
+  Args args(1, 2.5F, pointer);
+  ASSERT_TRUE(args.set(1, -7.0F).has_value());
+  ASSERT_TRUE(args.set(0, 9U).has_value()) << "another type of the same size and alignment";
+  EXPECT_EQ(args, Args(9U, -7.0F, pointer));
+  Args large(args);
+  large.add(std::array<char, 4000>{});
+  ASSERT_TRUE(large.set(0, -1).has_value());
+  expect_holds(large[0], -1);
+  expect_holds(args[0], 9U);
+}
+
+TEST(ArgsTest, WhatDoesNotFitInItsPlaceIsNotReplaced) {
+  Args args(1, 2.5F);
+  const auto wide = args.set(1, 2.5);
+  ASSERT_FALSE(wide.has_value());
+  EXPECT_EQ(wide.error().code, ErrorCode::argument_mismatch);
+  EXPECT_EQ(wide.error().message,
+            "argument 2 of 2 is 4 bytes aligned to 4 (float); one of 8 bytes aligned to 8 (double) "
+            "cannot replace it, as it would move the others");
+  const auto beyond = args.set(2, 1);
+  ASSERT_FALSE(beyond.has_value());
+  EXPECT_EQ(beyond.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(beyond.error().message, "there is no argument 3 to replace: there are 2");
+  EXPECT_EQ(args, Args(1, 2.5F));
+}
+
+TEST(ArgsTest, PrintsTypesAndValues) {
+  const std::array<int, 3> numbers{1, -2, 3};
+  const Args args(true, std::int8_t{-5}, 7U, Half(1.5F), Float8E4M3(448.0F), 0.5, numbers);
+  EXPECT_EQ(to_string(args).substr(0, 36), "(bool true, signed char -5, unsigned");
+  EXPECT_NE(to_string(args).find("kiln::Half 1.5, kiln::Float8E4M3 448, double 0.5, "),
+            std::string::npos);
+  EXPECT_NE(to_string(args).find(" {1, -2, 3})"), std::string::npos);
+  std::ostringstream stream;
+  stream << Args(reinterpret_cast<const void*>(0x1230), Small::one, std::array<char, 30>{});
+  EXPECT_NE(stream.str().find(" 0x1230, "), std::string::npos) << stream.str();
+  EXPECT_NE(stream.str().find("Small 1, "), std::string::npos) << stream.str();
+  EXPECT_NE(stream.str().find("{0, 0, 0, 0, 0, 0, 0, 0, … 30 in all}"), std::string::npos);
+  EXPECT_NE(to_string(Args(Wide{})).find("{128 bytes: 00 00 "), std::string::npos);
+  EXPECT_EQ(to_string(Args()), "()");
+}
+
+TEST(ArgsTest, TellsTheTypeOfEach) {
+  const Args args(1.5F, Half(1.0F), Plain{});
+  EXPECT_EQ(args[0].type, "float");
+  EXPECT_EQ(args[1].type, "kiln::Half");
+  EXPECT_NE(args[2].type.find("Plain"), std::string_view::npos);
+}
+
 TEST(ArgsTest, NamesEveryKind) {
   EXPECT_STREQ(to_string(ArgKind::boolean), "bool");
   EXPECT_STREQ(to_string(ArgKind::uint64), "uint64");
@@ -178,13 +250,29 @@ CUresult CUDAAPI launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsign
   return CUDA_SUCCESS;
 }
 
+CUresult CUDAAPI no_device_attribute(int*, CUdevice_attribute, CUdevice) {
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI no_kernel_attribute(int*, CUfunction_attribute, CUkernel, CUdevice) {
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI some_context(CUcontext* context) {
+  *context = reinterpret_cast<CUcontext>(0x1000);
+  return CUDA_SUCCESS;
+}
+
 TEST(KernelTest, ALaunchTakesNothingFromTheHeap) {
   vendor::Driver::Functions functions;
   functions.launch_kernel = launch_nothing;
+  functions.device_get_attribute = no_device_attribute;
+  functions.kernel_get_attribute = no_kernel_attribute;
+  functions.ctx_get_current = some_context;
   KernelRecord record;
   record.info.expression = "kernel";
   record.info.params_known = true;
-  record.info.params = {{0, 8}, {8, 4}, {16, 32}, {128, 128}};
+  record.info.params = {{0, 8}, {8, 4}, {16, 32}, {64, 128}};
   record.driver = std::make_shared<const vendor::Driver>(functions, "none", 12000);
   const Kernel kernel(record);
   const Args args(nullptr, 1.0F, Five{}, Wide{});

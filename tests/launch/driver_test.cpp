@@ -44,7 +44,7 @@ TEST_F(DriverTest, FindsTheOneThatIsLoadedAlready) {
 TEST_F(DriverTest, TellsTheDeviceWithoutMakingAContext) {
   set("FAKE_CUDA_ARCH", "103");
   const auto driver = open_fake();
-  const auto device = driver->current_device().value();
+  const auto device = driver->describe_current_device().value();
   EXPECT_EQ(device.major, 10);
   EXPECT_EQ(device.minor, 3);
   EXPECT_EQ(device.name, "Fake GPU sm_103");
@@ -55,7 +55,7 @@ TEST_F(DriverTest, TellsTheDeviceWithoutMakingAContext) {
   EXPECT_TRUE(driver->ensure_context(device.handle).has_value());
   EXPECT_EQ(driver->functions().ctx_get_current(&context), CUDA_SUCCESS);
   EXPECT_NE(context, nullptr);
-  EXPECT_EQ(driver->current_device().value().handle, device.handle);
+  EXPECT_EQ(driver->current_device().value(), device.handle);
 }
 
 TEST_F(DriverTest, LeavesACurrentContextAlone) {

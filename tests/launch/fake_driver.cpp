@@ -26,6 +26,12 @@ FakeDriverTest::FakeDriverTest() {
   look_up(launch_, "fake_cuda_launch");
   look_up(param_, "fake_cuda_param");
   look_up(library_count_, "fake_cuda_library_count");
+  look_up(attributes_, "fake_cuda_attributes");
+  look_up(run_node_, "fake_cuda_run_node");
+  look_up(node_count_, "fake_cuda_node_count");
+  look_up(attribute_sets_, "fake_cuda_attribute_sets");
+  look_up(capture_, "fake_cuda_capture");
+  look_up(functions_loaded_, "fake_cuda_functions_loaded");
   look_up(fail_, "fake_cuda_fail");
   look_up(reset_, "fake_cuda_reset");
   reset_();
@@ -52,4 +58,9 @@ kiln::Runtime FakeDriverTest::open_runtime(kiln::Observer observer) {
 std::string FakeDriverTest::received(std::size_t launch, std::size_t position) const {
   const FakeCudaParam param = param_(launch, position);
   return {static_cast<const char*>(param.bytes), param.size};
+}
+
+std::string FakeDriverTest::received_attributes(std::size_t launch) const {
+  const FakeCudaBytes attributes = attributes_(launch);
+  return {static_cast<const char*>(attributes.bytes), attributes.size};
 }

@@ -32,10 +32,19 @@ class FakeDriverTest : public testing::Test {
   /// The bytes that the driver received for a parameter.
   [[nodiscard]] std::string received(std::size_t launch, std::size_t position) const;
 
+  /// The bytes of a launch's CUlaunchAttributes.
+  [[nodiscard]] std::string received_attributes(std::size_t launch) const;
+
   decltype(&fake_cuda_launch_count) launch_count_;
   decltype(&fake_cuda_launch) launch_;
   decltype(&fake_cuda_param) param_;
   decltype(&fake_cuda_library_count) library_count_;
+  decltype(&fake_cuda_attributes) attributes_;
+  decltype(&fake_cuda_run_node) run_node_;
+  decltype(&fake_cuda_node_count) node_count_;
+  decltype(&fake_cuda_attribute_sets) attribute_sets_;
+  decltype(&fake_cuda_capture) capture_;
+  decltype(&fake_cuda_functions_loaded) functions_loaded_;
   decltype(&fake_cuda_fail) fail_;
   decltype(&fake_cuda_reset) reset_;
 

@@ -46,6 +46,28 @@ TEST(ImageChoiceTest, ListsWhatEachDeviceRunsBestFirst) {
   }
 }
 
+TEST(ImageChoiceTest, ListsPtxNotAboveTheDeviceNewestFirst) {
+  const auto listed = [](int major, int minor) {
+    Archs archs = runnable_ptx(major, minor);
+    std::erase_if(archs, [](const std::string& arch) { return arch.starts_with("sm_"); });
+    archs.resize(8);
+    return archs;
+  };
+  EXPECT_EQ(listed(7, 5), (Archs{"compute_75", "compute_74", "compute_73", "compute_72",
+                                 "compute_71", "compute_70", "compute_62", "compute_61"}));
+  EXPECT_EQ(listed(9, 0), (Archs{"compute_90a", "compute_90", "compute_89", "compute_88",
+                                 "compute_87", "compute_86", "compute_80", "compute_75"}));
+  EXPECT_EQ(listed(12, 1), (Archs{"compute_121a", "compute_121f", "compute_120f", "compute_121",
+                                  "compute_120", "compute_110", "compute_103", "compute_101"}));
+}
+
+TEST(ImageChoiceTest, ListsPtxUnderBothOfItsNames) {
+  const Archs archs = runnable_ptx(8, 0);
+  EXPECT_EQ(archs[0], "compute_80");
+  EXPECT_EQ(archs[1], "sm_80");
+  EXPECT_EQ(std::set(archs.begin(), archs.end()).size(), archs.size());
+}
+
 TEST(ImageChoiceTest, CompilesTheDevicesOwnTarget) {
   for (const Device& device : devices) {
     EXPECT_EQ(compile_target(device.major, device.minor), device.compiled);

@@ -74,6 +74,9 @@ Wide make_wide() {
   return wide;
 }
 
+/// What an error says of fill<float>, as its symbol tells it.
+const std::string declared = "; the kernel is void fill<float>(float*, float)";
+
 class LaunchTest : public FakeDriverTest {
  protected:
   Kernel kernel(const char* expression) { return runtime_.kernel(program(), expression).value(); }
@@ -171,10 +174,12 @@ TEST_F(LaunchTest, AWrongNumberOfArgumentsIsRefused) {
   const auto none = fill.launch(nullptr, config_);
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code, ErrorCode::argument_mismatch);
-  EXPECT_EQ(none.error().message, "kernel 'fill<float>' takes 2 arguments, 0 were given");
+  EXPECT_EQ(none.error().message,
+            "kernel 'fill<float>' takes 2 arguments, 0 were given" + declared);
   const auto three = fill.launch(nullptr, config_, pointer_, 1.0F, 2);
   ASSERT_FALSE(three.has_value());
-  EXPECT_EQ(three.error().message, "kernel 'fill<float>' takes 2 arguments, 3 were given");
+  EXPECT_EQ(three.error().message,
+            "kernel 'fill<float>' takes 2 arguments, 3 were given" + declared);
   EXPECT_EQ(launch_count_(), 0U);
 }
 
@@ -184,18 +189,19 @@ TEST_F(LaunchTest, AnArgumentOfTheWrongSizeIsRefused) {
   ASSERT_FALSE(wide_value.has_value());
   EXPECT_EQ(wide_value.error().code, ErrorCode::argument_mismatch);
   EXPECT_EQ(wide_value.error().message,
-            "kernel 'fill<float>': argument 2 of 2 takes 4 bytes, but 8 bytes were given (double)");
+            "kernel 'fill<float>': argument 2 of 2 takes 4 bytes, but 8 bytes were given (double)" +
+                declared);
   const auto value_for_pointer = fill.launch(nullptr, config_, 1, 1.0F);
   ASSERT_FALSE(value_for_pointer.has_value());
   EXPECT_EQ(value_for_pointer.error().message,
-            "kernel 'fill<float>': argument 1 of 2 takes 8 bytes, but 4 bytes were given (int32)");
+            "kernel 'fill<float>': argument 1 of 2 takes 8 bytes, but 4 bytes were given (int)" +
+                declared);
   EXPECT_EQ(launch_count_(), 0U);
 }
 
 TEST_F(LaunchTest, MoreThanCudaTakesIsRefused) {
-  const auto launched = kernel("fill<float>")
-                            .launch(nullptr, config_, std::array<char, 32000>{}, Wide{}, five,
-                                    std::array<char, 1000>{});
+  const Args args(std::array<char, 32000>{}, Wide{}, five, std::array<char, 1000>{});
+  const auto launched = kernel("fill<float>").launch(nullptr, config_, args);
   ASSERT_FALSE(launched.has_value());
   EXPECT_EQ(launched.error().code, ErrorCode::argument_mismatch);
   EXPECT_THAT(launched.error().message, HasSubstr("larger than the 32764 bytes that CUDA takes"));

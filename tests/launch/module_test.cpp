@@ -1,94 +1,224 @@
+#include "kiln/module.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "compiled.h"
 #include "fake_driver.h"
-#include "kiln/launch.h"
-#include "load.h"
+#include "kiln/runtime.h"
+#include "support/scratch.h"
+#include "support/toolkit_tools.h"
+#include "symbol_name.h"
 
 namespace kiln {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Program& program() {
-  static const Program made = make_program(
-      "template <class T> __global__ void fill(T* out, T value, int count) { out[count] = value; }",
-      {"fill<float>", "fill<double>"});
-  return made;
+constexpr const char* source = R"(
+namespace engine {
+__constant__ float table[4] = {1, 2, 3, 4};
+template <class T, int N> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by * table[N]; }
 }
+extern "C" __device__ int counter = 7;
+extern "C" __global__ void count(int* x) { *x = counter; }
+)";
 
 class ModuleTest : public FakeDriverTest {
  protected:
-  static Result<std::unique_ptr<const Module>> load(const Artifact& artifact) {
-    const auto driver = vendor::open_driver(fake_driver_path()).value();
-    return Module::load(driver, driver->current_device().value(), artifact, {});
+  static Program program() {
+    return make_program(source, {"engine::scale<float, 2>", "count", "&engine::table"});
   }
+
+  static std::string cubin() { return compile_for(program(), "sm_90a").image; }
+
+  Runtime runtime_ = open_runtime();
 };
 
-TEST_F(ModuleTest, FindsItsKernelsByExpression) {
-  const auto module = load(compile_for(program(), "sm_90a")).value();
-  const KernelRecord* kernel = module->find("fill<double>");
-  ASSERT_NE(kernel, nullptr);
-  EXPECT_EQ(Kernel(*kernel).arch(), "sm_90a");
-  EXPECT_EQ(Kernel(*kernel).info().symbol, "_Z4fillIdEvPT_S0_i");
-  EXPECT_EQ(module->find("fill<int>"), nullptr);
+TEST_F(ModuleTest, HoldsTheKernelsAndVariablesOfAProgram) {
+  const auto module = runtime_.module(program()).value();
+  EXPECT_EQ(module.arch(), "sm_90a");
+  EXPECT_EQ(module.kernels().size(), 2);
+  EXPECT_EQ(module.kernel("engine::scale<float, 2>").value().info().params.size(), 2);
+
+  const auto table = module.variable("&engine::table").value();
+  EXPECT_EQ(table.size(), 4 * sizeof(float));
+  EXPECT_NE(table.address(), 0U);
+  const std::array<float, 4> written{4, 3, 2, 1};
+  ASSERT_TRUE(table.set(written));
+  EXPECT_EQ((table.get<std::array<float, 4>>().value()), written);
+
+  const float one = 9;
+  ASSERT_TRUE(table.write(std::as_bytes(std::span(&one, 1)), 2 * sizeof(float)));
+  EXPECT_THAT((table.get<std::array<float, 4>>().value()), ElementsAre(4, 3, 9, 1));
+  ASSERT_TRUE(module.variable("counter").value().set(std::int32_t{11}));
+  EXPECT_EQ(module.variable("counter").value().get<std::int32_t>().value(), 11);
 }
 
-TEST_F(ModuleTest, IsUnloadedAtItsEnd) {
-  const std::size_t before = library_count_();
-  {
-    const auto module = load(compile_for(program(), "sm_90")).value();
-    EXPECT_EQ(library_count_(), before + 1);
+TEST_F(ModuleTest, RefusesWhatDoesNotFitAVariable) {
+  const auto module = runtime_.module(program()).value();
+  const auto counter = module.variable("counter").value();
+  const auto too_wide = counter.set(std::int64_t{1});
+  ASSERT_FALSE(too_wide);
+  EXPECT_EQ(too_wide.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(too_wide.error().message,
+              HasSubstr("the variable counter has 4 bytes, but 8 were given"));
+  std::array<std::byte, 4> bytes{};
+  EXPECT_THAT(counter.read(bytes, 1).error().message, HasSubstr("4 bytes from 1 on"));
+  EXPECT_EQ(counter.read(bytes, ~std::size_t{0}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(counter.get<std::int32_t>().value(), 0);
+
+  const auto none = module.variable("engine::nothing");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::not_found);
+  EXPECT_THAT(none.error().message, HasSubstr("\"&engine::nothing\""));
+
+  fail_("cuMemcpyHtoDAsync", 700);
+  const auto failed = counter.set(std::int32_t{1});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().vendor_code, 700);
+  EXPECT_THAT(failed.error().message, HasSubstr("writing the variable counter"));
+}
+
+// As any other tool's: what made it is not known.
+TEST_F(ModuleTest, AnImageFromElsewhereLaunchesWithChecks) {
+  const auto module = runtime_.module_of_image(cubin(), "engine.cubin").value();
+  EXPECT_EQ(module.arch(), "sm_90a");
+  for (const auto* name :
+       {"_ZN6engine5scaleIfLi2EEEvPT_S1_", "engine::scale<float, 2>", "engine::scale<float,2>"}) {
+    EXPECT_TRUE(module.kernel(name)) << name;
   }
+  const auto kernel = module.kernel("engine::scale<float, 2>").value();
+  float* const pointer = nullptr;
+  ASSERT_TRUE(kernel.launch(nullptr, {}, pointer, 2.0F));
+  EXPECT_EQ(launch_count_(), 1);
+  const auto wrong = kernel.launch(nullptr, {}, pointer, 2.0);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, ErrorCode::argument_mismatch);
+  EXPECT_EQ(launch_count_(), 1);
+
+  const auto unknown = module.kernel("engine::scale<double, 2>");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::unknown_kernel);
+  EXPECT_THAT(unknown.error().message, HasSubstr("it has: engine::scale<float, 2>; count"));
+}
+
+TEST_F(ModuleTest, TheSameImageIsLoadedOnce) {
+  const auto before = library_count_();
+  const auto image = cubin();
+  ASSERT_TRUE(runtime_.module_of_image(image, "one"));
+  ASSERT_TRUE(runtime_.module_of_image(image, "two"));
+  EXPECT_EQ(library_count_(), before + 1);
+  const auto artifact = runtime_.compile(program(), Target::parse("sm_90a").value()).value();
+  ASSERT_TRUE(runtime_.module(artifact));
+  ASSERT_TRUE(runtime_.module(program()));
+  EXPECT_EQ(library_count_(), before + 2);
+}
+
+TEST_F(ModuleTest, WhatIsNoSoundImageIsRefusedBeforeTheDriver) {
+  const auto before = library_count_();
+  const auto whole = cubin();
+  const auto refused = [&](std::string image) {
+    const auto module = runtime_.module_of_image(std::move(image), "engine.bin");
+    EXPECT_FALSE(module);
+    EXPECT_EQ(module.error().code, ErrorCode::invalid_argument);
+    return module.error().message;
+  };
+  EXPECT_THAT(refused(""), HasSubstr("engine.bin: neither a cubin nor a fatbin nor PTX"));
+  refused(whole.substr(0, whole.size() / 2));
+  refused(std::string("\x50\xed\x55\xba\x01\0\x10\0\xff\xff\0\0\0\0\0\0", 16));
+  refused(std::string("\x50\xed\x55\xba\x01\0\xff\xff\0\0\0\0\0\0\0\0", 16));
   EXPECT_EQ(library_count_(), before);
 }
 
-TEST_F(ModuleTest, AnImageThatTheDeviceDoesNotRunIsRefusedByTheDriver) {
-  const auto code_on = [&](const char* device, const char* arch) {
-    set("FAKE_CUDA_ARCH", device);
-    const auto module = load(compile_for(program(), arch));
-    return module ? 0 : module.error().vendor_code;
-  };
-  EXPECT_EQ(code_on("90", "sm_90a"), CUDA_SUCCESS);
-  EXPECT_EQ(code_on("86", "sm_80"), CUDA_SUCCESS);
-  EXPECT_EQ(code_on("80", "sm_86"), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  EXPECT_EQ(code_on("90", "sm_80"), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  EXPECT_EQ(code_on("103", "sm_100f"), CUDA_SUCCESS);
-  EXPECT_EQ(code_on("103", "sm_100a"), CUDA_ERROR_NO_BINARY_FOR_GPU);
-
-  set("FAKE_CUDA_ARCH", "120");
-  const auto module = load(compile_for(program(), "sm_90"));
+TEST_F(ModuleTest, ATargetOfTheDriversIsToldInItsOwnWords) {
+  const auto module =
+      runtime_.module_of_image(compile_for(program(), "sm_80").image, "engine.cubin");
   ASSERT_FALSE(module);
   EXPECT_EQ(module.error().code, ErrorCode::driver_failed);
-  EXPECT_EQ(module.error().message,
-            "the driver does not load test.cu for sm_90 on Fake GPU sm_120 (compute capability "
-            "12.0): CUDA_ERROR_NO_BINARY_FOR_GPU (209)");
+  EXPECT_THAT(module.error().message, HasSubstr("engine.cubin for sm_80"));
 }
 
-// An expression may name a variable, too.
-TEST_F(ModuleTest, WhatIsNoKernelIsNotFoundAndTheKernelsAre) {
-  const std::size_t before = library_count_();
-  Artifact artifact = compile_for(program(), "sm_90");
-  artifact.kernels[1].symbol = "a_variable";
-  {
-    const auto module = load(artifact);
-    ASSERT_TRUE(module) << module.error().message;
-    EXPECT_EQ((*module)->find(artifact.kernels[1].expression), nullptr);
-    EXPECT_NE((*module)->find(artifact.kernels[0].expression), nullptr);
+std::string read_all(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// What nvcc makes is not known beforehand, so where there is none this cannot be tested.
+class Nvcc : public ModuleTest {
+ protected:
+  void SetUp() override {
+    const auto nvcc = test::find_tool("nvcc");
+    if (!nvcc) GTEST_SKIP() << "there is no nvcc on this machine";
+    test::write_file(
+        scratch_ / "engine.cu",
+        std::string(source) + "template __global__ void engine::scale<float, 2>(float*, float);\n");
+    command_ = "'" + nvcc->string() + "' '" + (scratch_ / "engine.cu").string() + "' ";
   }
-  EXPECT_EQ(library_count_(), before);
+
+  std::string make(const std::string& words) {
+    const auto file = scratch_ / "image";
+    const auto outcome = test::run_tool(command_ + words + " -o '" + file.string() + "'");
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    return read_all(file);
+  }
+
+  test::ScratchDirectory scratch_;
+  std::string command_;
+};
+
+TEST_F(Nvcc, ItsCubinLaunchesWithChecks) {
+  const auto module = runtime_.module_of_image(make("-cubin -arch=sm_90"), "nvcc.cubin").value();
+  const auto kernel = module.kernel("engine::scale<float, 2>").value();
+  float* const pointer = nullptr;
+  ASSERT_TRUE(kernel.launch(nullptr, {.block = {32}}, pointer, 2.0F));
+  EXPECT_EQ(launch_count_(), 1);
+  EXPECT_FALSE(kernel.launch(nullptr, {.block = {32}}, pointer));
+  EXPECT_EQ(launch_count_(), 1);
+  EXPECT_EQ(module.variable("counter").value().size(), 4);
 }
 
-TEST_F(ModuleTest, AsksTheDriverForParametersThatTheImageDoesNotTell) {
-  Artifact artifact = compile_for(program(), "sm_90");
-  const KernelInfo told = artifact.kernels[0];
-  artifact.kernels[0].params_known = false;
-  artifact.kernels[0].params.clear();
-  EXPECT_EQ(load(artifact).value()->find(told.expression)->info, told);
+TEST_F(Nvcc, ItsFatbinLaunchesWithChecks) {
+  const auto image = make(
+      "-fatbin -gencode arch=compute_80,code=sm_80 -gencode "
+      "arch=compute_90,code=[sm_90,compute_90]");
+  const auto module = runtime_.module_of_image(image, "nvcc.fatbin").value();
+  EXPECT_EQ(module.kernels().size(), 2);
+  const auto kernel = module.kernel("engine::scale<float, 2>").value();
+  float* const pointer = nullptr;
+  ASSERT_TRUE(kernel.launch(nullptr, {.block = {32}}, pointer, 2.0F));
+  const auto wrong = kernel.launch(nullptr, {.block = {32}}, pointer, 2.0);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, ErrorCode::argument_mismatch);
+  EXPECT_EQ(launch_count_(), 1);
+}
 
-  set("FAKE_CUDA_VERSION", "12000");
-  EXPECT_FALSE(load(artifact).value()->find(told.expression)->info.params_known);
+TEST_F(Nvcc, ItsRelocatableCubinHasToBeLinked) {
+  const auto module = runtime_.module_of_image(make("-cubin -rdc=true -arch=sm_90"), "nvcc.cubin");
+  ASSERT_FALSE(module);
+  EXPECT_THAT(module.error().message, HasSubstr("has to be linked first"));
+}
+
+TEST(SymbolName, IsTheNameWithoutTypeAndParameters) {
+  EXPECT_EQ(name_of_symbol("_ZN6engine5scaleIfLi2EEEvPT_S1_"), "engine::scale<float, 2>");
+  EXPECT_EQ(name_of_symbol("_Z5plainPi"), "plain");
+  EXPECT_EQ(name_of_symbol("count"), "count");
+  EXPECT_EQ(name_of_symbol("i"), "i");
+  EXPECT_EQ(name_of_symbol("_Z"), "_Z");
+  EXPECT_EQ(name_of_symbol(""), "");
+  EXPECT_TRUE(same_name("a<b, c>", " a<b,c>"));
+  EXPECT_TRUE(same_name("", "  "));
+  EXPECT_FALSE(same_name("ab", "abc"));
+  EXPECT_FALSE(same_name("abc", "ab "));
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
+#include "kiln/numbers.h"
+
+#include <cuda_fp8.h>
+
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include <gtest/gtest.h>
-
-#include "kiln/launch.h"
 
 namespace kiln {
 namespace {
@@ -72,6 +75,64 @@ TEST(BFloat16Test, HoldsTheUpperHalfOfAFloat) {
   EXPECT_EQ(BFloat16(1.0F).bits, 0x3f80);
   EXPECT_EQ(BFloat16(-2.0F).bits, 0xc000);
   EXPECT_EQ(BFloat16(1.0F / 3).bits, 0x3eab);
+}
+
+/// CUDA's own conversions, as its headers have them for the host.
+struct E4M3 {
+  using Ours = Float8E4M3;
+  static constexpr __nv_fp8_interpretation_t interpretation = __NV_E4M3;
+};
+struct E5M2 {
+  using Ours = Float8E5M2;
+  static constexpr __nv_fp8_interpretation_t interpretation = __NV_E5M2;
+};
+
+template <class Format>
+class Float8Test : public testing::Test {
+ protected:
+  using Ours = typename Format::Ours;
+
+  static void expect_cudas(std::uint32_t bits) {
+    const auto value = std::bit_cast<float>(bits);
+    const auto theirs = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, Format::interpretation);
+    ASSERT_EQ(Ours(value).bits, theirs) << std::hex << bits;
+  }
+};
+
+using Formats = testing::Types<E4M3, E5M2>;
+TYPED_TEST_SUITE(Float8Test, Formats);
+
+TYPED_TEST(Float8Test, EveryNumberIsThatOfCuda) {
+  for (unsigned bits = 0; bits <= 0xff; ++bits) {
+    const auto ours =
+        static_cast<float>(TypeParam::Ours::from_bits(static_cast<std::uint8_t>(bits)));
+    const __half_raw half =
+        __nv_cvt_fp8_to_halfraw(static_cast<__nv_fp8_storage_t>(bits), TypeParam::interpretation);
+    const auto theirs = static_cast<float>(Half::from_bits(half.x));
+    EXPECT_TRUE(std::isnan(theirs) ? std::isnan(ours) : ours == theirs) << bits;
+    if (std::isnan(ours) || std::isinf(ours)) continue;
+    EXPECT_EQ(typename TypeParam::Ours(ours).bits, bits);
+  }
+}
+
+// Each float that could round otherwise: all upper halves, with the lower half at its ends and about its
+// middle.
+TYPED_TEST(Float8Test, EveryFloatIsRoundedAsCudaRoundsIt) {
+  for (std::uint32_t upper = 0; upper <= 0xffff; ++upper) {
+    for (const std::uint32_t lower : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) {
+      this->expect_cudas(upper << 16 | lower);
+    }
+  }
+}
+
+TYPED_TEST(Float8Test, TooLargeIsTheLargest) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  using Ours = typename TypeParam::Ours;
+  EXPECT_EQ(Ours(infinity), Ours(std::numeric_limits<float>::max()));
+  EXPECT_FALSE(std::isinf(static_cast<float>(Ours(infinity))));
+  EXPECT_EQ(static_cast<float>(Ours(-infinity)), -static_cast<float>(Ours(infinity)));
+  EXPECT_EQ(Ours(std::nanf("")).bits, 0x7f);
+  EXPECT_EQ(Ours(-std::nanf("")).bits, 0x7f);
 }
 
 }  // namespace

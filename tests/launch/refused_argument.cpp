@@ -1,5 +1,7 @@
 // Does not compile, and says why: each definition is one argument that no kernel can be given.
 
+#include <array>
+#include <span>
 #include <string>
 
 #include "kiln/launch.h"
@@ -18,6 +20,12 @@ kiln::Args arguments() {
   return kiln::Args(std::string("text"));
 #elif defined(LONG_DOUBLE)
   return kiln::Args(1.0L);
+#elif defined(NOT_COPYABLE_ELEMENT)
+  return kiln::Args(std::span<const std::string>());
+#elif defined(TOO_LARGE)
+  static_cast<void>(kiln::Kernel(*static_cast<kiln::KernelRecord*>(nullptr))
+                        .launch(nullptr, {}, std::array<char, 32000>{}, std::array<char, 1000>{}));
+  return {};
 #elif defined(TOO_ALIGNED)
   return kiln::Args(TooAligned{});
 #endif

@@ -1,7 +1,8 @@
 """Checks that includes run one way: tests -> tools -> runtime -> cache.
 
 device/ holds code for the GPU, which includes nothing from outside; only the program that embeds it knows
-the cache's digest. Inside runtime/ no stage includes another one: runtime.cpp alone knows them all. Only
+the cache's digest. Inside runtime/ no stage includes another one: runtime.cpp and pipeline.cpp alone know
+them. Only
 runtime/vendor/ includes what is NVIDIA's and the loader's, only cache/ what is SQLite's.
 
 Usage: include_directions.py SOURCE_DIR
@@ -18,8 +19,10 @@ MAY_INCLUDE = {
     "tools": {"tools", "device", "runtime", "cache"},
     "tests": {"tests", "tools", "device", "runtime", "cache"},
 }
-# Where compile jobs run belongs to their stage.
-PARTS = {"worker": "compile", "in": "compile", "nvrtc": "compile", "precompiled": "compile"}
+# Who puts the stages together.
+SEQUENCERS = {pathlib.Path("runtime") / name for name in ("runtime.cpp", "pipeline.h", "pipeline.cpp")}
+# Where compile jobs run belongs to their stage, and a node of a graph is a launch.
+PARTS = {"worker": "compile", "in": "compile", "nvrtc": "compile", "precompiled": "compile", "graph": "launch"}
 STAGES = {"source", "fingerprint", "compile", "link", "fatbin", "load", "launch"}
 # Where the compiler looks, after the folder of the including file.
 INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools", "tests", "."]
@@ -61,10 +64,10 @@ def fault(including, included):
         return "a device header includes nothing from outside"
     if included.parts[0] not in MAY_INCLUDE[including.parts[0]]:
         return f"{including.parts[0]}/ may not include {included.parts[0]}/"
-    if including.parts[0] != "runtime" or including == pathlib.Path("runtime/runtime.cpp"):
+    if including.parts[0] != "runtime" or including in SEQUENCERS:
         return None
     if stage(included) and stage(included) != stage(including):
-        return f"only runtime/runtime.cpp may know the stage '{stage(included)}' beside that stage itself"
+        return f"only runtime.cpp and pipeline.cpp may know the stage '{stage(included)}' beside that stage itself"
     return None
 
 

@@ -84,9 +84,8 @@ TEST(Directives, AnyBytesAreRead) {
 }
 
 List expansions(std::string_view definitions, std::string_view name) {
-  MacroBodies macros;
-  collect_macros(definitions, macros);
-  return expand_include_macro(name, macros);
+  const auto macros = read_macros(definitions);
+  return expand_include_macro(name, {&macros});
 }
 
 TEST(IncludeMacros, AllThatTheyMightBe) {

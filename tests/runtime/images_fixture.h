@@ -7,7 +7,7 @@
 
 #include "compile_fixture.h"
 #include "support/child.h"
-#include "toolkit_tools.h"
+#include "support/toolkit_tools.h"
 
 namespace kiln::test {
 

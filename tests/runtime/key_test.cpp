@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include "another_build.h"
 #include "compile_fixture.h"
 #include "support/child.h"
-#include "vendor/elf_notes.h"
 
 namespace kiln::test {
 namespace {
@@ -161,19 +161,7 @@ TEST_F(Key, AnotherBuildOfNvrtcMisses) {
     }
   }
   const auto copy = folder / original.filename();
-  const auto id = vendor::build_id(copy).value();
-  std::string bytes;
-  for (std::size_t at = 0; at < id.size(); at += 2) {
-    bytes += static_cast<char>(std::stoi(id.substr(at, 2), nullptr, 16));
-  }
-  std::fstream file(copy, std::ios::in | std::ios::out | std::ios::binary);
-  std::string head(1 << 16, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  const auto at = head.find(bytes);
-  ASSERT_NE(at, std::string::npos);
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(static_cast<char>(bytes[0] ^ 1));
-  file.close();
+  turn_into_another_build(copy);
 
   EXPECT_EQ(origin_of(plain()), Origin::local);
   const ScopedVariable exact("KILN_NVRTC", copy.string());

@@ -102,6 +102,60 @@ TEST_F(Manifest, NonsenseIsNamedWithFileProgramAndField) {
   }
 }
 
+TEST_F(Manifest, MayListVariants) {
+  write_file(scratch_ / "m/kernels/hopper.cu", "// hopper");
+  const auto listing = read(R"({"kiln_manifest": 1, "targets": ["sm_80", "sm_90a"], "programs": [
+      {"name": "a.cu", "source": "// a", "kernels": ["k<1>"], "options": ["-DX"], "variants": [
+        {"name": "hopper", "since": "sm_90a", "file": "hopper.cu",
+         "source_file": "kernels/hopper.cu", "kernels": {"k<1>": "hopper::k<1, 4>"}},
+        {"name": "ampere", "since": "sm_80", "options": []}]}]})");
+  ASSERT_TRUE(listing) << listing.error().message;
+  const auto& variants = listing->at(0).spec.variants;
+  ASSERT_EQ(variants.size(), 2u);
+  EXPECT_EQ(variants[0].name, "hopper");
+  EXPECT_EQ(variants[0].since, "sm_90a");
+  EXPECT_EQ(variants[0].file, "hopper.cu");
+  EXPECT_EQ(variants[0].source, "// hopper");
+  EXPECT_FALSE(variants[0].options) << "left out, so the program's";
+  EXPECT_EQ(variants[0].kernels.at("k<1>"), "hopper::k<1, 4>");
+  EXPECT_FALSE(variants[1].source);
+  EXPECT_EQ(variants[1].options, std::vector<std::string>()) << "none, and not the program's";
+}
+
+TEST_F(Manifest, NonsenseOfAVariantIsNamedWithItsPlace) {
+  const auto with = [](const std::string& variants) {
+    return R"({"kiln_manifest":1,"targets":["sm_80"],"programs":[{"name":"a.cu","source":"",)"
+           R"("kernels":["k"],"variants":)" +
+           variants + "}]}";
+  };
+  const std::pair<std::string, const char*> table[] = {
+      {R"({})", "(a.cu): variants: must be a list"},
+      {R"([3])", "(a.cu): variants[0]: must be an object"},
+      {R"([{"name":"a","since":"sm_80","targets":[]}])", "variants[0]: targets: there is no such"},
+      {R"([{"name":"a","since":"sm_80","source":"","source_file":"x"}])", "variants[0]: source"},
+      {R"([{"name":"a","since":"sm_80"},{"name":"b","since":"sm_90","source_file":"none.cu"}])",
+       "variants[1]: source_file: cannot read"},
+      {R"([{"name":"a","since":"sm_80","kernels":["k"]}])", "variants[0]: kernels: must be"},
+      {R"([{"name":"a","since":"sm_80","kernels":{"k":1}}])", "variants[0]: kernels.k: must be"},
+      {R"([{"name":"a","since":"now"}])", "variant 'a': since 'now' is no architecture"},
+      {R"([{"name":"a","since":"sm_80","kernels":{"j":"k"}}])", "'j' is not among"},
+  };
+  for (const auto& [variants, said] : table) {
+    const auto listing = read(with(variants));
+    ASSERT_FALSE(listing) << variants;
+    EXPECT_THAT(listing.error().message, HasSubstr(said)) << variants;
+  }
+}
+
+// They differ in a variant alone, and each has images that the other has not.
+TEST_F(Manifest, ProgramsOfOtherVariantsAreOtherPrograms) {
+  const std::string program = R"({"name":"a.cu","source":"","variants":[{"name":"v","since":)";
+  const auto both = read(R"({"kiln_manifest":1,"targets":["sm_80"],"programs":[)" + program +
+                         R"("sm_80"}]},)" + program + R"("sm_90"}]}]})");
+  ASSERT_TRUE(both) << both.error().message;
+  EXPECT_EQ(both->size(), 2u);
+}
+
 TEST_F(Manifest, ThatIsNotThereIsAnError) {
   const auto listing = read_manifest(scratch_ / "none.json");
   ASSERT_FALSE(listing);

@@ -1,13 +1,17 @@
 #include "prefetch.h"
 
+#include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "async_fixture.h"
+#include "compiling_state.h"
 
 namespace kiln::test {
 namespace {
@@ -22,6 +26,20 @@ class Prefetching : public AsyncFixture {
         Program::make({.name = name, .source = prelude + "__global__ void k(int* x) { *x = 1; }"})
             .value(),
         Target::parse(arch).value()};
+  }
+
+  /// What so many workers begin with: nothing is done before each of them has something.
+  static std::vector<std::string> first_of_each_worker(const std::vector<PrefetchItem>& items,
+                                                       std::size_t workers) {
+    std::vector<std::string> begun;
+    std::stop_source stop;
+    const BeginItem begin = [&](const PrefetchItem& what, std::function<void()> when_ready) {
+      begun.push_back(what.program.name());
+      if (begun.size() == workers) stop.request_stop();
+      return Compiling(std::make_shared<Compiling::State>(std::move(when_ready)));
+    };
+    (void)prefetch_all(items, workers, begin, {}, stop.get_token());
+    return begun;
   }
 };
 
@@ -54,6 +72,19 @@ TEST_F(Prefetching, EachWorkerHasNeighboursAndHelpsTheOthersAtItsEnd) {
   const auto report = prefetch_all(items, 3, begin, {}, {});
   EXPECT_EQ(report.hits, 12U);
   EXPECT_THAT(begun, ElementsAre("0", "1", "2", "3", "6", "7", "10", "11", "5", "9", "4", "8"));
+}
+
+TEST_F(Prefetching, NoPreludeIsGivenToTwoWorkersButALongOne) {
+  const auto items_of = [](std::size_t long_group) {
+    std::vector<PrefetchItem> items;
+    for (std::size_t index = 0; index < long_group + 4; ++index) {
+      const bool in_long_group = index < long_group;
+      items.push_back(item(std::to_string(index), in_long_group ? "#define A\n" : "#define B\n"));
+    }
+    return items;
+  };
+  EXPECT_THAT(first_of_each_worker(items_of(5), 2), ElementsAre("0", "5"));
+  EXPECT_THAT(first_of_each_worker(items_of(30), 2), ElementsAre("0", "20"));
 }
 
 TEST_F(Prefetching, TellsOfEachAndOfFailuresInTheirOrder) {

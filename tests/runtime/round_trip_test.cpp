@@ -53,7 +53,7 @@ TEST_F(RoundTrip, LoweredNamesSurvive) {
   EXPECT_EQ(symbol_of("sized<size_t>"), "_Z5sizedImEvPT_");
   EXPECT_EQ(symbol_of("sized<unsigned long>"), "_Z5sizedImEvPT_");
   for (const auto& kernel : artifact->kernels) {
-    EXPECT_NE(artifact->image.find(kernel.symbol), std::string::npos) << kernel.symbol;
+    EXPECT_NE(artifact->image.string().find(kernel.symbol), std::string::npos) << kernel.symbol;
     EXPECT_TRUE(kernel.params_known);
     EXPECT_EQ(kernel.params, (std::vector<Parameter>{{0, 8}})) << kernel.expression;
   }

@@ -112,6 +112,9 @@ INSTANTIATE_TEST_SUITE_P(
                  "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
         Nonsense{"KILN_MODE", "never",
                  "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
+        Nonsense{"KILN_ALLOW_PTX", "perhaps",
+                 "KILN_ALLOW_PTX: 'perhaps' is not a switch: use 1 or 0 (or true/false, yes/no, "
+                 "on/off)"},
         Nonsense{"KILN_LOG", "loud",
                  "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}),
     [](const auto& nonsense) { return std::string(nonsense.param.variable); });

@@ -44,7 +44,7 @@ Result<std::string> wanted_part(Cache& cache, const StoredEntry& entry, const Gl
   if (words.source) return cache.text(entry.request.source);
   if (words.names) return globals.json ? names_document(kernels) : names_text(kernels);
   if (words.log) return entry.artifact.log;
-  return entry.artifact.image;
+  return entry.artifact.image.string();
 }
 
 Result<void> write_part(const ExtractWords& words, const std::string& part) {

@@ -129,12 +129,13 @@ class Report {
     progress_->show(step.done, worked_, failures_.size(), item.program.name());
   }
 
-  ExitCode finish(int signal, bool verbose) {
+  ExitCode finish(int signal, bool verbose, const RuntimeCounters& counters) {
     progress_.reset();
     if (globals_.json) {
       print_json({{"event", "finished"},
                   {"total", total()},
                   {"compiled", compiled_},
+                  {"precompiled", counters.precompiled},
                   {"hits", hits_},
                   {"failed", failures_.size()},
                   {"cancelled", cancelled_},
@@ -243,7 +244,7 @@ Result<ExitCode> prewarm(const Globals& globals, const PrewarmWords& words) {
   Report report(globals, *plan, not_kept);
   (void)runtime->prefetch(
       plan->items, [&](const PrefetchStep& step) { report.see(step); }, interrupt.token());
-  return report.finish(interrupt.signal(), words.verbose);
+  return report.finish(interrupt.signal(), words.verbose, runtime->counters());
 }
 
 }  // namespace

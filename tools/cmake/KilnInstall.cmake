@@ -34,5 +34,6 @@ else()
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
   BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE kiln_pc_to_prefix)
+get_property(kiln_pc_cflags GLOBAL PROPERTY kiln_pc_cflags)
 configure_file(tools/cmake/kiln.pc.in "${PROJECT_BINARY_DIR}/kiln.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/kiln.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

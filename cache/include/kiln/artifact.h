@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kiln/bytes.h"
 #include "kiln/digest.h"
 
 namespace kiln {
@@ -36,13 +37,13 @@ enum class Origin { compiled, memory, local, bundle };
 /// "compiled", "memory", "local" or "bundle". Static lifetime.
 [[nodiscard]] const char* to_string(Origin origin) noexcept;
 
-/// A compiled program for one target: a value that owns all it holds.
+/// A compiled program for one target: a value that owns all it holds. Its copies share the image.
 struct Artifact {
   Digest key = {};
   std::string program = {};  ///< The program's name.
   std::string arch = {};     ///< As asked for, e.g. "sm_90a".
   std::string kind = {};     ///< The image kind: "cubin", "ptx", "ltoir", "optixir", "fatbin".
-  std::string image = {};    ///< The image's bytes.
+  Bytes image = {};          ///< The image's bytes, shared by the artifact's copies.
   std::vector<KernelInfo> kernels = {};  ///< In the sorted order of their expressions.
   std::string log = {};          ///< The compiler's warnings; empty when it had nothing to say.
   std::string toolchain = {};    ///< For people, e.g. "NVRTC 13.0".

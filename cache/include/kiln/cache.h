@@ -28,8 +28,8 @@ struct Place;
 /// A stored entry as it stands before its image is read: what a look-up decides on.
 struct Candidate {
   Digest key;
-  Digest toolchain;                   ///< Identity of the compiler that made it.
-  const DependencySet& dependencies;  ///< Valid during the call.
+  Digest toolchain;             ///< Identity of the compiler that made it.
+  DependencySet& dependencies;  ///< Valid during the call; whoever accepts may move it away.
   const Witness*
       witness;  ///< For the include directories asked about; nullptr if none. Valid during the call.
 };

@@ -26,6 +26,7 @@ enum class ErrorCode {
   compiler_missing,   ///< No usable NVRTC on this machine; the message lists where kiln looked.
   driver_missing,     ///< No usable CUDA driver or device on this machine.
   driver_failed,      ///< The driver answered with an error; `vendor_code` holds it.
+  capturing,          ///< Something would have to be loaded while a stream is captured.
   argument_mismatch,  ///< Launch arguments that are not what the kernel takes.
   cache_unusable,     ///< A cache directory or file that cannot be used, and why.
   too_large,          ///< An entry that the cache's size cap leaves no room for.
@@ -70,6 +71,10 @@ namespace kiln {
 class [[nodiscard]] Outcome : public tl::expected<void, Error> {
  public:
   using tl::expected<void, Error>::expected;
+
+  /// Success. Written out, since `= default` would have `return {}` clear the room for an error first,
+  /// which takes longer than a launch.
+  Outcome() noexcept {}  // NOLINT(modernize-use-equals-default)
 
   /// Throws tl::bad_expected_access<Error> if this is an error.
   void value() const {

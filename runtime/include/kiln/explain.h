@@ -48,7 +48,8 @@ struct NearestEntry {
 /// What would become of a compile that was asked for now. A value.
 struct Explanation {
   std::string program;
-  std::string arch;  ///< Of the device, where "native" was asked for.
+  std::string variant;  ///< Of the program, for this target; empty where it has none.
+  std::string arch;     ///< Of the device, where "native" was asked for.
   std::string kind;
   Digest request;  ///< What entries are looked up by: the key without headers and compiler.
 

@@ -7,18 +7,24 @@
 //
 // In reading order: program.h (what is compiled), headers.h (what it may include), target.h (for
 // what), settings.h and runtime.h (the pipeline), compiling.h (what is not waited for), artifact.h (what
-// comes out), explain.h (why it would miss), launch.h (what runs), manifest.h (programs written down),
+// comes out), explain.h (why it would miss), numbers.h and args.h (what kernels are given), launch.h (what
+// runs), graph.h (what runs in graphs), module.h (images as they are,
+// and their variables), manifest.h (programs written down),
 // observer.h (what it says meanwhile), error.h (how it fails).
 // cache.h alone is enough to inspect a cache.
 
+#include "kiln/args.h"
 #include "kiln/artifact.h"
 #include "kiln/compiling.h"
 #include "kiln/error.h"
 #include "kiln/explain.h"
+#include "kiln/graph.h"
 #include "kiln/headers.h"
 #include "kiln/launch.h"
 #include "kiln/link.h"
 #include "kiln/manifest.h"
+#include "kiln/module.h"
+#include "kiln/numbers.h"
 #include "kiln/observer.h"
 #include "kiln/program.h"
 #include "kiln/runtime.h"

@@ -1,24 +1,36 @@
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <type_traits>
 
+#include "kiln/args.h"
 #include "kiln/artifact.h"
 #include "kiln/error.h"
 
-// cuda.h's own declaration, so that a stream of either API can be given; both headers may be
+/// Whether launches compare their arguments with the kernel's parameters. 0, given to the compiler
+/// before this header, leaves the comparison and all that it needs out of this file's launches;
+/// CMake's option of the same name does so for all that link kiln.
+#ifndef KILN_LAUNCH_CHECKS
+#define KILN_LAUNCH_CHECKS 1
+#endif
+
+// cuda.h's own declarations, so that what either API made can be given; both headers may be
 // included.
 typedef struct CUstream_st* CUstream;
+typedef struct CUevent_st* CUevent;
 
 namespace kiln {
 
-/// Sizes of a grid or of a block.
+/// The stream that waits for all others of the context but non-blocking ones: what a null stream means
+/// to kiln. Any thread's.
+inline const CUstream legacy_default_stream = reinterpret_cast<CUstream>(0x1);
+/// The default stream of the thread that launches.
+inline const CUstream per_thread_default_stream = reinterpret_cast<CUstream>(0x2);
+
+/// Sizes of a grid, of a block or of a cluster.
 struct Dim3 {
   std::uint32_t x = 1;
   std::uint32_t y = 1;
@@ -27,186 +39,93 @@ struct Dim3 {
   bool operator==(const Dim3&) const = default;
 };
 
-/// How a kernel is launched.
+/// Which of a GPU's two domains of memory synchronisation a launch works in: a fence waits for writes of
+/// its own domain alone.
+enum class MemorySyncDomain : std::uint8_t { ordinary, remote };
+
+/// To which of the GPU's domains each of the two is mapped.
+struct MemorySyncDomainMap {
+  std::uint8_t ordinary = 0;
+  std::uint8_t remote = 1;
+
+  bool operator==(const MemorySyncDomainMap&) const = default;
+};
+
+/// How blocks of a cluster are spread over the GPU.
+enum class ClusterScheduling : std::uint8_t { spread, load_balancing };
+
+/// An event recorded once every block has triggered it (or has begun), so that what waits for it may
+/// begin before the kernel ends.
+struct ProgrammaticEvent {
+  CUevent event = nullptr;      ///< Null for none.
+  bool at_block_start = false;  ///< Each block triggers it when it begins.
+
+  bool operator==(const ProgrammaticEvent&) const = default;
+};
+
+/// How a kernel is launched. What is left as it is costs nothing and needs nothing of the driver; each
+/// of the others needs a driver and a device that know it, and the launch says so where they do not.
 struct LaunchConfig {
   Dim3 grid = {};                  ///< Blocks.
   Dim3 block = {};                 ///< Threads per block.
-  std::uint32_t shared_bytes = 0;  ///< Dynamic shared memory per block.
+  std::uint32_t shared_bytes = 0;  ///< Dynamic shared memory per block, as much as the device has.
+
+  /// Blocks per cluster, which divide the grid; {0, 0, 0} for none. Compute capability 9.0.
+  Dim3 cluster = {0, 0, 0};
+  /// A larger cluster to be used where there is room, a multiple of `cluster`; {0, 0, 0} for none. CUDA
+  /// 12.8, compute capability 10.0.
+  Dim3 preferred_cluster = {0, 0, 0};
+  std::optional<ClusterScheduling> cluster_scheduling = {};
+
+  bool cooperative = false;  ///< All blocks at once, so that the grid may synchronise.
+
+  /// Programmatic dependent launch, the dependent's end: may begin before the kernel ahead of it in the
+  /// stream has ended, once that allows it, and waits itself for what it needs of it.
+  bool programmatic_serialization = false;
+  /// Programmatic dependent launch, the other end.
+  ProgrammaticEvent programmatic_event = {};
+  /// Recorded when the last block has begun; null for none. CUDA 12.3. Both events must have been made
+  /// with timing disabled.
+  CUevent completion_event = nullptr;
+
+  std::optional<int> priority = {};  ///< As cuStreamCreateWithPriority has it; lower goes first.
+  std::optional<MemorySyncDomain> memory_sync_domain = {};
+  std::optional<MemorySyncDomainMap> memory_sync_domain_map = {};
+  /// Of the memory that a multiprocessor divides between L1 and shared, the part wanted as shared: 0 to
+  /// 100 per cent. A hint.
+  std::optional<std::uint8_t> shared_carveout = {};
 
   bool operator==(const LaunchConfig&) const = default;
 };
 
-/// An IEEE binary16 number as the device's `__half` holds it. Equality is that of the bits.
-struct Half {
-  std::uint16_t bits = 0;
+/// What the driver and the image tell of a kernel on the device that it was loaded for.
+struct KernelAttributes {
+  std::uint32_t registers = 0;                 ///< Per thread.
+  std::uint32_t shared_bytes = 0;              ///< Static shared memory per block.
+  std::uint32_t local_bytes = 0;               ///< Local memory per thread.
+  std::uint32_t constant_bytes = 0;            ///< Of the module's constants that it uses.
+  std::uint32_t max_threads_per_block = 0;     ///< This kernel's, at most the device's.
+  std::uint32_t max_dynamic_shared_bytes = 0;  ///< What a launch may ask for.
+  Dim3 required_cluster = {0, 0, 0};           ///< `__cluster_dims__`; zeros where it has none.
+  std::uint32_t binary_version = 0;            ///< 10 * major + minor of the code.
 
-  Half() = default;
-  /// Rounds to nearest, ties to even; too large is infinity, a NaN stays one.
-  explicit Half(float value) noexcept;
-  explicit operator float() const noexcept;
-  [[nodiscard]] static Half from_bits(std::uint16_t bits) noexcept;
-
-  bool operator==(const Half&) const = default;
+  bool operator==(const KernelAttributes&) const = default;
 };
 
-/// The upper half of a float, as the device's `__nv_bfloat16` holds it. Equality is that of the
-/// bits.
-struct BFloat16 {
-  std::uint16_t bits = 0;
+/// What the driver suggests to fill the device.
+struct BlockSuggestion {
+  std::uint32_t threads = 0;     ///< Per block.
+  std::uint32_t min_blocks = 0;  ///< Fewer than these leave multiprocessors idle.
 
-  BFloat16() = default;
-  /// Rounds to nearest, ties to even; too large is infinity, a NaN stays one.
-  explicit BFloat16(float value) noexcept;
-  explicit operator float() const noexcept;
-  [[nodiscard]] static BFloat16 from_bits(std::uint16_t bits) noexcept;
-
-  bool operator==(const BFloat16&) const = default;
-};
-
-/// What a launch argument is. An enumeration counts as its underlying type.
-enum class ArgKind : std::uint8_t {
-  boolean,
-  int8,
-  int16,
-  int32,
-  int64,
-  uint8,
-  uint16,
-  uint32,
-  uint64,
-  half,
-  bfloat16,
-  float32,
-  float64,
-  pointer,
-  structure,  ///< Any other trivially copyable type, with its size and alignment.
-};
-
-/// "bool", "int8", … "structure". Static lifetime.
-[[nodiscard]] const char* to_string(ArgKind kind) noexcept;
-
-/// The kind that values of type T are passed as.
-template <class T>
-[[nodiscard]] constexpr ArgKind arg_kind() noexcept {
-  if constexpr (std::is_enum_v<T>) {
-    return arg_kind<std::underlying_type_t<T>>();
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return ArgKind::boolean;
-  } else if constexpr (std::is_integral_v<T> && sizeof(T) <= 8) {
-    constexpr ArgKind first = std::is_signed_v<T> ? ArgKind::int8 : ArgKind::uint8;
-    return static_cast<ArgKind>(static_cast<int>(first) + std::countr_zero(sizeof(T)));
-  } else if constexpr (std::is_same_v<T, Half>) {
-    return ArgKind::half;
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return ArgKind::bfloat16;
-  } else if constexpr (std::is_same_v<T, float>) {
-    return ArgKind::float32;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return ArgKind::float64;
-  } else if constexpr (std::is_pointer_v<T> || std::is_null_pointer_v<T>) {
-    return ArgKind::pointer;
-  } else {
-    return ArgKind::structure;
-  }
-}
-
-/// One argument as Args holds it. The bytes are valid until that Args changes or ends.
-struct ArgView {
-  ArgKind kind;
-  std::size_t alignment;  ///< Of the bytes, too.
-  std::span<const std::byte> bytes;
-};
-
-/// The arguments of a launch: a value that owns a copy of each, aligned as the kernel wants it.
-///
-/// Holds no pointer into itself and none to the caller's variables (what a pointer argument points
-/// to is the caller's business). Up to 32 arguments in 1,024 bytes take no memory from the heap.
-/// Not synchronised. A moved-from Args is empty.
-class Args {
- public:
-  static constexpr std::size_t inline_count = 32;
-  static constexpr std::size_t inline_bytes = 1024;
-  static constexpr std::size_t max_bytes = 32764;    ///< CUDA's limit, padding included.
-  static constexpr std::size_t max_alignment = 128;  ///< CUtensorMap's, as of CUDA 13.
-
-  Args() noexcept = default;
-
-  /// The same as add() for each, in order.
-  template <class... Ts>
-  requires(sizeof...(Ts) > 0) explicit Args(const Ts&... values) { (add(values), ...); }
-
-  Args(const Args& other);
-  Args(Args&& other) noexcept;
-  Args& operator=(const Args& other);
-  Args& operator=(Args&& other) noexcept;
-  ~Args() = default;
-
-  /// Copies a value behind the others. What does not fit into max_bytes any more is only counted,
-  /// and refused by the launch.
-  template <class T>
-  Args& add(const T& value) {
-    static_assert(
-        !std::is_array_v<T>,
-        "kiln: an array or string literal is no kernel argument; pass a pointer to device "
-        "memory, or a std::array to pass its elements by value");
-    static_assert(!std::is_function_v<T>, "kiln: a host function is no kernel argument");
-    static_assert(
-        std::is_trivially_copyable_v<T>,
-        "kiln: a kernel argument is copied byte by byte to the device, so its type must be "
-        "trivially copyable; pass a plain structure or a pointer to device memory");
-    static_assert(!std::is_same_v<T, long double>,
-                  "kiln: the device has no long double; pass a double");
-    static_assert(alignof(T) <= max_alignment, "kiln: a kernel argument is aligned to 128 at most");
-    static_assert(sizeof(T) <= max_bytes, "kiln: kernel arguments take 32,764 bytes at most");
-    if constexpr (std::is_null_pointer_v<T>) {
-      return add<const void*>(nullptr);
-    } else {
-      append(&value, sizeof(T), alignof(T), arg_kind<T>());
-      return *this;
-    }
-  }
-
-  /// How many were added, the ones that did not fit included.
-  [[nodiscard]] std::size_t size() const noexcept { return count_ + refused_; }
-
-  /// False when one of them did not fit into max_bytes.
-  [[nodiscard]] bool fits() const noexcept { return refused_ == 0; }
-
-  /// The argument at this position, which must be one that fits.
-  [[nodiscard]] ArgView operator[](std::size_t position) const noexcept;
-
-  /// Equal kinds, alignments and bytes, the padding inside structures included.
-  [[nodiscard]] bool operator==(const Args& other) const noexcept;
-
- private:
-  struct Slot {
-    std::uint16_t offset;
-    std::uint16_t size;
-    std::uint8_t alignment;
-    ArgKind kind;
-  };
-  struct Large;
-
-  struct LargeDeleter {
-    void operator()(Large* large) const noexcept;
-  };
-
-  void append(const void* value, std::size_t size, std::size_t alignment, ArgKind kind);
-  void copy_from(const Args& other);
-  void move_to_heap();
-  [[nodiscard]] const Slot* slots() const noexcept;
-  [[nodiscard]] const std::byte* bytes() const noexcept;
-
-  // Only the first used_bytes_ and count_ are ever set: an Args is made for every launch.
-  alignas(max_alignment) std::array<std::byte, inline_bytes> inline_storage_;
-  std::array<Slot, inline_count> inline_slots_;
-  std::unique_ptr<Large, LargeDeleter> large_;  ///< Holds everything once it is there.
-  std::size_t used_bytes_ = 0;
-  std::size_t count_ = 0;
-  std::size_t refused_ = 0;
+  bool operator==(const BlockSuggestion&) const = default;
 };
 
 struct KernelRecord;
+
+namespace detail {
+/// Part of each launch function's type, so that files with and without checks go together.
+using LaunchChecks = std::bool_constant<KILN_LAUNCH_CHECKS != 0>;
+}  // namespace detail
 
 /// A kernel that can be launched. A handle, cheap to copy, valid as long as the runtime that gave
 /// it; safe to use from any thread.
@@ -217,25 +136,69 @@ class Kernel {
 
   /// Queues a launch in a stream of the calling thread's current context; with no context, that of
   /// the device the kernel was loaded for becomes current. Takes no lock; takes nothing from the
-  /// heap up to Args::inline_count arguments. Errors: argument_mismatch (naming kernel, position,
-  /// expected and given; nothing was launched), invalid_argument (an empty grid or block),
-  /// driver_failed.
+  /// heap up to Args::inline_count arguments. The kernel's limit of dynamic shared memory, and that of
+  /// its cluster size, are raised where the launch needs it.
+  ///
+  /// Count, sizes and alignments are compared with the kernel's parameters where those are known. A
+  /// value in the place of a pointer, and one structure in the place of another, are told by these
+  /// alone: a std::uint64_t passes for a pointer. std::byte elements pass for any type of their size.
+  ///
+  /// Errors, with nothing launched: argument_mismatch (naming kernel, position, expected, given and
+  /// the C++ type given), invalid_argument (a configuration that is beyond a limit, which is named,
+  /// or that the driver or the device is too old for), driver_failed.
+  template <class Checks = detail::LaunchChecks>
   [[nodiscard]] Result<void> launch(CUstream stream, const LaunchConfig& config,
-                                    const Args& args) const;
+                                    const Args& args) const {
+    return launch_args(stream, config, args, Checks::value);
+  }
 
-  /// The same with the arguments given one by one.
-  template <class... Ts>
+  /// The same with the arguments given one by one: as Args takes them, read where they are.
+  template <class Checks = detail::LaunchChecks, class... Ts>
   [[nodiscard]] Result<void> launch(CUstream stream, const LaunchConfig& config,
                                     const Ts&... values) const {
-    return launch(stream, config, Args(values...));
+    return detail::with_arguments<Checks::value>(
+        [&](const detail::GivenArgs& given) { return launch_given(stream, config, given); },
+        values...);
   }
 
   [[nodiscard]] const KernelInfo& info() const noexcept;
 
   /// What the image that was loaded was compiled for, e.g. "sm_90a".
   [[nodiscard]] const std::string& arch() const noexcept;
+  /// That image's kind: "cubin", "ptx" (which the driver compiled) or "fatbin".
+  [[nodiscard]] const std::string& image_kind() const noexcept;
+
+  /// Registers, memory, limits: without a launch. What the image tells is taken from it, the rest asked
+  /// of the driver, which may load the kernel for it. Errors: driver_failed.
+  [[nodiscard]] Result<KernelAttributes> attributes() const;
+
+  /// How many blocks of so many threads, each with so much dynamic shared memory, one multiprocessor
+  /// runs at once. Needs a current context, like the three below. Errors: driver_failed.
+  [[nodiscard]] Result<std::uint32_t> blocks_per_multiprocessor(
+      std::uint32_t threads, std::uint32_t dynamic_shared_bytes = 0) const;
+
+  /// The block size that fills a multiprocessor best, of at most `max_threads` (0: the kernel's own
+  /// limit), each block with so much dynamic shared memory. Errors: driver_failed.
+  [[nodiscard]] Result<BlockSuggestion> best_block_size(std::uint32_t dynamic_shared_bytes = 0,
+                                                        std::uint32_t max_threads = 0) const;
+
+  /// How many clusters of this configuration the device runs at once. Errors: invalid_argument, where
+  /// it has no cluster; driver_failed.
+  [[nodiscard]] Result<std::uint32_t> max_active_clusters(const LaunchConfig& config) const;
+
+  /// How many blocks a cluster can have at most, with this block size and shared memory; up to 8 on
+  /// every device with clusters, more where the kernel may have them, which a launch of more allows it.
+  /// Errors: invalid_argument, where the driver has no clusters; driver_failed.
+  [[nodiscard]] Result<std::uint32_t> max_cluster_blocks(const LaunchConfig& config) const;
 
  private:
+  friend struct KernelAccess;
+
+  [[nodiscard]] Result<void> launch_given(CUstream stream, const LaunchConfig& config,
+                                          const detail::GivenArgs& given) const;
+  [[nodiscard]] Result<void> launch_args(CUstream stream, const LaunchConfig& config,
+                                         const Args& args, bool checks) const;
+
   const KernelRecord* record_;
 };
 

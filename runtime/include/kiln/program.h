@@ -2,15 +2,34 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kiln/digest.h"
 #include "kiln/error.h"
 #include "kiln/headers.h"
+#include "kiln/target.h"
 
 namespace kiln {
+
+/// An alternative of a program for some architectures. What it leaves out is the program's own.
+struct VariantSpec {
+  std::string name;  ///< E.g. "hopper"; not "default", which is the program without its variants.
+  /// What it is for: "sm_90a" for that target alone, "sm_100f" for the `a` and `f` targets of that
+  /// family, "sm_80" for it and all later ones. Of several that are for a target the most specific wins,
+  /// in that order, and then the highest.
+  std::string since;
+  std::string file = {};  ///< What its source is called in the place of ProgramSpec::name.
+  std::optional<std::string> source = {};
+  std::optional<std::vector<std::string>> options =
+      {};  ///< In the place of the program's, all of them.
+  /// From an expression of the program's to the variant's own, which is compiled in its place.
+  std::map<std::string, std::string> kernels = {};
+};
 
 /// What a Program is made from.
 struct ProgramSpec {
@@ -23,6 +42,31 @@ struct ProgramSpec {
   std::vector<std::string> options = {};  ///< For the compiler, e.g. "--std=c++20", "-DEPS=1e-5f".
   /// Whether the CUDA toolkit's headers are searched as well, after all others.
   bool toolkit_headers = true;
+  /// Alternatives, of which the target decides. None is the usual case.
+  std::vector<VariantSpec> variants = {};
+};
+
+class Program;
+
+/// What a program comes to for one target: one of its variants, or its default. A view, valid as long as
+/// the handle that it was asked of.
+class ProgramChoice {
+ public:
+  ProgramChoice(std::string_view variant, const Program& program,
+                const std::map<std::string, std::string>* kernels) noexcept
+      : variant_(variant), program_(&program), kernels_(kernels) {}
+
+  /// The variant's name, or "default".
+  [[nodiscard]] std::string_view variant() const noexcept { return variant_; }
+  /// What is compiled: an ordinary program, without variants. Artifacts name kernels by its expressions.
+  [[nodiscard]] const Program& program() const noexcept { return *program_; }
+  /// The expression that stands here for one of the asked program's.
+  [[nodiscard]] std::string_view expression(std::string_view asked) const noexcept;
+
+ private:
+  std::string_view variant_;
+  const Program* program_;
+  const std::map<std::string, std::string>* kernels_;  ///< Null where every one stands for itself.
 };
 
 /// Source text and all that is compiled with it: an immutable handle, cheap to copy, validated and
@@ -30,7 +74,9 @@ struct ProgramSpec {
 class Program {
  public:
   /// Errors: invalid_argument (a name that is absolute, empty or climbs out with "..", an empty
-  /// expression, a NUL byte), invalid_option (one that kiln owns; the message names the field to use).
+  /// expression, a NUL byte; a variant without a name, of a name or a `since` that another one has, or
+  /// with a mapping for an expression that the program does not list), invalid_option (one that kiln owns;
+  /// the message names the field to use).
   [[nodiscard]] static Result<Program> make(ProgramSpec spec);
 
   [[nodiscard]] const std::string& name() const noexcept;
@@ -44,13 +90,35 @@ class Program {
   [[nodiscard]] const std::vector<std::string>& options() const noexcept;
   [[nodiscard]] bool toolkit_headers() const noexcept;
 
+  /// In the order in which they were given.
+  [[nodiscard]] const std::vector<VariantSpec>& variants() const noexcept;
+
+  /// The same program with this variant for every target, whatever that is for; "default" is the program
+  /// without its variants. For all that a Program is good for; cheap, and the same id() each time.
+  /// Errors: invalid_argument, listing the names there are.
+  [[nodiscard]] Result<Program> with_variant(std::string_view name) const;
+
+  /// Whether with_variant() decided.
+  [[nodiscard]] bool is_pinned() const noexcept { return pinned_ != nullptr; }
+
+  /// What is compiled for a target: the variant that with_variant() asked for; else the one named
+  /// `preferred`, where there is one; else the one that is for this target; else the default.
+  /// REQUIRES: target is not native.
+  [[nodiscard]] ProgramChoice for_target(const Target& target,
+                                         std::string_view preferred = {}) const noexcept;
+
   /// The same for all copies of one handle, never used twice in a process: what memoisation goes by.
   [[nodiscard]] std::uint64_t id() const noexcept;
 
  private:
   struct State;
+  struct Alternative;
   explicit Program(std::shared_ptr<const State> state) noexcept;
+  static Result<Alternative> make_alternative(const ProgramSpec& spec, const VariantSpec& variant);
+  static Result<void> add_alternatives(State& state);
+
   std::shared_ptr<const State> state_;
+  const Alternative* pinned_ = nullptr;  ///< One of the state's, or null where targets decide.
 };
 
 }  // namespace kiln

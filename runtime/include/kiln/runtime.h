@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "kiln/launch.h"
 #include "kiln/link.h"
 #include "kiln/manifest.h"
+#include "kiln/module.h"
 #include "kiln/program.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
@@ -63,7 +65,8 @@ class Runtime {
   /// stored. Needs no GPU (but for "native"). Threads and processes that ask for the same one share one
   /// compile. A
   /// handle that was served once is served the same as long as this process keeps the artifact; a new
-  /// handle looks at the headers anew.
+  /// handle looks at the headers anew. Of a program with variants it is the one for this target
+  /// (Program::for_target()), here and wherever a target is asked for, and the artifact names its kernels.
   /// Errors: compile_failed, header_not_found, unknown_kernel, unknown_arch, invalid_option,
   /// compiler_missing, timed_out; driver_missing for "native" without a device; not_cached in the mode
   /// cache_only.
@@ -111,9 +114,37 @@ class Runtime {
 
   /// The kernel of this expression for the device of the calling thread's current context (the
   /// first device's primary context where there is none). Memoised; the handle is valid as long as
-  /// the runtime. Errors: unknown_kernel (not one of the program's), driver_missing, driver_failed,
-  /// and those of compile().
+  /// the runtime. The best stored image is taken that the device runs: its own `a` target, then `f` targets
+  /// of its family, then plain ones; then, where RuntimeOptions::allow_ptx says so, PTX. Only where there is
+  /// none is one compiled, for the device's own target. Errors: unknown_kernel (not one of the program's),
+  /// driver_missing, driver_failed, capturing, and those of compile().
   [[nodiscard]] Result<Kernel> kernel(const Program& program, std::string_view expression);
+
+  /// The same from the image for this target and no other, whatever else is stored; compiled where it is
+  /// missing. It is for the caller to know that the device runs it. Asking again is a look-up too, but a
+  /// longer one: keep the handle. Errors: as above; invalid_argument for LTO-IR and OptiX-IR.
+  [[nodiscard]] Result<Kernel> kernel(const Program& program, std::string_view expression,
+                                      const Target& target);
+
+  /// The image of this program in the driver, for the same device; obtained as by kernel(). Loads its kernels
+  /// into the current context, if there is one, so that no launch has to. Valid as long as the runtime.
+  /// Errors: driver_missing, driver_failed, capturing (a stream is being captured and something would have to
+  /// be loaded; nothing was done), and those of compile().
+  [[nodiscard]] Result<Module> module(const Program& program);
+
+  /// The same for an artifact that compile(), link() or fatbin() gave. Errors: driver_missing,
+  /// driver_failed, capturing.
+  [[nodiscard]] Result<Module> module(const Artifact& artifact);
+
+  /// The same for an image that another tool made: a cubin, a fatbin or PTX, `name` for messages. What
+  /// is damaged so that a driver would read beyond its end is refused. Errors: those of module();
+  /// invalid_argument for what is no such image.
+  [[nodiscard]] Result<Module> module_of_image(std::string image, std::string name);
+
+  /// module() for all of them: so that nothing has to be loaded later, as while streams are captured.
+  /// Goes on after a failure. Errors: that of the one that failed; of several the first, and all of their
+  /// messages.
+  [[nodiscard]] Result<void> load_all(std::span<const Program> programs);
 
   /// What becomes of a miss from now on: so that a server may forbid compiling once it is warm. What is
   /// being compiled goes on.

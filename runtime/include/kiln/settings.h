@@ -76,6 +76,12 @@ struct RuntimeOptions {
   std::optional<std::filesystem::path> nvfatbin = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
   std::optional<std::filesystem::path> cuda_driver = {};
+  /// Whether a stored PTX image may be loaded where no cubin is stored that the device runs, before one is
+  /// compiled; the driver then compiles it, on each start. `KILN_ALLOW_PTX`, else not.
+  std::optional<bool> allow_ptx = {};
+  /// The variant of each program that has one of this name, whatever the target; "default" for none of
+  /// them. Program::with_variant() goes before it. `KILN_VARIANT`, else the target decides.
+  std::optional<std::string> variant = {};
   /// Where to write down, as a manifest, each program and target that is asked for: a file that ends in
   /// .json, absolute; added to where it is there. `KILN_RECORD`.
   std::optional<std::filesystem::path> record = {};
@@ -116,6 +122,8 @@ struct Settings {
   std::optional<std::filesystem::path> nvjitlink;
   std::optional<std::filesystem::path> nvfatbin;
   std::optional<std::filesystem::path> cuda_driver;
+  bool allow_ptx = false;
+  std::string variant;  ///< Empty where targets decide.
   std::optional<std::filesystem::path> record;
   LogLevel log_level = LogLevel::warn;
   std::vector<Setting> listing;  ///< Each of the above with where it came from.

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -184,6 +185,18 @@ TEST(Deaths, NoWorkerMeansThisProcessAndAWarning) {
     const auto again = warnings.find("instead of in workers");
     EXPECT_EQ(warnings.find("instead of in workers", again + 1), std::string::npos) << warnings;
   }
+}
+
+// Killed by somebody else before it could answer: that says nothing of the executable, and what may have
+// been a job too large for the machine is not tried in the host.
+TEST(Deaths, AWorkerThatIsKilledAtItsStartDoesNotBringTheCompileIntoThisProcess) {
+  const ScratchDirectory scratch;
+  const auto executable = scratch / "worker";
+  write_file(executable, "#!/bin/sh\nkill -KILL $$\n");
+  std::filesystem::permissions(executable, std::filesystem::perms::owner_all);
+  Pool pool(1, [&](WorkerPoolOptions& options) { options.executable = executable; });
+  expect_failure(pool.run(plain_job(1)), ErrorCode::worker_failed, {"plain_1.cu", "SIGKILL"});
+  EXPECT_EQ(pool.warnings(), "");
 }
 
 TEST(Deaths, NoWorkerIsAnErrorWhereVariablesWouldReachTheOutput) {

@@ -211,7 +211,7 @@ TEST(Host, AWorkerStandsWhereItDoes) {
                 std::filesystem::current_path(folder);
                 const auto program = program_with(name + std::string(".cu"), {"-G"});
                 const auto artifact = runtime.compile(program, target).value();
-                if (artifact.image.find(folder.string()) == std::string::npos) return 1;
+                if (artifact.image.string().find(folder.string()) == std::string::npos) return 1;
               }
               return 0;
             }),

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "kiln/artifact.h"
+#include "kiln/error.h"
+#include "kiln/launch.h"
+
+namespace kiln {
+
+class LoadedImage;
+
+/// A `__constant__` or `__device__` variable of a module, in one context. A value; valid as long as the
+/// runtime and that context. Safe to use from any thread whose current context is that one.
+class Variable {
+ public:
+  /// For Module.
+  Variable(const LoadedImage& image, std::string name, std::uint64_t address,
+           std::size_t size) noexcept;
+
+  [[nodiscard]] std::uint64_t address() const noexcept { return address_; }  ///< On the device.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }          ///< Bytes.
+
+  /// Copies in the stream, and waits for the stream: afterwards the caller's bytes are his again. Errors:
+  /// invalid_argument where the bytes do not lie within the variable; driver_failed.
+  [[nodiscard]] Result<void> write(std::span<const std::byte> bytes, std::size_t offset = 0,
+                                   CUstream stream = nullptr) const;
+  [[nodiscard]] Result<void> read(std::span<std::byte> bytes, std::size_t offset = 0,
+                                  CUstream stream = nullptr) const;
+
+  /// The whole variable as one value, whose size must be the variable's. Errors: as above.
+  template <class T>
+  requires(std::is_trivially_copyable_v<T>)
+      [[nodiscard]] Result<void> set(const T& value, CUstream stream = nullptr) const {
+    if (auto same = check_size(sizeof(T)); !same) return same;
+    return write(std::as_bytes(std::span(&value, 1)), 0, stream);
+  }
+  template <class T>
+  requires(std::is_trivially_copyable_v<T>)
+      [[nodiscard]] Result<T> get(CUstream stream = nullptr) const {
+    T value{};
+    if (auto same = check_size(sizeof(T)); !same) return tl::unexpected(same.error());
+    if (auto got = read(std::as_writable_bytes(std::span(&value, 1)), 0, stream); !got)
+      return tl::unexpected(got.error());
+    return value;
+  }
+
+ private:
+  [[nodiscard]] Result<void> check_size(std::size_t given) const;
+  [[nodiscard]] Result<void> check_range(std::size_t offset, std::size_t length) const;
+
+  const LoadedImage* image_;
+  std::string name_;
+  std::uint64_t address_;
+  std::size_t size_;
+};
+
+/// An image in the driver, for one device, whatever made it. A handle, cheap to copy, valid as long as the
+/// runtime that gave it; safe to use from any thread.
+class Module {
+ public:
+  /// For the runtime, which keeps the image.
+  explicit Module(const LoadedImage& image) noexcept : image_(&image) {}
+
+  /// A kernel by its name expression, its symbol, or the C++ name that the symbol stands for
+  /// ("engine::scale<float>", without return type and parameters). Errors: unknown_kernel, which names
+  /// those that there are.
+  [[nodiscard]] Result<Kernel> kernel(std::string_view name) const;
+
+  /// What is known of its kernels, in the order of the expressions.
+  [[nodiscard]] std::vector<KernelInfo> kernels() const;
+
+  /// A variable by its symbol (the plain name of one in no namespace), or by the name expression under
+  /// which the program lists its address ("&engine::table"); for the calling thread's context. The device's
+  /// compiler drops a variable that nothing uses and no expression names.
+  /// Errors: not_found, driver_failed.
+  [[nodiscard]] Result<Variable> variable(std::string_view name) const;
+
+  /// What the image was made for, e.g. "sm_90a".
+  [[nodiscard]] const std::string& arch() const noexcept;
+
+ private:
+  const LoadedImage* image_;
+};
+
+}  // namespace kiln

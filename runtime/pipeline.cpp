@@ -1,0 +1,328 @@
+#include "pipeline.h"
+
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fingerprint.h"
+#include "fingerprint_nearest.h"
+#include "output_paths.h"
+#include "prefetch.h"
+#include "recorded_programs.h"
+#include "source.h"
+#include "stopwatch.h"
+#include "vendor/nvrtc.h"
+#include "vendor/nvtx.h"
+
+namespace kiln {
+
+namespace {
+
+// How far the search for the nearest entry goes beside a miss, which is not to take long.
+constexpr AlikeLimits limits_of_a_miss{.entries = 200, .rows = 2'000};
+
+std::vector<FileStamp> settled_stamps(const Closure& closure) {
+  std::vector<FileStamp> stamps;
+  stamps.reserve(closure.found.size());
+  for (const auto& header : closure.found) {
+    stamps.push_back(is_settled(header.stamp) ? header.stamp : FileStamp{});
+  }
+  return stamps;
+}
+
+tl::unexpected<Error> cancelled(const Query& query) {
+  return fail(ErrorCode::cancelled, fmt::format("{} for {}: the compile was cancelled",
+                                                query.program.name(), query.target.arch()));
+}
+
+// Errors that every process meets alike which compiles this program.
+bool is_of_the_program(const Error& error) {
+  return error.code == ErrorCode::compile_failed || error.code == ErrorCode::header_not_found ||
+         error.code == ErrorCode::unknown_kernel || error.code == ErrorCode::invalid_option ||
+         error.code == ErrorCode::unknown_arch;
+}
+
+std::string reason_of_miss(const Fitness& fitness, bool damaged) {
+  if (!fitness.why_not().empty()) return fitness.why_not();
+  return damaged ? "what was stored for this request is damaged"
+                 : "nothing is stored for this request";
+}
+
+// Asks once, and again where that may be trusted which is not here.
+template <class Ask>
+auto ask_and_trust(Fitness& fitness, const Ask& ask) {
+  auto found = ask();
+  if (!found && fitness.trust()) found = ask();
+  return found;
+}
+
+Explanation explanation_of(const Query& query) {
+  Explanation explanation;
+  explanation.program = query.program.name();
+  explanation.arch = query.target.arch();
+  explanation.kind = query.request.kind;
+  explanation.request = query.request_digest;
+  return explanation;
+}
+
+Explanation explain_hit(const Query& query, const Artifact& artifact, Origin origin,
+                        std::string remark) {
+  auto explanation = explanation_of(query);
+  explanation.hit = true;
+  explanation.origin = origin;
+  explanation.key = artifact.key;
+  explanation.remark = std::move(remark);
+  return explanation;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const Settings& settings, const Tools& tools)
+    : patience_(settings.compile_patience),
+      reporter_(tools.reporter),
+      compiler_(tools.compiler),
+      layers_(tools.layers),
+      service_(tools.service),
+      files_(tools.files),
+      mode_(tools.mode) {
+  if (settings.record) {
+    recorder_.emplace(*settings.record, [this](const std::string& line) { reporter_.warn(line); });
+  }
+}
+
+std::optional<Obtained> Pipeline::served_before(const Program& program, const Target& target) {
+  auto artifact = served_.find(program, target);
+  if (!artifact) return std::nullopt;
+  counters_.look_ups.count_hit(Origin::memory);
+  layers_.count_memory_hit(*artifact);
+  reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
+  return Obtained{std::move(artifact), Origin::memory};
+}
+
+std::optional<Obtained> Pipeline::at_hand(const Query& query) {
+  std::string why_not;
+  auto found = look_up(query, why_not);
+  if (!found) return std::nullopt;
+  record(query, query.flight(), *found);
+  served_.remember(query.program, query.target, found->artifact);
+  return found;
+}
+
+std::optional<Obtained> Pipeline::stored(const Query& query, const Query& asked) {
+  std::string why_not;
+  auto found = look_up(query, why_not);
+  if (found) record(asked, asked.flight(), *found);
+  return found;
+}
+
+Result<Obtained> Pipeline::obtain(const Query& query, const std::stop_token& stop) {
+  const auto flight = query.flight();
+  auto obtained = share_or_obtain(query, flight, stop);
+  record(query, flight, obtained);
+  if (obtained) served_.remember(query.program, query.target, obtained->artifact);
+  return obtained;
+}
+
+Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& flight,
+                                           const std::stop_token& stop) {
+  auto landed = flights_.run(flight, stop, [&](const std::stop_token& nobody_left) {
+    return look_up_or_compile(query, nobody_left);
+  });
+  if (!landed) return cancelled(query);
+  auto& outcome = landed->outcome;
+  // What another thread was forbidden may be allowed by now.
+  const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
+  if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
+  // What was compiled for another thread may be older than a header is now, or not to be kept.
+  std::string why_not;
+  if (auto found = look_up(query, why_not)) return std::move(*found);
+  return look_up_or_compile(query, stop);
+}
+
+Result<Obtained> Pipeline::look_up_or_compile(const Query& query, const std::stop_token& stop) {
+  const Stopwatch watch;
+  std::string why;
+  if (auto found = look_up(query, why)) return std::move(*found);
+  ++counters_.look_ups.misses;
+  reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
+  if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, why));
+  return compile_in_turn(query, why, stop);
+}
+
+// `why_not` becomes what speaks against the newest entry.
+std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_not) {
+  const Stopwatch watch;
+  Fitness fitness(query.search, compiler_, files_);
+  bool damaged = false;
+  auto found = ask_and_trust(fitness, [&] {
+    return layers_.find(query.request, query.request_digest, query.search.roots(),
+                        std::ref(fitness), damaged);
+  });
+  why_not = reason_of_miss(fitness, damaged);
+  if (!found) return std::nullopt;
+  counters_.look_ups.count_hit(found->origin);
+  reporter_.tell(EventKind::hit, *found->artifact, found->origin, watch.milliseconds(),
+                 fitness.remark());
+  return Obtained{std::move(found->artifact), found->origin};
+}
+
+// One process compiles what several ask for; those who waited share what it came to.
+Result<Obtained> Pipeline::compile_in_turn(const Query& query, std::string why,
+                                           const std::stop_token& stop) {
+  auto turn = layers_.take_turn(turn_of(query), patience_, stop);
+  if (stop.stop_requested()) return cancelled(query);
+  if (turn && turn->waited()) {
+    ++counters_.look_ups.waits;
+    if (auto found = look_up(query, why)) return std::move(*found);
+    if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
+  }
+  // Asked here, since it may have been set while others had the turn.
+  const Mode mode = mode_;
+  if (mode == Mode::cache_only) return tl::unexpected(not_cached(query, why));
+  if (mode == Mode::warn) {
+    reporter_.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
+  }
+  auto compiled = compile_and_store(query, stop);
+  // That there is no compiler, say, is this process's own affair.
+  if (turn && !compiled && is_of_the_program(compiled.error())) turn->fail(compiled.error());
+  return compiled;
+}
+
+// What two processes must agree in to share a compile: the request, where its headers are, and by whom.
+Digest Pipeline::turn_of(const Query& query) {
+  std::string all(query.request_digest.view());
+  all += query.search.surroundings().view();
+  if (const auto& files = compiler_.search().files) all += files->toolchain.identity.view();
+  return digest_of(all);
+}
+
+bool Pipeline::repeats(const Query& query) const {
+  return !expected_.empty() && expected_.contains(beginning_of(query.program, query.target));
+}
+
+Result<Obtained> Pipeline::compile_and_store(const Query& query, const std::stop_token& stop) {
+  const auto& search = compiler_.search();
+  if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
+  const auto& toolchain = search.files->toolchain;
+  const vendor::ProfilerRange range(
+      fmt::format("compile {} for {}", query.program.name(), query.target.arch()));
+  const Stopwatch watch;
+  auto closure = close_over(query.program, query.search, files_);
+  reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
+  ++counters_.compiles;
+  auto job = make_job(query.program, query.target, query.search, query.request_digest, closure);
+  job.prelude_repeats = repeats(query);
+  auto compiled = service_.run(job, stop);
+  if (compiled && stop.stop_requested()) compiled = cancelled(query);
+  if (!compiled) {
+    reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
+                   compiled.error().message);
+    return tl::unexpected(std::move(compiled.error()));
+  }
+  if (compiled->precompiled) ++counters_.precompiled;
+  Artifact& made = compiled->artifact;
+  if (compiled->headers_read) {
+    closure = narrow(closure, *compiled->headers_read, query.program, query.search, files_);
+  }
+  record_output_paths(query.program, query.target, query.search, made.image, closure);
+  made.toolchain = toolchain.text;
+  made.key =
+      key_of(query.request_digest, digest_of(closure.dependencies.material()), toolchain.identity);
+  const auto artifact = std::make_shared<const Artifact>(std::move(made));
+  reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
+  keep(query, closure, toolchain, artifact);
+  return Obtained{artifact, Origin::compiled};
+}
+
+void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolchain,
+                    const std::shared_ptr<const Artifact>& artifact) {
+  const auto now = replay(closure.dependencies, query.search, nullptr, files_);
+  if (closure.unaccountable.empty() && (!now.difference.empty() || now.trusted != 0)) {
+    closure.unaccountable = "while it was compiled, " +
+                            (now.difference.empty() ? "a header went away" : now.difference);
+  }
+  if (!closure.unaccountable.empty()) {
+    return reporter_.tell(EventKind::not_stored, *artifact, Origin::compiled, 0,
+                          closure.unaccountable);
+  }
+  if (layers_.writable()) store(query, closure, toolchain, *artifact);
+  layers_.remember(query.request_digest, std::move(closure.dependencies), toolchain.identity,
+                   artifact);
+}
+
+void Pipeline::store(const Query& query, const Closure& closure, const Toolchain& toolchain,
+                     const Artifact& artifact) {
+  const Stopwatch watch;
+  const Witness witness{query.search.roots(), settled_stamps(closure)};
+  NewEntry entry{query.request, closure.dependencies, toolchain, artifact, &witness, {}};
+  entry.texts.push_back({query.program.source_digest(), query.program.source()});
+  std::set<Digest> known;
+  for (const auto& header : closure.texts) {
+    if (header && known.insert(header->digest).second) {
+      entry.texts.push_back({header->digest, header->text});
+    }
+  }
+  if (const auto stored = layers_.store(entry); !stored) {
+    return reporter_.tell(EventKind::not_stored, artifact, Origin::compiled, watch.milliseconds(),
+                          stored.error().message);
+  }
+  ++counters_.look_ups.stores;
+  reporter_.tell(EventKind::store, artifact, Origin::compiled, watch.milliseconds());
+}
+
+// Writes down what was asked for, also what failed: that is for somebody to mend.
+void Pipeline::record(const Query& query, const Digest& flight, const Result<Obtained>& obtained) {
+  if (!recorder_ || !recorder_->wants(flight)) return;
+  auto closure = close_over(query.program, query.search, files_);
+  record_output_paths(query.program, query.target, query.search,
+                      obtained ? obtained->artifact->image : Bytes(), closure);
+  const auto stored = obtained ? layers_.stored(obtained->artifact->key)
+                               : Result<StoredEntry>(tl::unexpected(obtained.error()));
+  recorder_->note(flight, list_request(query.program, query.target, closure, stored,
+                                       [&](const Digest& text) { return layers_.text(text); }));
+}
+
+Explanation Pipeline::explain(const Query& query) {
+  if (const auto artifact = served_.find(query.program, query.target))
+    return explain_hit(query, *artifact, Origin::memory, {});
+  Fitness fitness(query.search, compiler_, files_);
+  bool damaged = false;
+  const auto found = ask_and_trust(fitness, [&] {
+    return layers_.peek(query.request, query.request_digest, query.search.roots(),
+                        std::ref(fitness), damaged);
+  });
+  if (found) return explain_hit(query, *found->artifact, found->origin, fitness.remark());
+  return explain_miss(query, reason_of_miss(fitness, damaged), {});
+}
+
+Explanation Pipeline::explain_miss(const Query& query, std::string reason,
+                                   const AlikeLimits& limits) {
+  auto explanation = explanation_of(query);
+  auto closure = close_over(query.program, query.search, files_);
+  const auto& compiler = compiler_.search().files;
+  explanation.nearest = nearest_entry({query.program, query.request, query.search, closure,
+                                       compiler ? &compiler->toolchain : nullptr, reason},
+                                      layers_, files_, limits);
+  explanation.reason = std::move(reason);
+  explanation.not_stored = std::move(closure.unaccountable);
+  return explanation;
+}
+
+Error Pipeline::not_cached(const Query& query, const std::string& why) {
+  return {ErrorCode::not_cached,
+          fmt::format("{}; the mode cache-only forbids compiling: fill the cache beforehand, or "
+                      "set KILN_MODE=jit",
+                      explain_miss(query, why, limits_of_a_miss).summary()),
+          {},
+          0};
+}
+
+void Pipeline::forget(const Digest& key) {
+  layers_.refuse(key);
+  served_.forget(key);
+}
+
+}  // namespace kiln

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "compile_service.h"
+#include "compiler_on_this_machine.h"
+#include "expected_beginnings.h"
+#include "fingerprint_query.h"
+#include "header_files.h"
+#include "kiln/cache.h"
+#include "kiln/error.h"
+#include "kiln/explain.h"
+#include "kiln/settings.h"
+#include "layers.h"
+#include "look_up_counters.h"
+#include "obtained.h"
+#include "recorder.h"
+#include "reporter.h"
+#include "served.h"
+#include "single_flight.h"
+
+namespace kiln {
+
+/// From a query to its artifact: source, fingerprint, look-up, compile, store. Safe to use from any thread.
+class Pipeline {
+ public:
+  /// What it works with; borrowed. `mode` says at any time what becomes of a miss.
+  struct Tools {
+    const Reporter& reporter;
+    CompilerOnThisMachine& compiler;
+    Layers& layers;
+    CompileService& service;
+    HeaderFiles& files;
+    const std::atomic<Mode>& mode;
+  };
+
+  Pipeline(const Settings& settings, const Tools& tools);
+
+  /// What this handle was served before, where this process still keeps it.
+  [[nodiscard]] std::optional<Obtained> served_before(const Program& program, const Target& target);
+
+  /// What can be had without a compiler; nothing for a miss, which is not counted.
+  [[nodiscard]] std::optional<Obtained> at_hand(const Query& query);
+
+  /// As at_hand(), for the first of several queries that any layer serves; what is written down is that
+  /// `asked` was.
+  [[nodiscard]] std::optional<Obtained> stored(const Query& query, const Query& asked);
+
+  /// Looks up, or compiles and stores: once for all threads and processes that ask together. Errors: those
+  /// of Runtime::compile(), cancelled.
+  [[nodiscard]] Result<Obtained> obtain(const Query& query, const std::stop_token& stop);
+
+  /// Runtime::explain().
+  [[nodiscard]] Explanation explain(const Query& query);
+
+  /// The driver does not take this image: no layer serves it any more.
+  void forget(const Digest& key);
+
+  /// Programs whose beginnings repeat are announced here.
+  [[nodiscard]] ExpectedBeginnings& expected() noexcept { return expected_; }
+
+  struct Counters {
+    LookUpCounters look_ups;
+    std::atomic<std::uint64_t> compiles{0};
+    std::atomic<std::uint64_t> precompiled{0};
+  };
+  [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+
+ private:
+  Result<Obtained> share_or_obtain(const Query& query, const Digest& flight,
+                                   const std::stop_token& stop);
+  Result<Obtained> look_up_or_compile(const Query& query, const std::stop_token& stop);
+  Result<Obtained> compile_in_turn(const Query& query, std::string why,
+                                   const std::stop_token& stop);
+  Result<Obtained> compile_and_store(const Query& query, const std::stop_token& stop);
+  Digest turn_of(const Query& query);
+  bool repeats(const Query& query) const;
+  std::optional<Obtained> look_up(const Query& query, std::string& why_not);
+  void keep(const Query& query, Closure& closure, const Toolchain& toolchain,
+            const std::shared_ptr<const Artifact>& artifact);
+  void store(const Query& query, const Closure& closure, const Toolchain& toolchain,
+             const Artifact& artifact);
+  void record(const Query& query, const Digest& flight, const Result<Obtained>& obtained);
+  Explanation explain_miss(const Query& query, std::string reason, const AlikeLimits& limits);
+  Error not_cached(const Query& query, const std::string& why);
+
+  const std::chrono::milliseconds patience_;
+  const Reporter& reporter_;
+  CompilerOnThisMachine& compiler_;
+  Layers& layers_;
+  CompileService& service_;
+  HeaderFiles& files_;
+  const std::atomic<Mode>& mode_;
+  std::optional<Recorder> recorder_;
+  Served served_;
+  ExpectedBeginnings expected_;
+  SingleFlight<Result<Obtained>> flights_;
+  Counters counters_;
+};
+
+}  // namespace kiln

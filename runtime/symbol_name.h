@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kiln {
+
+/// The C++ name that a symbol stands for, without return type and parameters: "engine::scale<float>" for
+/// "_ZN6engine5scaleIfEEvPT_S1_". A symbol that is not mangled is its own name. Total on any text.
+[[nodiscard]] std::string name_of_symbol(const std::string& symbol);
+
+/// Whether two names are the same but for their spaces.
+[[nodiscard]] bool same_name(std::string_view one, std::string_view other) noexcept;
+
+}  // namespace kiln
