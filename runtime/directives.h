@@ -28,8 +28,8 @@ struct Directives {
   /// How many bytes come before the first token that belongs to no directive: what a precompiled header
   /// can hold.
   std::size_t prelude = 0;
-  std::string
-      unfollowed;  ///< Names a thing whose meaning kiln does not follow, e.g. "#include_next".
+  /// Names a thing whose meaning kiln does not follow, e.g. "#include_next".
+  std::string unfollowed;
 };
 
 /// Reads a text. Knows comments, string and character literals, raw strings and line continuations.
@@ -42,9 +42,8 @@ using MacroBodies = std::multimap<std::string, std::string, std::less<>>;
 [[nodiscard]] MacroBodies read_macros(std::string_view text);
 
 /// All spellings, with their quotes or brackets, that `#include name` might mean where these texts' macros
-/// are defined; none if that cannot
-/// be told: a function-like or predefined macro, no definition, something that is no header name
-/// whatever it is defined to, or too many.
+/// are defined; none if that cannot be told: a function-like or predefined macro, no definition, something
+/// that is no header name whatever it is defined to, or too many.
 [[nodiscard]] std::vector<std::string> expand_include_macro(
     std::string_view name, const std::vector<const MacroBodies*>& macros);
 

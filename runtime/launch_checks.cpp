@@ -1,23 +1,21 @@
 #include "launch_checks.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include <fmt/format.h>
+
+#include "symbol_name.h"
 
 namespace kiln {
 namespace {
 
 /// ": the kernel is fill<float>(float*, float)"; nothing for a name that tells no types.
 std::string declaration(const KernelRecord& record) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(record.info.symbol.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 ? fmt::format("; the kernel is {}", text.get()) : std::string();
+  const auto text = declaration_of_symbol(record.info.symbol);
+  return text ? fmt::format("; the kernel is {}", *text) : std::string();
 }
 
 tl::unexpected<Error> mismatch(const KernelRecord& record, const std::string& what) {

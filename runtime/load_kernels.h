@@ -72,7 +72,7 @@ class Kernels {
         renamed;  ///< Expressions with another name there.
   };
 
-  static Result<const KernelRecord*> record_of(const Loaded& loaded, const Program& program,
+  static Result<const KernelRecord*> record_of(const Result<Loaded>& loaded, const Program& program,
                                                std::string_view expression);
   Result<Loaded> loaded_for(const std::shared_ptr<const vendor::Driver>& driver, CUdevice device,
                             const Program& program, std::string_view wanted);

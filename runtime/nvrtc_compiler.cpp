@@ -44,7 +44,7 @@ void add_headers(const std::vector<std::string>& more, std::vector<std::string>&
 }  // namespace
 
 std::optional<std::string> log_of_prelude(const std::string& whole, const std::string& rest) {
-  const auto tail = whole.starts_with(rest) && whole == rest ? rest : without_remark(rest);
+  const auto tail = whole == rest ? rest : without_remark(rest);
   if (!whole.ends_with(tail)) return std::nullopt;
   return whole.substr(0, whole.size() - tail.size());
 }

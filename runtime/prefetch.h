@@ -31,9 +31,9 @@ using BeginItem =
     std::function<Compiling(const PrefetchItem& item, std::function<void()> when_ready)>;
 
 /// Has all items, for so many workers, each of which gets a run of neighbours in the order above and, at
-/// its end, half of what another one has left. A group of items that begin alike is shared out only where
-/// it is long. Few items are on their way at one time, and no artifact
-/// is kept. Everything is called on the calling thread.
+/// its end, the half by cost of what another one has left. A group of items that begin alike is shared out
+/// only where it is long. Few items are on their way at one time, and no artifact is kept. Everything is
+/// called on the calling thread.
 [[nodiscard]] PrefetchReport prefetch_all(const std::vector<PrefetchItem>& items,
                                           std::size_t workers, const BeginItem& begin,
                                           const PrefetchProgress& progress,

@@ -41,17 +41,20 @@ std::size_t skip_spaces(std::string_view text, std::size_t at) noexcept {
 
 }  // namespace
 
-std::string name_of_symbol(const std::string& symbol) {
-  struct Free {
-    void operator()(char* text) const noexcept {
-      std::free(text);
-    }  // NOLINT: so does the ABI want it.
-  };
+std::optional<std::string> declaration_of_symbol(const std::string& symbol) {
+  // The demangler takes other names for types: "f" for "float".
+  if (!symbol.starts_with("_Z")) return std::nullopt;
   int status = 0;
-  const std::unique_ptr<char, Free> demangled(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
-  if (!demangled || status != 0 || !symbol.starts_with("_Z")) return symbol;
-  const std::string_view whole(demangled.get());
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  if (!text || status != 0) return std::nullopt;
+  return std::string(text.get());
+}
+
+std::string name_of_symbol(const std::string& symbol) {
+  const auto declaration = declaration_of_symbol(symbol);
+  if (!declaration) return symbol;
+  const std::string_view whole(*declaration);
   return std::string(without_return_type(whole.substr(0, begin_of_parameters(whole))));
 }
 

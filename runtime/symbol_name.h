@@ -1,9 +1,14 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace kiln {
+
+/// The whole C++ declaration that a symbol stands for: "void engine::scale<float>(float*, float)"; nothing
+/// for one that is not mangled. Total on any text.
+[[nodiscard]] std::optional<std::string> declaration_of_symbol(const std::string& symbol);
 
 /// The C++ name that a symbol stands for, without return type and parameters: "engine::scale<float>" for
 /// "_ZN6engine5scaleIfEEvPT_S1_". A symbol that is not mangled is its own name. Total on any text.
