@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "driver_age.h"
 #include "stopwatch.h"
 #include "vendor/nvtx.h"
 
@@ -88,9 +89,8 @@ Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver
   if (const auto* record = known_.find(program.id(), *device, expression)) return Kernel(*record);
   if (auto listed = check_listed(program, expression); !listed)
     return tl::unexpected(std::move(listed.error()));
-  const auto loaded = loaded_for(driver, *device, program, expression);
-  if (!loaded) return tl::unexpected(loaded.error());
-  const auto record = record_of(*loaded, program, expression);
+  const auto record =
+      record_of(loaded_for(driver, *device, program, expression), program, expression);
   if (!record) return tl::unexpected(record.error());
   known_.add(program.id(), *device, expression, **record);
   return Kernel(**record);
@@ -103,9 +103,8 @@ Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver
     return tl::unexpected(std::move(listed.error()));
   const auto device = driver->current_device();
   if (!device) return tl::unexpected(device.error());
-  const auto loaded = load_for(driver, *device, program, expression, obtain);
-  if (!loaded) return tl::unexpected(loaded.error());
-  const auto record = record_of(*loaded, program, expression);
+  const auto record =
+      record_of(load_for(driver, *device, program, expression, obtain), program, expression);
   if (!record) return tl::unexpected(record.error());
   return Kernel(**record);
 }
@@ -126,14 +125,15 @@ Result<const LoadedImage*> Kernels::image(const std::shared_ptr<const vendor::Dr
   return load(driver, *device, artifact, artifact.origin, load_in_words(artifact, *device, {}));
 }
 
-Result<const KernelRecord*> Kernels::record_of(const Loaded& loaded, const Program& program,
+Result<const KernelRecord*> Kernels::record_of(const Result<Loaded>& loaded, const Program& program,
                                                std::string_view expression) {
-  const auto at = loaded.renamed.find(expression);
-  const auto own = at != loaded.renamed.end() ? std::string_view(at->second) : expression;
-  if (const auto* record = loaded.image->find(own)) return record;
+  if (!loaded) return tl::unexpected(loaded.error());
+  const auto at = loaded->renamed.find(expression);
+  const auto own = at != loaded->renamed.end() ? std::string_view(at->second) : expression;
+  if (const auto* record = loaded->image->find(own)) return record;
   return fail(ErrorCode::unknown_kernel,
               fmt::format("{}: the image for {} has no kernel '{}'", program.name(),
-                          loaded.image->device().name, own));
+                          loaded->image->device().name, own));
 }
 
 // `wanted` is the kernel that it is for, where it is for one.
@@ -155,8 +155,8 @@ Result<Kernels::Loaded> Kernels::loaded_for(const std::shared_ptr<const vendor::
   return loaded;
 }
 
-// A stored image that the driver refuses is dropped, and the next best one taken, at the end one that
-// is compiled anew; what that one meets is final, so that nothing goes round in circles.
+// A stored image that the driver refuses, but not for its own age, is dropped, and the next best one taken,
+// at the end one that is compiled anew; what that one meets is final, so that nothing goes round in circles.
 Result<Kernels::Loaded> Kernels::load_for(const std::shared_ptr<const vendor::Driver>& driver,
                                           CUdevice handle, const Program& program,
                                           std::string_view wanted, const Obtain& obtain) {
@@ -174,6 +174,8 @@ Result<Kernels::Loaded> Kernels::load_for(const std::shared_ptr<const vendor::Dr
         load(driver, *device, *artifact, origin, load_in_words(*artifact, *device, variant));
     if (image) return Loaded{*image, renamed_by(chosen->choice, program)};
     if (!is_refusal(image.error())) return tl::unexpected(image.error());
+    // Compiled once more it would be as new; and who shares the cache may have a newer driver.
+    if (!why_too_old(*artifact, driver->version()).empty()) return tl::unexpected(image.error());
     const auto identity = image_identity(*artifact);
     if (is_final(identity, origin)) return tl::unexpected(image.error());
     if (first_refusal(identity)) {

@@ -17,6 +17,7 @@
 #include "compile_queue.h"
 #include "compile_service.h"
 #include "compiler_on_this_machine.h"
+#include "driver_age.h"
 #include "expected_beginnings.h"
 #include "fatbin.h"
 #include "fingerprint_query.h"
@@ -351,9 +352,18 @@ class Runtime::Impl {
     if (auto stored = first_stored(program, cubins, ImageKind::cubin, asked)) return *stored;
     if (settings_.allow_ptx) {
       const auto texts = runnable_ptx(device.major, device.minor);
-      if (auto stored = first_stored(program, texts, ImageKind::ptx, asked)) return *stored;
+      auto stored = first_stored(program, texts, ImageKind::ptx, asked);
+      if (stored && is_taken(*stored->obtained.artifact)) return *stored;
     }
     return chosen_image(pipeline_.obtain(asked, {}), choice);
+  }
+
+  // A driver takes cubins of a newer minor than its own but not such PTX: a compile may help.
+  bool is_taken(const Artifact& ptx) {
+    const auto why = why_too_old(ptx, (*driver())->version());
+    if (why.empty()) return true;
+    reporter_.warn(fmt::format("{}: the PTX for {} is not used: {}", ptx.program, ptx.arch, why));
+    return false;
   }
 
   // Of these architectures the first that any layer serves.

@@ -84,6 +84,15 @@ class ImagesTest : public FakeDriverTest {
     return keys;
   }
 
+  // As if another compiler had made the image.
+  void make_it_of(const Digest& key, const std::string& toolchain) {
+    auto cache = Cache::open(scratch_ / "cache").value();
+    auto entry = cache.entry(key).value();
+    entry.artifact.toolchain = toolchain;
+    ASSERT_TRUE(cache.put(
+        {entry.request, entry.dependencies, entry.toolchain, entry.artifact, nullptr, {}}));
+  }
+
   const kiln::test::ScratchDirectory scratch_;
   const Program program_ =
       make_program("extern \"C\" __global__ void k(int* x, int y) { *x = y; }", {"k"});
@@ -181,6 +190,35 @@ TEST_F(ImagesTest, ADriverOfAnOlderMajorIsNamedWithTheRemedies) {
                 "NVRTC of CUDA 12 (KILN_NVRTC)"));
 }
 
+// Others that share the cache may have a newer one.
+TEST_F(ImagesTest, WhatADriverIsTooOldForStaysInTheCache) {
+  const auto keys = store(scratch_ / "cache", {"sm_90a"});
+  set("FAKE_CUDA_VERSION", "12080");
+  fail_("cuLibraryLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
+  {
+    Runtime runtime = Runtime::open(options(scratch_ / "cache")).value();
+    const auto refused = runtime.kernel(program_, "k");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("built against 13.0"));
+    EXPECT_EQ(runtime.counters().compiles, 0U) << "it would be as new";
+    EXPECT_EQ(runtime.counters().refusals, 0U);
+  }
+  EXPECT_TRUE(Cache::open(scratch_ / "cache")->entry(keys.at("sm_90a")));
+}
+
+TEST_F(ImagesTest, PtxThatIsTooNewGivesWayToACompile) {
+  auto asked = options(scratch_ / "cache");
+  asked.allow_ptx = true;
+  const auto keys = store(scratch_ / "cache", {"compute_80"});
+  set("FAKE_CUDA_VERSION", "13000");
+  EXPECT_EQ(Runtime::open(asked)->kernel(program_, "k")->image_kind(), "ptx");
+  make_it_of(keys.at("compute_80"), "NVRTC 13.9");
+  Runtime runtime = Runtime::open(asked).value();
+  EXPECT_EQ(runtime.kernel(program_, "k")->image_kind(), "cubin");
+  EXPECT_EQ(runtime.counters().compiles, 1U);
+  EXPECT_TRUE(Cache::open(scratch_ / "cache")->entry(keys.at("compute_80")));
+}
+
 TEST_F(ImagesTest, ADriverThatIsNewEnoughIsNotBlamed) {
   set("FAKE_CUDA_VERSION", "13000");
   fail_("cuLibraryLoadData", CUDA_ERROR_INVALID_IMAGE);
@@ -193,12 +231,12 @@ TEST_F(ImagesTest, ARefusalIsToldWhereNoOtherImageIsThere) {
   (void)store(scratch_ / "cache", {"sm_90a"});
   auto asked = options(scratch_ / "cache");
   asked.mode = Mode::cache_only;
-  set("FAKE_CUDA_VERSION", "12080");
+  set("FAKE_CUDA_VERSION", "13000");
   fail_("cuLibraryLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
   const auto refused = Runtime::open(asked)->kernel(program_, "k");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::driver_failed);
-  EXPECT_THAT(refused.error().message, HasSubstr("built against 13.0"));
+  EXPECT_THAT(refused.error().message, HasSubstr("CUDA_ERROR_NO_BINARY_FOR_GPU"));
   EXPECT_THAT(refused.error().message, HasSubstr("; nor is there another image: "));
 }
 
