@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -44,6 +45,8 @@ std::string label_of(const Artifact& image) {
 
 Result<std::vector<KernelInfo>> merged_kernels(const std::vector<Artifact>& images) {
   std::map<std::string, KernelInfo> merged;
+  // Variants may take other parameters under one name: which, the driver tells when it has chosen one.
+  std::set<std::string> different;
   for (const auto& image : images) {
     for (const auto& kernel : image.kernels) {
       auto& known = merged.emplace(kernel.expression, kernel).first->second;
@@ -59,9 +62,14 @@ Result<std::vector<KernelInfo>> merged_kernels(const std::vector<Artifact>& imag
       known.registers = std::max(known.registers, kernel.registers);
       known.shared_bytes = std::max(known.shared_bytes, kernel.shared_bytes);
       known.local_bytes = std::max(known.local_bytes, kernel.local_bytes);
+      if (known.params_known && known.params != kernel.params) different.insert(kernel.expression);
       known.params = kernel.params;
       known.params_known = true;
     }
+  }
+  for (const auto& expression : different) {
+    merged.at(expression).params.clear();
+    merged.at(expression).params_known = false;
   }
   std::vector<KernelInfo> kernels;
   kernels.reserve(merged.size());

@@ -109,6 +109,20 @@ TEST_F(Explain, AHitFromMemory) {
   EXPECT_EQ(runtime.explain(again, target)->origin, Origin::memory);
 }
 
+TEST_F(Explain, TheVariantThatIsForTheTarget) {
+  auto spec = plain();
+  spec.variants = {{.name = "hopper", .since = "sm_90a", .options = {{"--std=c++17", "-DA=4"}}}};
+  ASSERT_TRUE(try_compile(spec));
+  const auto own = explain(spec, "sm_80");
+  EXPECT_EQ(own.variant, "default");
+  EXPECT_TRUE(own.hit);
+  const auto hopper = explain(spec, "sm_90a");
+  EXPECT_EQ(hopper.variant, "hopper");
+  EXPECT_FALSE(hopper.hit);
+  EXPECT_THAT(texts(hopper), testing::Contains(HasSubstr("-DA=4"))) << hopper.summary();
+  EXPECT_EQ(explain(plain(), "sm_80").variant, "") << "which has none";
+}
+
 TEST_F(Explain, AHitFromABundleAndADifferenceFromOne) {
   const auto made = try_compile(plain()).value();
   const auto bundle = scratch_ / "plain.kiln";

@@ -122,6 +122,38 @@ TEST_F(Fatbin, TellsItsKernels) {
   EXPECT_EQ(fill->registers, most);
 }
 
+TEST_F(Fatbin, HoldsForEachArchitectureItsOwnVariant) {
+  auto spec = names();
+  auto hopper = spec;
+  hopper.source = "template <class T> __global__ void fill(T* x, int n) { x[n] = n + 1; }";
+  spec.variants = {{.name = "hopper", .since = "sm_90a", .source = hopper.source}};
+  const auto members = members_of(try_fatbin(spec, three()).value().image);
+  ASSERT_EQ(members.size(), 3U);
+  EXPECT_THAT(members[0].image,
+              testing::StartsWith(image(names(), ImageKind::cubin, "sm_80").image));
+  EXPECT_THAT(members[2].image,
+              testing::StartsWith(image(hopper, ImageKind::cubin, "sm_90a").image));
+}
+
+// A check against the other variant's would refuse what is right.
+TEST_F(Fatbin, ParametersThatDifferByArchitectureAreForTheDriverToTell) {
+  const ProgramSpec spec{
+      .name = "fill.cu",
+      .source =
+          "extern \"C\" __global__ void fill(int* x) { *x = 1; }\n"
+          "extern \"C\" __global__ void same(int* x) { *x = 2; }",
+      .kernels = {"fill", "same"},
+      .variants = {{.name = "hopper",
+                    .since = "sm_90a",
+                    .source = "extern \"C\" __global__ void fill(int* x, int y) { *x = y; }\n"
+                              "extern \"C\" __global__ void same(int* x) { *x = 3; }"}}};
+  const auto fatbin =
+      try_fatbin(spec, {Target::parse("sm_80").value(), Target::parse("sm_90a").value()}).value();
+  EXPECT_FALSE(fatbin.find("fill")->params_known);
+  EXPECT_TRUE(fatbin.find("fill")->params.empty());
+  EXPECT_TRUE(fatbin.find("same")->params_known);
+}
+
 TEST_F(Fatbin, IsKeptAndServedWithoutNvFatbin) {
   const bool fresh = in_fresh_process([&] { return try_fatbin(names(), three()).has_value(); });
   auto runtime = Runtime::open(options()).value();
