@@ -25,7 +25,7 @@ kiln_test_packages=(
 )
 kiln_wheels=(
   nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
-  nvidia-cuda-crt==13.0.88 nvidia-nvjitlink==13.0.88 nvidia-nvfatbin==13.0.85
+  nvidia-cuda-crt==13.0.88 nvidia-nvjitlink==13.0.88 nvidia-nvfatbin==13.0.85 nvidia-nvtx==13.0.85
 )
 
 kiln_say() { echo "kiln: $*"; }
