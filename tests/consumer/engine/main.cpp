@@ -7,6 +7,12 @@
 #error "kiln's public headers have brought in a header of CUDA or of SQLite"
 #endif
 
+// How kiln was built is what its users see, however they find it.
+#ifndef ENGINE_EXPECTS_LAUNCH_CHECKS
+#define ENGINE_EXPECTS_LAUNCH_CHECKS 1
+#endif
+static_assert(KILN_LAUNCH_CHECKS == ENGINE_EXPECTS_LAUNCH_CHECKS);
+
 namespace {
 
 constexpr const char* source = R"(
