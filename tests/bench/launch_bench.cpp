@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <string>
@@ -18,13 +17,10 @@
 
 #include "kernel_record.h"
 #include "kiln/launch.h"
-#include "launch/allocations.h"
-#include "timing.h"
+#include "launch_comparison.h"
 
 namespace kiln::bench {
 namespace {
-
-constexpr int batch = 1000;
 
 CUresult CUDAAPI launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
                                 unsigned, unsigned, CUstream, void**, void**) {
@@ -64,59 +60,6 @@ KernelRecord record_of() {
   record.info.params.assign(layout.begin(), layout.end());
   record.driver = driver_that_does_nothing();
   return record;
-}
-
-template <class Launch>
-void launch_batch(const Launch& launch) {
-  for (int index = 0; index < batch; ++index) {
-    if (!launch()) std::abort();
-    benchmark::ClobberMemory();
-  }
-}
-
-/// Nanoseconds a launch, and how often each asked for memory.
-class Side {
- public:
-  template <class Launch>
-  double measure(const Launch& launch) {
-    const std::size_t before = allocation_count();
-    const auto begin = Clock::now();
-    launch_batch(launch);
-    const std::chrono::duration<double, std::nano> time = Clock::now() - begin;
-    allocations_ += allocation_count() - before;
-    // Times speaks of microseconds; the unit is the caller's.
-    times_.add_microseconds(time.count() / batch);
-    return time.count() / batch;
-  }
-
-  [[nodiscard]] double p50() const { return times_.p50(); }
-  [[nodiscard]] double allocations() const {
-    return static_cast<double>(allocations_) / static_cast<double>(times_.values().size()) / batch;
-  }
-
- private:
-  Times times_;
-  std::size_t allocations_ = 0;
-};
-
-/// Runs both sides in turns and reports them.
-template <class Theirs, class Ours>
-void compare(benchmark::State& state, const Theirs& theirs, const Ours& ours) {
-  Side their_side;
-  Side our_side;
-  launch_batch(theirs);
-  launch_batch(ours);
-  for ([[maybe_unused]] auto iteration : state) {
-    const double their_time = their_side.measure(theirs);
-    const double our_time = our_side.measure(ours);
-    state.SetIterationTime(1e-9 * batch * (their_time + our_time));
-  }
-  state.counters["kiln_p50"] = our_side.p50();
-  state.counters["other_p50"] = their_side.p50();
-  state.counters["difference"] = our_side.p50() - their_side.p50();
-  state.counters["other_over_kiln"] = their_side.p50() / our_side.p50();
-  state.counters["kiln_allocations"] = our_side.allocations();
-  state.counters["other_allocations"] = their_side.allocations();
 }
 
 struct Shape {

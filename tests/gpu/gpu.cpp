@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "vendor/shared_library.h"
 
@@ -56,6 +57,10 @@ void DeviceBytes::read_bytes(void* to, std::size_t size) const {
   check(functions.memcpy_to_host(to, address_, size));
 }
 
+void DeviceBytes::write_bytes(const void* from, std::size_t size) const {
+  check(Machine::get().functions.memcpy_to_device(address_, from, size));
+}
+
 void GpuTest::SetUp() {
   const Machine& machine = Machine::get();
   if (machine.driver == nullptr) GTEST_SKIP() << machine.reason;
@@ -65,13 +70,16 @@ void GpuTest::SetUp() {
       Runtime::open({.cache_disabled = true, .log_level = LogLevel::off}).value());
 }
 
+Program GpuTest::program(const std::string& source, std::vector<std::string> expressions) {
+  return Program::make({.name = "test.cu",
+                        .source = source,
+                        .kernels = std::move(expressions),
+                        .options = {"--std=c++20"}})
+      .value();
+}
+
 Kernel GpuTest::kernel(const std::string& source, const std::string& expression) {
-  const auto program = Program::make({.name = "test.cu",
-                                      .source = source,
-                                      .kernels = {expression},
-                                      .options = {"--std=c++20"}})
-                           .value();
-  return runtime_->kernel(program, expression).value();
+  return runtime_->kernel(program(source, {expression}), expression).value();
 }
 
 bool GpuTest::device_is_below(int major) const {

@@ -21,6 +21,12 @@ namespace kiln::gpu {
   X(memcpy_to_device, cuMemcpyHtoD, 3020)                  \
   X(memset_8, cuMemsetD8, 3020)                            \
   X(ctx_synchronize, cuCtxSynchronize, 2000)               \
+  X(tensor_map_encode, cuTensorMapEncodeTiled, 12000)      \
+  X(launch_kernel, cuLaunchKernel, 4000)                   \
+  X(library_load, cuLibraryLoadData, 12000)                \
+  X(library_get_kernel, cuLibraryGetKernel, 12000)         \
+  X(stream_begin_capture, cuStreamBeginCapture, 10010)     \
+  X(stream_end_capture, cuStreamEndCapture, 10000)         \
   X(stream_create, cuStreamCreate, 2000)                   \
   X(stream_destroy, cuStreamDestroy, 4000)                 \
   X(graph_create, cuGraphCreate, 10000)                    \
@@ -51,6 +57,11 @@ void check(CUresult result);
 class DeviceBytes {
  public:
   explicit DeviceBytes(std::size_t size);
+  /// With these values.
+  template <class T>
+  explicit DeviceBytes(const std::vector<T>& values) : DeviceBytes(values.size() * sizeof(T)) {
+    write_bytes(values.data(), values.size() * sizeof(T));
+  }
   DeviceBytes(const DeviceBytes&) = delete;
   DeviceBytes& operator=(const DeviceBytes&) = delete;
   ~DeviceBytes();
@@ -70,6 +81,7 @@ class DeviceBytes {
 
  private:
   void read_bytes(void* to, std::size_t size) const;
+  void write_bytes(const void* from, std::size_t size) const;
 
   CUdeviceptr address_ = 0;
 };
@@ -79,8 +91,14 @@ class GpuTest : public testing::Test {
  protected:
   void SetUp() override;
 
+  /// A program of this source.
+  [[nodiscard]] static Program program(const std::string& source,
+                                       std::vector<std::string> expressions);
+
   /// A kernel of this source for the machine's device; the test fails where there is none.
   [[nodiscard]] Kernel kernel(const std::string& source, const std::string& expression);
+
+  [[nodiscard]] Runtime& runtime() { return *runtime_; }
 
   /// Skips the test on devices below this compute capability.
   [[nodiscard]] bool device_is_below(int major) const;
