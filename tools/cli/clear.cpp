@@ -1,9 +1,7 @@
 #include <cstdio>
 #include <iostream>
-#include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "inspect.h"
@@ -36,10 +34,12 @@ Result<bool> may_clear(Cache& cache, bool yes) {
   return consents(cache, sums->entries);
 }
 
-Result<ExitCode> clear(const Globals& globals, bool yes) {
+}  // namespace
+
+Result<ExitCode> clear(const Globals& globals, const ClearWords& words) {
   auto cache = open_for_change(globals);
   if (!cache) return tl::unexpected(cache.error());
-  const auto agreed = may_clear(*cache, yes);
+  const auto agreed = may_clear(*cache, words.yes);
   if (!agreed) return tl::unexpected(agreed.error());
   if (!*agreed) {
     fmt::print(stderr, "nothing was removed\n");
@@ -53,16 +53,6 @@ Result<ExitCode> clear(const Globals& globals, bool yes) {
     fmt::print("removed all {} entries, {}\n", removed->entries, format_bytes(removed->bytes));
   }
   return ExitCode::done;
-}
-
-}  // namespace
-
-void add_clear(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto* verb = app.add_subcommand("clear", "Remove all entries, pinned ones too");
-  auto yes = std::make_shared<bool>(false);
-  verb->add_flag("--yes", *yes, "Do not ask");
-  verb->callback(
-      [yes, &globals, &chosen] { chosen = [yes, &globals] { return clear(globals, *yes); }; });
 }
 
 }  // namespace kiln::cli

@@ -1,27 +1,21 @@
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "artifact_report.h"
-#include "compile_words.h"
 #include "kiln/kiln.h"
 #include "output.h"
+#include "program_words.h"
 #include "verbs.h"
 
 namespace kiln::cli {
 
 namespace {
 
-struct OutputWords : CompileWords {
-  std::string output;
-};
-
-Result<void> check_output(const OutputWords& words) {
+Result<void> check_output(const CompileWords& words) {
   if (words.output == "-") {
     return fail(ErrorCode::invalid_argument,
                 "-o -: standard output is for the report; name a file, or use kiln extract");
@@ -60,7 +54,9 @@ Result<Artifact> compile_one(Runtime& runtime, const Program& program, const Sha
   return artifact;
 }
 
-Result<ExitCode> compile(const Globals& globals, const OutputWords& words) {
+}  // namespace
+
+Result<ExitCode> compile(const Globals& globals, const CompileWords& words) {
   const auto targets = parse_targets(words);
   if (!targets) return tl::unexpected(targets.error());
   if (const auto checked = check_output(words); !checked) return tl::unexpected(checked.error());
@@ -85,20 +81,6 @@ Result<ExitCode> compile(const Globals& globals, const OutputWords& words) {
   }
   if (!globals.json && !globals.quiet && !done.empty()) print_artifacts(done);
   return worst;
-}
-
-}  // namespace
-
-void add_compile(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<OutputWords>();
-  auto* verb = app.add_subcommand("compile", "Compile one program, or serve it from the cache");
-  add_compile_words(*verb, *words);
-  verb->add_option("-o", words->output, "Write the image there; {arch} in the name is replaced")
-      ->type_name("FILE");
-  verb->callback([=, &globals, &chosen] {
-    read_options(*verb, *words);
-    chosen = [words, &globals] { return compile(globals, *words); };
-  });
 }
 
 }  // namespace kiln::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "json.h"
@@ -7,8 +6,6 @@
 #include "verbs.h"
 
 namespace kiln::cli {
-
-namespace {
 
 Result<ExitCode> print_settings(const Globals& globals) {
   const auto settings = resolve_settings({.cache_directory = globals.cache});
@@ -19,13 +16,6 @@ Result<ExitCode> print_settings(const Globals& globals) {
     fmt::print("{}", settings_text(settings->listing, wants_colour(stdout)));
   }
   return ExitCode::done;
-}
-
-}  // namespace
-
-void add_config(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto* verb = app.add_subcommand("config", "List the settings, and where each comes from");
-  verb->callback([&globals, &chosen] { chosen = [&globals] { return print_settings(globals); }; });
 }
 
 }  // namespace kiln::cli

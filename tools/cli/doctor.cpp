@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "json.h"
@@ -185,6 +184,8 @@ Json findings_json(const Findings& findings) {
           {"can_launch", verdict_json(verdict_of(findings.driver))}};
 }
 
+}  // namespace
+
 Result<ExitCode> diagnose(const Globals& globals) {
   const auto findings = examine(globals);
   if (!findings) return tl::unexpected(findings.error());
@@ -194,13 +195,6 @@ Result<ExitCode> diagnose(const Globals& globals) {
     print_for_people(*findings);
   }
   return findings->well() ? ExitCode::done : ExitCode::findings;
-}
-
-}  // namespace
-
-void add_doctor(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto* verb = app.add_subcommand("doctor", "Tell what was found on this machine, and what works");
-  verb->callback([&globals, &chosen] { chosen = [&globals] { return diagnose(globals); }; });
 }
 
 }  // namespace kiln::cli

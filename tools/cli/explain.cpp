@@ -1,18 +1,16 @@
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "compile_words.h"
 #include "inspect.h"
 #include "json.h"
 #include "kiln/kiln.h"
 #include "output.h"
+#include "program_words.h"
 #include "table.h"
 #include "verbs.h"
 
@@ -108,7 +106,9 @@ std::string text_of(const Explanation& explanation, bool colour) {
   return bold(title, colour) + '\n' + field_list(fields, colour);
 }
 
-Result<ExitCode> explain(const Globals& globals, const CompileWords& words) {
+}  // namespace
+
+Result<ExitCode> explain(const Globals& globals, const ProgramWords& words) {
   const auto targets = parse_targets(words);
   if (!targets) return tl::unexpected(targets.error());
   const auto program = make_program(words);
@@ -132,20 +132,6 @@ Result<ExitCode> explain(const Globals& globals, const CompileWords& words) {
     }
   }
   return worst;
-}
-
-}  // namespace
-
-void add_explain(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<CompileWords>();
-  auto* verb = app.add_subcommand(
-      "explain",
-      "Would one program be served from the cache; if not, in what do the entries differ");
-  add_compile_words(*verb, *words);
-  verb->callback([=, &globals, &chosen] {
-    read_options(*verb, *words);
-    chosen = [words, &globals] { return explain(globals, *words); };
-  });
 }
 
 }  // namespace kiln::cli

@@ -1,8 +1,6 @@
 #include <filesystem>
-#include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "inspect.h"
@@ -13,15 +11,6 @@
 namespace kiln::cli {
 
 namespace {
-
-struct ExtractWords {
-  std::string key;
-  bool image = false;
-  bool source = false;
-  bool names = false;
-  bool log = false;
-  std::filesystem::path output = "-";
-};
 
 std::string names_text(const std::vector<KernelInfo>& kernels) {
   std::string text;
@@ -59,6 +48,8 @@ Result<void> write_part(const ExtractWords& words, const std::string& part) {
   return {};
 }
 
+}  // namespace
+
 Result<ExitCode> extract(const Globals& globals, const ExtractWords& words) {
   auto cache = open_for_inspection(globals);
   if (!cache) return tl::unexpected(cache.error());
@@ -69,28 +60,6 @@ Result<ExitCode> extract(const Globals& globals, const ExtractWords& words) {
   const auto written = write_part(words, *part);
   if (!written) return tl::unexpected(written.error());
   return ExitCode::done;
-}
-
-}  // namespace
-
-void add_extract(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<ExtractWords>();
-  auto* verb = app.add_subcommand("extract",
-                                  "Write one part of an entry: its image, if nothing else is said");
-  verb->add_option("KEY", words->key, "The entry's key, or the first digits of it")
-      ->required()
-      ->type_name("");
-  auto* part = verb->add_option_group("part")->require_option(0, 1);
-  part->add_flag("--image", words->image, "The image's bytes, as readelf and nvdisasm take them");
-  part->add_flag("--source", words->source, "The program's source");
-  part->add_flag("--names", words->names, "Each name expression, a tab, its lowered name");
-  part->add_flag("--log", words->log, "What the compiler said");
-  verb->add_option("-o", words->output, "Where to; - is standard output")
-      ->capture_default_str()
-      ->type_name("FILE");
-  verb->callback([words, &globals, &chosen] {
-    chosen = [words, &globals] { return extract(globals, *words); };
-  });
 }
 
 }  // namespace kiln::cli

@@ -1,12 +1,10 @@
 #include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "inspect.h"
@@ -19,12 +17,6 @@
 namespace kiln::cli {
 
 namespace {
-
-struct GcWords {
-  std::string max_size;
-  std::string older_than;
-  bool dry_run = false;
-};
 
 /// "90s", "12h", "30d"; nothing for anything else.
 std::optional<std::chrono::seconds> parse_age(std::string_view text) {
@@ -72,6 +64,8 @@ Result<GcOptions> parse(const GcWords& words, std::uint64_t usual_cap) {
   return options;
 }
 
+}  // namespace
+
 Result<ExitCode> collect(const Globals& globals, const GcWords& words) {
   const auto settings = settings_of(globals);
   if (!settings) return tl::unexpected(settings.error());
@@ -90,23 +84,6 @@ Result<ExitCode> collect(const Globals& globals, const GcWords& words) {
                format_bytes(removed->bytes));
   }
   return ExitCode::done;
-}
-
-}  // namespace
-
-void add_gc(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<GcWords>();
-  auto* verb = app.add_subcommand(
-      "gc", "Remove entries that are not pinned, those not used for longest first");
-  verb->add_option("--max-size", words->max_size,
-                   "Down to this size, e.g. 500M; to the cache's own limit if nothing is said")
-      ->type_name("SIZE");
-  verb->add_option("--older-than", words->older_than, "Those made longer ago than this, e.g. 30d")
-      ->type_name("AGE");
-  verb->add_flag("--dry-run", words->dry_run, "Only tell what would be removed");
-  verb->callback([words, &globals, &chosen] {
-    chosen = [words, &globals] { return collect(globals, *words); };
-  });
 }
 
 }  // namespace kiln::cli

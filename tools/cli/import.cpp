@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "inspect.h"
@@ -16,10 +14,6 @@
 namespace kiln::cli {
 
 namespace {
-
-struct ImportWords {
-  std::vector<std::filesystem::path> files;
-};
 
 Result<ImportReport> import_one(Cache& cache, const std::filesystem::path& file) {
   auto source = open_shipped(file);
@@ -33,6 +27,8 @@ Json import_json(const std::filesystem::path& file, const ImportReport& report) 
           {"present", report.present},
           {"skipped", skipped_json(report.skipped)}};
 }
+
+}  // namespace
 
 Result<ExitCode> import_files(const Globals& globals, const ImportWords& words) {
   auto cache = open_to_fill(globals);
@@ -59,19 +55,6 @@ Result<ExitCode> import_files(const Globals& globals, const ImportWords& words) 
   }
   if (any && !globals.json && !globals.quiet) fmt::print("{}", table.text(wants_colour(stdout)));
   return worst;
-}
-
-}  // namespace
-
-void add_import(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<ImportWords>();
-  auto* verb = app.add_subcommand("import", "Add the entries of bundles and other caches");
-  verb->add_option("FILE", words->files, "Bundles, or folders of caches")
-      ->required()
-      ->type_name("");
-  verb->callback([words, &globals, &chosen] {
-    chosen = [words, &globals] { return import_files(globals, *words); };
-  });
 }
 
 }  // namespace kiln::cli

@@ -1,10 +1,8 @@
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "artifact_report.h"
@@ -16,16 +14,6 @@
 namespace kiln::cli {
 
 namespace {
-
-struct LinkWords {
-  std::vector<std::string> inputs;
-  std::string arch;
-  std::string name = "linked";
-  std::vector<std::string> kernels;
-  std::vector<std::string> options;
-  std::string image = "cubin";
-  std::string output;
-};
 
 // How the linker's inputs begin; the two that are binary by their magic numbers.
 Result<ImageKind> kind_of(const std::string& file, const std::string& bytes) {
@@ -86,6 +74,8 @@ Result<LinkSpec> make_spec(const Globals& globals, const LinkWords& words) {
   return spec;
 }
 
+}  // namespace
+
 Result<ExitCode> link(const Globals& globals, const LinkWords& words) {
   if (words.output == "-") {
     return fail(ErrorCode::invalid_argument,
@@ -105,39 +95,6 @@ Result<ExitCode> link(const Globals& globals, const LinkWords& words) {
   tell(globals, *artifact, keeping);
   if (!globals.json && !globals.quiet) print_artifacts({*artifact});
   return ExitCode::done;
-}
-
-}  // namespace
-
-void add_link(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<LinkWords>();
-  auto* verb = app.add_subcommand("link", "Link images to one, or serve that from the cache");
-  verb->add_option("INPUT", words->inputs,
-                   "Files of LTO-IR, PTX or relocatable cubins, or keys of entries; an entry's "
-                   "kernels keep their expressions")
-      ->required()
-      ->type_name("");
-  verb->add_option("--arch", words->arch, "Architecture, e.g. sm_90a; or native")
-      ->required()
-      ->type_name("A");
-  verb->add_option("--as", words->name, "What the linked image is called in listings")
-      ->capture_default_str()
-      ->type_name("NAME");
-  verb->add_option("--name", words->kernels,
-                   "Expression or symbol of a kernel to list; repeatable; all if none is named")
-      ->allow_extra_args(false)
-      ->type_name("EXPR");
-  verb->add_option("--option", words->options,
-                   "Option for the linker, e.g. --option=-maxrregcount=64; repeatable")
-      ->allow_extra_args(false)
-      ->type_name("OPTION");
-  verb->add_option("--image", words->image, "cubin, or ptx where all inputs are LTO-IR")
-      ->capture_default_str()
-      ->type_name("KIND");
-  verb->add_option("-o", words->output, "Write the image there; {arch} in the name is replaced")
-      ->type_name("FILE");
-  verb->callback(
-      [words, &globals, &chosen] { chosen = [words, &globals] { return link(globals, *words); }; });
 }
 
 }  // namespace kiln::cli

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <ctime>
 #include <map>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "inspect.h"
@@ -24,17 +22,9 @@ namespace {
 using Entries = std::vector<EntrySummary>;
 using Order = bool (*)(const EntrySummary&, const EntrySummary&);
 
-struct LsWords {
-  std::string sort = "program";
-  std::vector<std::string> archs;
-  std::vector<std::string> kinds;
-  std::string program;
-  bool pinned = false;
-};
-
 // What people look for comes first: the largest, the newest, the slowest to compile.
-std::map<std::string, Order> orders() {
-  return {
+const std::map<std::string, Order>& orders() {
+  static const std::map<std::string, Order> all{
       {"key", [](const auto& a, const auto& b) { return a.key < b.key; }},
       {"program",
        [](const auto& a, const auto& b) {
@@ -44,6 +34,7 @@ std::map<std::string, Order> orders() {
       {"age", [](const auto& a, const auto& b) { return a.created > b.created; }},
       {"compile", [](const auto& a, const auto& b) { return a.compile_us > b.compile_us; }},
   };
+  return all;
 }
 
 std::size_t common_prefix(const std::string& a, const std::string& b) {
@@ -91,6 +82,14 @@ void print_table(const Entries& entries, std::size_t key_digits) {
   fmt::print("{}", table.text(wants_colour(stdout)));
 }
 
+}  // namespace
+
+std::vector<std::string> sort_orders() {
+  std::vector<std::string> names;
+  for (const auto& [name, order] : orders()) names.push_back(name);
+  return names;
+}
+
 Result<ExitCode> list_entries(const Globals& globals, const LsWords& words) {
   auto cache = open_for_inspection(globals);
   if (!cache) return tl::unexpected(cache.error());
@@ -106,32 +105,6 @@ Result<ExitCode> list_entries(const Globals& globals, const LsWords& words) {
     print_table(*entries, key_digits);
   }
   return ExitCode::done;
-}
-
-}  // namespace
-
-void add_ls(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<LsWords>();
-  auto* verb = app.add_subcommand("ls", "List the entries of a cache");
-  verb->add_option("--sort", words->sort, "Order of the list")
-      ->type_name("ORDER")
-      ->check(CLI::IsMember(orders()))
-      ->capture_default_str();
-  verb->add_option("--arch", words->archs, "Only entries of these architectures")
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->type_name("A[,B...]");
-  verb->add_option("--kind", words->kinds, "Only images of these kinds, e.g. cubin")
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->type_name("K[,L...]");
-  verb->add_option("--program", words->program,
-                   "Only entries of programs whose names match, e.g. 'gemm*'")
-      ->type_name("GLOB");
-  verb->add_flag("--pinned", words->pinned, "Only entries that are pinned");
-  verb->callback([words, &globals, &chosen] {
-    chosen = [words, &globals] { return list_entries(globals, *words); };
-  });
 }
 
 }  // namespace kiln::cli

@@ -1,9 +1,6 @@
 #include <algorithm>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "inspect.h"
@@ -15,8 +12,6 @@ namespace kiln::cli {
 
 namespace {
 
-using Prefixes = std::vector<std::string>;
-
 Result<Digest> pin_one(Cache& cache, const std::string& prefix, bool pinned) {
   auto key = cache.resolve(prefix);
   if (!key) return key;
@@ -25,12 +20,14 @@ Result<Digest> pin_one(Cache& cache, const std::string& prefix, bool pinned) {
   return key;
 }
 
-Result<ExitCode> pin(const Globals& globals, const Prefixes& prefixes, bool pinned) {
+}  // namespace
+
+Result<ExitCode> pin(const Globals& globals, const PinWords& words, bool pinned) {
   auto cache = open_for_change(globals);
   if (!cache) return tl::unexpected(cache.error());
   // One key that fits nothing does not keep the others from being pinned.
   ExitCode worst = ExitCode::done;
-  for (const auto& prefix : prefixes) {
+  for (const auto& prefix : words.keys) {
     const auto key = pin_one(*cache, prefix, pinned);
     if (!key) {
       report(globals, key.error());
@@ -42,27 +39,6 @@ Result<ExitCode> pin(const Globals& globals, const Prefixes& prefixes, bool pinn
     }
   }
   return worst;
-}
-
-void add(CLI::App* verb, const Globals& globals, Action& chosen, bool pinned) {
-  auto prefixes = std::make_shared<Prefixes>();
-  verb->add_option("KEY", *prefixes, "The entries' keys, or the first digits of each")
-      ->required()
-      ->type_name("");
-  verb->callback([=, &globals, &chosen] {
-    chosen = [=, &globals] { return pin(globals, *prefixes, pinned); };
-  });
-}
-
-}  // namespace
-
-void add_pin(CLI::App& app, const Globals& globals, Action& chosen) {
-  add(app.add_subcommand("pin", "Keep entries from being evicted or collected"), globals, chosen,
-      true);
-}
-
-void add_unpin(CLI::App& app, const Globals& globals, Action& chosen) {
-  add(app.add_subcommand("unpin", "Let pinned entries go again"), globals, chosen, false);
 }
 
 }  // namespace kiln::cli

@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "interrupt.h"
@@ -26,16 +23,6 @@
 namespace kiln::cli {
 
 namespace {
-
-struct PrewarmWords {
-  std::vector<std::filesystem::path> manifests;
-  std::string from;
-  std::vector<std::string> archs;
-  std::string image;
-  std::optional<unsigned> jobs;
-  std::optional<double> timeout;
-  bool verbose = false;
-};
 
 // What was compiled and is not in the cache all the same, and why. Told from any thread.
 class NotKept {
@@ -232,6 +219,8 @@ class Report {
   std::optional<Progress> progress_;
 };
 
+}  // namespace
+
 Result<ExitCode> prewarm(const Globals& globals, const PrewarmWords& words) {
   const auto sources = sources_of(words);
   if (!sources) return tl::unexpected(sources.error());
@@ -245,38 +234,6 @@ Result<ExitCode> prewarm(const Globals& globals, const PrewarmWords& words) {
   (void)runtime->prefetch(
       plan->items, [&](const PrefetchStep& step) { report.see(step); }, interrupt.token());
   return report.finish(interrupt.signal(), words.verbose, runtime->counters());
-}
-
-}  // namespace
-
-void add_prewarm(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<PrewarmWords>();
-  auto* verb = app.add_subcommand("prewarm", "Have everything in the cache that is written down");
-  verb->footer(
-      "What is in the cache already is left as it is: a prewarm that was stopped goes on where it "
-      "ended.");
-  verb->add_option("MANIFEST", words->manifests,
-                   "Manifests, or records that engines wrote under KILN_RECORD")
-      ->type_name("");
-  verb->add_option("--from", words->from,
-                   "A bundle, or the folder of a cache, whose programs are compiled anew")
-      ->type_name("FILE");
-  verb->add_option("--arch", words->archs,
-                   "Architectures in the place of those written down: sm_90a, compute_90, ...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("A[,B...]");
-  verb->add_option("--image", words->image, "Image kind in the place of the one written down")
-      ->type_name("KIND");
-  verb->add_option("--jobs", words->jobs, "Worker processes that compile at one time")
-      ->type_name("N");
-  verb->add_option("--timeout", words->timeout, "Seconds that one compile may take")
-      ->check(CLI::PositiveNumber)
-      ->type_name("SECONDS");
-  verb->add_flag("--verbose", words->verbose, "The compiler's whole log for each failure");
-  verb->callback([words, &globals, &chosen] {
-    chosen = [words, &globals] { return prewarm(globals, *words); };
-  });
 }
 
 }  // namespace kiln::cli

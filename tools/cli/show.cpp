@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <ctime>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,11 +18,6 @@ namespace {
 
 // A screenful; a CUB kernel has hundreds.
 constexpr std::size_t dependencies_on_a_terminal = 20;
-
-struct ShowWords {
-  std::string key;
-  bool all = false;
-};
 
 std::string lines(const std::vector<std::string>& texts) {
   return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, "\n"));
@@ -135,6 +128,8 @@ Json entry_json(const StoredEntry& entry) {
   return document;
 }
 
+}  // namespace
+
 Result<ExitCode> show(const Globals& globals, const ShowWords& words) {
   auto cache = open_for_inspection(globals);
   if (!cache) return tl::unexpected(cache.error());
@@ -146,19 +141,6 @@ Result<ExitCode> show(const Globals& globals, const ShowWords& words) {
     print_for_people(*entry, words.all);
   }
   return ExitCode::done;
-}
-
-}  // namespace
-
-void add_show(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto words = std::make_shared<ShowWords>();
-  auto* verb = app.add_subcommand("show", "Show everything that is kept of one entry");
-  verb->add_option("KEY", words->key, "The entry's key, or the first digits of it")
-      ->required()
-      ->type_name("");
-  verb->add_flag("--all", words->all, "Do not shorten the list of dependencies");
-  verb->callback(
-      [words, &globals, &chosen] { chosen = [words, &globals] { return show(globals, *words); }; });
 }
 
 }  // namespace kiln::cli

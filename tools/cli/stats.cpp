@@ -1,9 +1,7 @@
 #include <array>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "inspect.h"
@@ -43,11 +41,6 @@ constexpr std::array rows{
     Row{Counter::reopened, "reopened"},
 };
 static_assert(rows.size() + 1 == counter_count, "all but saved_us, which is a time");
-
-constexpr const char* help =
-    "The history is that of all processes. They tell when they store, and at their end; one that "
-    "only "
-    "hits tells at most once a day, so that a hit writes nothing.";
 
 Json history_json(const CacheCounters& history) {
   Json document;
@@ -129,16 +122,8 @@ Result<ExitCode> reset(const Globals& globals) {
 
 }  // namespace
 
-void add_stats(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto* verb = app.add_subcommand("stats", "Sum up what a cache holds, and what it did");
-  verb->footer(help);
-  auto wants_reset = std::make_shared<bool>(false);
-  verb->add_flag("--reset", *wants_reset, "Let the history begin anew");
-  verb->callback([wants_reset, &globals, &chosen] {
-    chosen = [wants_reset, &globals] {
-      return *wants_reset ? reset(globals) : print_statistics(globals);
-    };
-  });
+Result<ExitCode> stats(const Globals& globals, const StatsWords& words) {
+  return words.reset ? reset(globals) : print_statistics(globals);
 }
 
 }  // namespace kiln::cli

@@ -1,46 +1,35 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "exit_code.h"
 #include "kiln/error.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
-class App;
-}
+#include "words.h"
 
 namespace kiln::cli {
 
-/// What may be said before or after any verb.
-struct Globals {
-  std::optional<std::filesystem::path> cache;
-  bool json = false;
-  bool quiet = false;
-};
+// The work of each verb. Reports stand on standard output, and are written by the time of the return.
 
-/// The work of the verb on the command line; set while it is parsed, run afterwards.
-using Action = std::function<Result<ExitCode>()>;
+[[nodiscard]] Result<ExitCode> compile(const Globals& globals, const CompileWords& words);
+[[nodiscard]] Result<ExitCode> link(const Globals& globals, const LinkWords& words);
+[[nodiscard]] Result<ExitCode> explain(const Globals& globals, const ProgramWords& words);
+[[nodiscard]] Result<ExitCode> prewarm(const Globals& globals, const PrewarmWords& words);
+[[nodiscard]] Result<ExitCode> list_entries(const Globals& globals, const LsWords& words);
+[[nodiscard]] Result<ExitCode> show(const Globals& globals, const ShowWords& words);
+[[nodiscard]] Result<ExitCode> extract(const Globals& globals, const ExtractWords& words);
+[[nodiscard]] Result<ExitCode> stats(const Globals& globals, const StatsWords& words);
+[[nodiscard]] Result<ExitCode> verify(const Globals& globals, const VerifyWords& words);
+[[nodiscard]] Result<ExitCode> collect(const Globals& globals, const GcWords& words);
+[[nodiscard]] Result<ExitCode> clear(const Globals& globals, const ClearWords& words);
+[[nodiscard]] Result<ExitCode> pin(const Globals& globals, const PinWords& words, bool pinned);
+[[nodiscard]] Result<ExitCode> export_bundle(const Globals& globals, const ExportWords& words);
+[[nodiscard]] Result<ExitCode> import_files(const Globals& globals, const ImportWords& words);
+[[nodiscard]] Result<ExitCode> merge(const Globals& globals, const MergeWords& words);
+[[nodiscard]] Result<ExitCode> print_settings(const Globals& globals);
+[[nodiscard]] Result<ExitCode> diagnose(const Globals& globals);
 
-// Each declares its verb and the words that belong to it. `globals` and `chosen` must outlive `app`.
-void add_compile(CLI::App& app, const Globals& globals, Action& chosen);
-void add_link(CLI::App& app, const Globals& globals, Action& chosen);
-void add_explain(CLI::App& app, const Globals& globals, Action& chosen);
-void add_prewarm(CLI::App& app, const Globals& globals, Action& chosen);
-void add_ls(CLI::App& app, const Globals& globals, Action& chosen);
-void add_show(CLI::App& app, const Globals& globals, Action& chosen);
-void add_extract(CLI::App& app, const Globals& globals, Action& chosen);
-void add_stats(CLI::App& app, const Globals& globals, Action& chosen);
-void add_verify(CLI::App& app, const Globals& globals, Action& chosen);
-void add_gc(CLI::App& app, const Globals& globals, Action& chosen);
-void add_clear(CLI::App& app, const Globals& globals, Action& chosen);
-void add_pin(CLI::App& app, const Globals& globals, Action& chosen);
-void add_unpin(CLI::App& app, const Globals& globals, Action& chosen);
-void add_config(CLI::App& app, const Globals& globals, Action& chosen);
-void add_export(CLI::App& app, const Globals& globals, Action& chosen);
-void add_import(CLI::App& app, const Globals& globals, Action& chosen);
-void add_merge(CLI::App& app, const Globals& globals, Action& chosen);
-void add_doctor(CLI::App& app, const Globals& globals, Action& chosen);
+/// What LsWords::sort may be.
+[[nodiscard]] std::vector<std::string> sort_orders();
 
 }  // namespace kiln::cli

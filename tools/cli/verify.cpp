@@ -1,7 +1,5 @@
-#include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "inspect.h"
@@ -67,7 +65,9 @@ bool is_damage(const Error& error) {
   return code == sqlite_corrupt || code == sqlite_no_database;
 }
 
-Result<ExitCode> verify(const Globals& globals, bool deep) {
+}  // namespace
+
+Result<ExitCode> verify(const Globals& globals, const VerifyWords& words) {
   auto cache = open_for_inspection(globals);
   if (!cache && is_damage(cache.error())) {
     const auto settings = resolve_settings({.cache_directory = globals.cache});
@@ -78,20 +78,10 @@ Result<ExitCode> verify(const Globals& globals, bool deep) {
     return ExitCode::findings;
   }
   if (!cache) return tl::unexpected(cache.error());
-  const auto report = cache->verify(deep);
+  const auto report = cache->verify(words.deep);
   if (!report) return tl::unexpected(report.error());
   print(globals, cache->file().string(), *report);
   return report->findings.empty() ? ExitCode::done : ExitCode::findings;
-}
-
-}  // namespace
-
-void add_verify(CLI::App& app, const Globals& globals, Action& chosen) {
-  auto* verb = app.add_subcommand("verify", "Tell whether everything is as it was written");
-  auto deep = std::make_shared<bool>(false);
-  verb->add_flag("--deep", *deep, "Decompress and decode everything as well");
-  verb->callback(
-      [deep, &globals, &chosen] { chosen = [deep, &globals] { return verify(globals, *deep); }; });
 }
 
 }  // namespace kiln::cli

@@ -1,0 +1,382 @@
+// The words of the command line: the only place that names them, and the only one that knows CLI11, whose
+// header takes longer to compile than all that a verb does.
+
+#include "grammar.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "output.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+
+namespace {
+
+constexpr const char* about =
+    "kiln compiles CUDA C++ once and keeps the result: this tool compiles programs, and looks into "
+    "caches and after them.";
+
+constexpr const char* exit_codes =
+    "Exit status: 0 done, 1 findings or a miss, 2 usage, 3 failure.\n"
+    "Settings: KILN_CACHE_DIR and the others that `kiln doctor` lists; the command line goes "
+    "first.";
+
+// The compiler reads -D and --option in the order in which they stand.
+void put_in_order(const CLI::App& verb, ProgramWords& words) {
+  const auto* defines = verb.get_option("-D");
+  const auto* others = verb.get_option("--option");
+  auto define = defines->results().begin();
+  auto other = others->results().begin();
+  for (const auto* option : verb.parse_order()) {
+    if (option == defines) words.options.push_back("-D" + *define++);
+    if (option == others) words.options.push_back(*other++);
+  }
+}
+
+/// Where the grammar leaves what it has read.
+class Grammar {
+ public:
+  Grammar(CLI::App& app, CommandLine& line) : app_(app), line_(line) {}
+
+  /// A verb whose words are a Words. Its work begins after the whole line has been read.
+  template <class Words>
+  std::pair<CLI::App*, std::shared_ptr<Words>> verb(
+      const char* name, const char* what,
+      std::function<Result<ExitCode>(const Globals&, const Words&)> work) {
+    auto words = std::make_shared<Words>();
+    auto* verb = app_.add_subcommand(name, what);
+    verb->callback([this, verb, words, work = std::move(work)] {
+      if constexpr (std::is_base_of_v<ProgramWords, Words>) put_in_order(*verb, *words);
+      line_.action = [words, work](const Globals& globals) { return work(globals, *words); };
+    });
+    return {verb, words};
+  }
+
+  /// A verb without words of its own.
+  void verb(const char* name, const char* what, Result<ExitCode> (*work)(const Globals&)) {
+    app_.add_subcommand(name, what)->callback([this, work] { line_.action = work; });
+  }
+
+ private:
+  CLI::App& app_;
+  CommandLine& line_;
+};
+
+/// An option that stands for one value each time, and may be repeated.
+CLI::Option* one_each(CLI::Option* option, const char* type) {
+  return option->allow_extra_args(false)->type_name(type);
+}
+
+CLI::Option* required_operand(CLI::Option* option) { return option->required()->type_name(""); }
+
+void add_program(CLI::App& verb, ProgramWords& words) {
+  required_operand(verb.add_option("FILE", words.file, "CUDA C++ source; - reads standard input"));
+  one_each(verb.add_option("--arch", words.archs, "Architectures, e.g. sm_80,sm_90a; or native"),
+           "A[,B...]")
+      ->required()
+      ->delimiter(',');
+  one_each(verb.add_option("--name", words.expressions,
+                           "Name expression of a kernel wanted, e.g. 'f<float, 4>'; repeatable"),
+           "EXPR");
+  one_each(verb.add_option("-I", words.include_dirs, "Folder to search for headers; repeatable"),
+           "DIR");
+  one_each(verb.add_option("-D", "Macro to define; repeatable"), "NAME[=VALUE]")
+      ->expected(1, CLI::detail::expected_max_vector_size);
+  one_each(
+      verb.add_option("--option", "Option for the compiler, e.g. --option=--std=c++20; repeatable"),
+      "OPTION")
+      ->expected(1, CLI::detail::expected_max_vector_size);
+  verb.add_option("--image", words.image,
+                  "cubin, ptx, ltoir, optixir or fatbin (one for all architectures)")
+      ->capture_default_str()
+      ->type_name("KIND");
+}
+
+void add_output(CLI::App& verb, std::string& output) {
+  verb.add_option("-o", output, "Write the image there; {arch} in the name is replaced")
+      ->type_name("FILE");
+}
+
+void add_compile(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<CompileWords>(
+      "compile", "Compile one program, or serve it from the cache", compile);
+  add_program(*verb, *words);
+  add_output(*verb, words->output);
+}
+
+void add_link(Grammar& grammar) {
+  const auto [verb, words] =
+      grammar.verb<LinkWords>("link", "Link images to one, or serve that from the cache", link);
+  required_operand(
+      verb->add_option("INPUT", words->inputs,
+                       "Files of LTO-IR, PTX or relocatable cubins, or keys of entries; an entry's "
+                       "kernels keep their expressions"));
+  verb->add_option("--arch", words->arch, "Architecture, e.g. sm_90a; or native")
+      ->required()
+      ->type_name("A");
+  verb->add_option("--as", words->name, "What the linked image is called in listings")
+      ->capture_default_str()
+      ->type_name("NAME");
+  one_each(verb->add_option(
+               "--name", words->kernels,
+               "Expression or symbol of a kernel to list; repeatable; all if none is named"),
+           "EXPR");
+  one_each(verb->add_option("--option", words->options,
+                            "Option for the linker, e.g. --option=-maxrregcount=64; repeatable"),
+           "OPTION");
+  verb->add_option("--image", words->image, "cubin, or ptx where all inputs are LTO-IR")
+      ->capture_default_str()
+      ->type_name("KIND");
+  add_output(*verb, words->output);
+}
+
+void add_explain(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<ProgramWords>(
+      "explain",
+      "Would one program be served from the cache; if not, in what do the entries differ", explain);
+  add_program(*verb, *words);
+}
+
+void add_prewarm(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<PrewarmWords>(
+      "prewarm", "Have everything in the cache that is written down", prewarm);
+  verb->footer(
+      "What is in the cache already is left as it is: a prewarm that was stopped goes on where it "
+      "ended.");
+  verb->add_option("MANIFEST", words->manifests,
+                   "Manifests, or records that engines wrote under KILN_RECORD")
+      ->type_name("");
+  verb->add_option("--from", words->from,
+                   "A bundle, or the folder of a cache, whose programs are compiled anew")
+      ->type_name("FILE");
+  one_each(verb->add_option("--arch", words->archs,
+                            "Architectures in the place of those written down: sm_90a, "
+                            "compute_90, ..."),
+           "A[,B...]")
+      ->delimiter(',');
+  verb->add_option("--image", words->image, "Image kind in the place of the one written down")
+      ->type_name("KIND");
+  verb->add_option("--jobs", words->jobs, "Worker processes that compile at one time")
+      ->type_name("N");
+  verb->add_option("--timeout", words->timeout, "Seconds that one compile may take")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  verb->add_flag("--verbose", words->verbose, "The compiler's whole log for each failure");
+}
+
+void add_ls(Grammar& grammar) {
+  const auto [verb, words] =
+      grammar.verb<LsWords>("ls", "List the entries of a cache", list_entries);
+  verb->add_option("--sort", words->sort, "Order of the list")
+      ->type_name("ORDER")
+      ->check(CLI::IsMember(sort_orders()))
+      ->capture_default_str();
+  one_each(verb->add_option("--arch", words->archs, "Only entries of these architectures"),
+           "A[,B...]")
+      ->delimiter(',');
+  one_each(verb->add_option("--kind", words->kinds, "Only images of these kinds, e.g. cubin"),
+           "K[,L...]")
+      ->delimiter(',');
+  verb->add_option("--program", words->program,
+                   "Only entries of programs whose names match, e.g. 'gemm*'")
+      ->type_name("GLOB");
+  verb->add_flag("--pinned", words->pinned, "Only entries that are pinned");
+}
+
+void add_key(CLI::App& verb, std::string& key) {
+  required_operand(verb.add_option("KEY", key, "The entry's key, or the first digits of it"));
+}
+
+void add_show(Grammar& grammar) {
+  const auto [verb, words] =
+      grammar.verb<ShowWords>("show", "Show everything that is kept of one entry", show);
+  add_key(*verb, words->key);
+  verb->add_flag("--all", words->all, "Do not shorten the list of dependencies");
+}
+
+void add_extract(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<ExtractWords>(
+      "extract", "Write one part of an entry: its image, if nothing else is said", extract);
+  add_key(*verb, words->key);
+  auto* part = verb->add_option_group("part")->require_option(0, 1);
+  part->add_flag("--image", words->image, "The image's bytes, as readelf and nvdisasm take them");
+  part->add_flag("--source", words->source, "The program's source");
+  part->add_flag("--names", words->names, "Each name expression, a tab, its lowered name");
+  part->add_flag("--log", words->log, "What the compiler said");
+  verb->add_option("-o", words->output, "Where to; - is standard output")
+      ->capture_default_str()
+      ->type_name("FILE");
+}
+
+void add_stats(Grammar& grammar) {
+  const auto [verb, words] =
+      grammar.verb<StatsWords>("stats", "Sum up what a cache holds, and what it did", stats);
+  verb->footer(
+      "The history is that of all processes. They tell when they store, and at their end; one that "
+      "only hits tells at most once a day, so that a hit writes nothing.");
+  verb->add_flag("--reset", words->reset, "Let the history begin anew");
+}
+
+void add_verify(Grammar& grammar) {
+  const auto [verb, words] =
+      grammar.verb<VerifyWords>("verify", "Tell whether everything is as it was written", verify);
+  verb->add_flag("--deep", words->deep, "Decompress and decode everything as well");
+}
+
+void add_gc(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<GcWords>(
+      "gc", "Remove entries that are not pinned, those not used for longest first", collect);
+  verb->add_option("--max-size", words->max_size,
+                   "Down to this size, e.g. 500M; to the cache's own limit if nothing is said")
+      ->type_name("SIZE");
+  verb->add_option("--older-than", words->older_than, "Those made longer ago than this, e.g. 30d")
+      ->type_name("AGE");
+  verb->add_flag("--dry-run", words->dry_run, "Only tell what would be removed");
+}
+
+void add_clear(Grammar& grammar) {
+  const auto [verb, words] =
+      grammar.verb<ClearWords>("clear", "Remove all entries, pinned ones too", clear);
+  verb->add_flag("--yes", words->yes, "Do not ask");
+}
+
+void add_pins(Grammar& grammar) {
+  const auto add = [&](const char* name, const char* what, bool pinned) {
+    const auto [verb, words] =
+        grammar.verb<PinWords>(name, what, [pinned](const Globals& globals, const PinWords& keys) {
+          return pin(globals, keys, pinned);
+        });
+    required_operand(
+        verb->add_option("KEY", words->keys, "The entries' keys, or the first digits of each"));
+  };
+  add("pin", "Keep entries from being evicted or collected", true);
+  add("unpin", "Let pinned entries go again", false);
+}
+
+constexpr const char* whole_or_not = "The file to write; it appears whole or not at all";
+
+void add_shipped(CLI::App& verb, std::vector<std::filesystem::path>& files) {
+  required_operand(verb.add_option("FILE", files, "Bundles, or folders of caches"));
+}
+
+void add_without_sources(CLI::App& verb, bool& without_sources) {
+  verb.add_flag("--without-sources", without_sources, "Leave out sources and headers");
+}
+
+void add_export(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<ExportWords>(
+      "export", "Write a bundle of all entries, to be shipped", export_bundle);
+  required_operand(verb->add_option("BUNDLE", words->bundle, whole_or_not));
+  add_without_sources(*verb, words->without_sources);
+}
+
+void add_import(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<ImportWords>(
+      "import", "Add the entries of bundles and other caches", import_files);
+  add_shipped(*verb, words->files);
+}
+
+void add_merge(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<MergeWords>("merge", "Make one bundle of several", merge);
+  add_shipped(*verb, words->files);
+  verb->add_option("-o", words->bundle, whole_or_not)->required()->type_name("BUNDLE");
+  add_without_sources(*verb, words->without_sources);
+}
+
+void add_globals(CLI::App& app, Globals& globals) {
+  // The library wants an absolute path; on a command line a relative one means what a shell means.
+  app.add_option_function<std::string>(
+         "--cache",
+         [&](const std::string& path) {
+           std::error_code empty_stays_empty;
+           globals.cache = std::filesystem::absolute(path, empty_stays_empty);
+         },
+         "The cache's folder (KILN_CACHE_DIR)")
+      ->type_name("DIR");
+  app.add_flag("--json", globals.json, "One JSON document per line");
+  app.add_flag("--quiet", globals.quiet, "No warnings, and no report where files were asked for");
+  app.set_version_flag("--version", "kiln " KILN_VERSION);
+}
+
+void add_verbs(CLI::App& app, Grammar& grammar) {
+  for (const auto add :
+       {add_compile, add_link, add_explain, add_prewarm, add_ls, add_show, add_extract, add_stats,
+        add_verify, add_gc, add_clear, add_pins, add_export, add_import, add_merge}) {
+    add(grammar);
+  }
+  grammar.verb("config", "List the settings, and where each comes from", print_settings);
+  grammar.verb("doctor", "Tell what was found on this machine, and what works", diagnose);
+  for (auto* verb : app.get_subcommands({})) {
+    verb->fallthrough();
+    const auto own = verb->get_footer();
+    verb->footer(own + (own.empty() ? "" : "\n") +
+                 "Every verb takes --cache DIR, --json and --quiet too.");
+  }
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+  return names;
+}
+
+// What stands where a verb is expected and is none; the parser itself only says that one is missing.
+std::string unknown_verb(const std::vector<std::string>& verbs, int argc, char** argv) {
+  for (int index = 1; index < argc; ++index) {
+    const std::string word = argv[index];
+    if (word == "--cache") ++index;
+    if (word.starts_with('-')) continue;
+    return std::find(verbs.begin(), verbs.end(), word) == verbs.end() ? word : "";
+  }
+  return {};
+}
+
+std::string what_is_wrong(const CLI::App& app, int argc, char** argv,
+                          const CLI::ParseError& error) {
+  const auto verbs = verb_names(app);
+  const auto word = unknown_verb(verbs, argc, argv);
+  if (word.empty()) return error.what();
+  return fmt::format("there is no verb '{}'; there are {}", word, fmt::join(verbs, ", "));
+}
+
+ExitCode report_usage(const CLI::App& app, Globals& globals, const std::string& wrong) {
+  // A command line that does not parse leaves its flags unset; those before the fault were read.
+  globals.json = app.get_option("--json")->count() > 0;
+  report(globals, fail(ErrorCode::invalid_argument, wrong).value());
+  fmt::print(stderr, "kiln --help and kiln VERB --help tell more.\n");
+  return ExitCode::usage;
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app(about, "kiln");
+  Grammar grammar(app, line);
+  app.get_formatter()->label("SUBCOMMAND", "VERB");
+  app.get_formatter()->label("REQUIRED", "(required)");
+  app.footer(exit_codes);
+  app.require_subcommand(1);
+  add_globals(app, line.globals);
+  add_verbs(app, grammar);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help and --version
+    line.without_action = static_cast<ExitCode>(app.exit(asked));
+  } catch (const CLI::ParseError& error) {
+    line.action = nullptr;
+    line.without_action = report_usage(app, line.globals, what_is_wrong(app, argc, argv, error));
+  }
+  return line;
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+
+#include "exit_code.h"
+#include "kiln/error.h"
+#include "words.h"
+
+namespace kiln::cli {
+
+/// What a command line comes to.
+struct CommandLine {
+  Globals globals;
+  /// The work of its verb. Empty where there is none: help and versions have been printed, and what is
+  /// wrong has been reported.
+  std::function<Result<ExitCode>(const Globals&)> action;
+  ExitCode without_action = ExitCode::done;
+};
+
+[[nodiscard]] CommandLine parse_command_line(int argc, char** argv);
+
+}  // namespace kiln::cli

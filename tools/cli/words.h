@@ -1,0 +1,113 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kiln::cli {
+
+// What a command line says, with what holds where it says nothing. grammar.cpp fills them in; the words
+// themselves, and what each is for, stand there.
+
+/// What may be said before or after any verb.
+struct Globals {
+  std::optional<std::filesystem::path> cache;  ///< Absolute.
+  bool json = false;
+  bool quiet = false;
+};
+
+/// One program, and what it is for.
+struct ProgramWords {
+  std::filesystem::path file;
+  std::vector<std::string> archs;
+  std::vector<std::string> expressions;
+  std::vector<std::filesystem::path> include_dirs;
+  std::vector<std::string> options;  ///< -D and --option in the order of the command line.
+  std::string image = "cubin";
+};
+
+struct CompileWords : ProgramWords {
+  std::string output;
+};
+
+struct LinkWords {
+  std::vector<std::string> inputs;
+  std::string arch;
+  std::string name = "linked";
+  std::vector<std::string> kernels;
+  std::vector<std::string> options;
+  std::string image = "cubin";
+  std::string output;
+};
+
+struct PrewarmWords {
+  std::vector<std::filesystem::path> manifests;
+  std::string from;
+  std::vector<std::string> archs;
+  std::string image;
+  std::optional<unsigned> jobs;
+  std::optional<double> timeout;  ///< Seconds.
+  bool verbose = false;
+};
+
+struct LsWords {
+  std::string sort = "program";  ///< One of sort_orders().
+  std::vector<std::string> archs;
+  std::vector<std::string> kinds;
+  std::string program;
+  bool pinned = false;
+};
+
+struct ShowWords {
+  std::string key;
+  bool all = false;
+};
+
+struct ExtractWords {
+  std::string key;
+  bool image = false;
+  bool source = false;
+  bool names = false;
+  bool log = false;
+  std::filesystem::path output = "-";
+};
+
+struct StatsWords {
+  bool reset = false;
+};
+
+struct VerifyWords {
+  bool deep = false;
+};
+
+struct GcWords {
+  std::string max_size;
+  std::string older_than;
+  bool dry_run = false;
+};
+
+struct ClearWords {
+  bool yes = false;
+};
+
+struct PinWords {
+  std::vector<std::string> keys;
+};
+
+struct ExportWords {
+  std::filesystem::path bundle;
+  bool without_sources = false;
+};
+
+struct ImportWords {
+  std::vector<std::filesystem::path> files;
+};
+
+struct MergeWords {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path bundle;
+  bool without_sources = false;
+};
+
+}  // namespace kiln::cli
