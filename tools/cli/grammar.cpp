@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,15 +29,18 @@ constexpr const char* exit_codes =
     "Settings: KILN_CACHE_DIR and the others that `kiln doctor` lists; the command line goes "
     "first.";
 
+/// What most verbs have to do when the whole line has been read.
+void complete(const CLI::App&, void*) {}
+
 // The compiler reads -D and --option in the order in which they stand.
-void put_in_order(const CLI::App& verb, ProgramWords& words) {
+void complete(const CLI::App& verb, ProgramWords* words) {
   const auto* defines = verb.get_option("-D");
   const auto* others = verb.get_option("--option");
   auto define = defines->results().begin();
   auto other = others->results().begin();
   for (const auto* option : verb.parse_order()) {
-    if (option == defines) words.options.push_back("-D" + *define++);
-    if (option == others) words.options.push_back(*other++);
+    if (option == defines) words->options.push_back("-D" + *define++);
+    if (option == others) words->options.push_back(*other++);
   }
 }
 
@@ -55,7 +57,7 @@ class Grammar {
     auto words = std::make_shared<Words>();
     auto* verb = app_.add_subcommand(name, what);
     verb->callback([this, verb, words, work = std::move(work)] {
-      if constexpr (std::is_base_of_v<ProgramWords, Words>) put_in_order(*verb, *words);
+      complete(*verb, words.get());
       line_.action = [words, work](const Globals& globals) { return work(globals, *words); };
     });
     return {verb, words};
