@@ -115,7 +115,8 @@ Result<DependencySet> Cache::Impl::dependencies(const Digest& key) {
     if (!hold) return not_open();
     // As KILN_ENTRY_COLUMNS, without the image.
     Statement statement(hold.connection(),
-                        "SELECT id, key, toolchain, dependencies, compile_us, material, x'' "
+                        "SELECT id, key, toolchain, dependencies, compile_us, material, x'', "
+                        "toolchain_text "
                         "FROM entries WHERE key = ?");
     const int code = statement.bind_blob(1, key.view()).step();
     if (code == SQLITE_DONE) {

@@ -141,7 +141,7 @@ Result<StoredEntry> Cache::Impl::entry(const Digest& key) {
                             key.hex()));
   }
   artifact->origin = own_origin();
-  stored.toolchain = {identity->toolchain, stored.summary.toolchain};
+  stored.toolchain = std::move(identity->toolchain);
   stored.request = std::move(*request);
   stored.dependencies = std::move(identity->dependencies);
   stored.artifact = std::move(*artifact);

@@ -33,6 +33,7 @@ std::optional<RawEntry> read_row(Connection& connection, Statement& row, const D
   entry.compile_us = static_cast<std::uint64_t>(std::max<std::int64_t>(row.integer(4), 0));
   entry.material = row.blob(5);
   entry.payload = row.blob(6);
+  entry.toolchain_text = row.text(7);
   if (row.is_null(3)) return entry;
   entry.dependencies_id = row.integer(3);
   if (!read_dependencies(connection, entry, roots)) return std::nullopt;
@@ -41,7 +42,7 @@ std::optional<RawEntry> read_row(Connection& connection, Statement& row, const D
 
 std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request) {
   if (!row.key || !row.toolchain) return std::nullopt;
-  EntryIdentity identity{*row.key, request, *row.toolchain, {}, {}};
+  EntryIdentity identity{*row.key, request, {*row.toolchain, row.toolchain_text}, {}, {}};
   if (row.dependencies_id) {
     const auto material = thread_decoder().decode(row.dependencies_frame, dependencies_owner());
     auto set = material ? DependencySet::from_material(*material) : std::nullopt;
@@ -52,7 +53,8 @@ std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request
     static const Digest of_none = digest_of(DependencySet().material());
     identity.dependencies_digest = of_none;
   }
-  const Digest key_of_parts = key_of(request, identity.dependencies_digest, identity.toolchain);
+  const Digest key_of_parts =
+      key_of(request, identity.dependencies_digest, identity.toolchain.identity);
   if (identity.key != key_of_parts) return std::nullopt;
   return identity;
 }

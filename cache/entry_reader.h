@@ -14,8 +14,9 @@
 namespace kiln::storage {
 
 /// The columns that a statement must give first for read_row() to read its rows.
-#define KILN_ENTRY_COLUMNS "id, key, toolchain, dependencies, compile_us, material, payload"
-inline constexpr int first_other_column = 7;
+#define KILN_ENTRY_COLUMNS \
+  "id, key, toolchain, dependencies, compile_us, material, payload, toolchain_text"
+inline constexpr int first_other_column = 8;
 
 /// An entry's row and what it refers to, copied and not looked into yet: what is done with it needs
 /// no lock.
@@ -27,6 +28,7 @@ struct RawEntry {
   std::uint64_t compile_us = 0;
   std::string material = {};
   std::string payload = {};
+  std::string toolchain_text = {};
   std::string dependencies_frame = {};  ///< Empty where there is none, or its row is missing.
   std::string witness_frame = {};       ///< Likewise.
 };
@@ -40,7 +42,7 @@ struct RawEntry {
 struct EntryIdentity {
   Digest key;
   Digest request;
-  Digest toolchain;
+  Toolchain toolchain;  ///< Its text is what the column says, and no part of the key.
   Digest dependencies_digest;
   DependencySet dependencies;
 };

@@ -107,7 +107,7 @@ std::optional<PreparedEntry> prepare_again(RawEntry row) {
   PreparedEntry prepared;
   prepared.key = identity->key;
   prepared.request = identity->request;
-  prepared.toolchain = identity->toolchain;
+  prepared.toolchain = identity->toolchain.identity;
   prepared.toolchain_text = artifact->toolchain;
   prepared.dependencies = identity->dependencies_digest;
   fill_columns(prepared, *request, identity->dependencies, *artifact);

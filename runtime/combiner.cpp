@@ -95,9 +95,9 @@ Result<Layers::Found> Combiner::look_up_or_make(const Wanted& wanted, const std:
 std::optional<Layers::Found> Combiner::look_up(const Wanted& wanted, std::string& why_not) {
   const Stopwatch watch;
   why_not = "nothing is stored for this request";
-  const auto accept = [&](const DependencySet&, const Digest& toolchain, const Witness*) {
+  const auto accept = [&](const DependencySet&, const Toolchain& toolchain, const Witness*) {
     const auto& file = wanted.tool.file;
-    const bool fits = !file || file->toolchain.identity == toolchain;
+    const bool fits = !file || file->toolchain.identity == toolchain.identity;
     if (!fits) why_not = "it was made by another build of the tool";
     return fits;
   };
@@ -146,7 +146,7 @@ Result<Layers::Found> Combiner::make_and_store(const Wanted& wanted) {
   const auto artifact = std::make_shared<const Artifact>(std::move(*made));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
   if (layers_.writable()) store(wanted, *artifact);
-  layers_.remember(wanted.digest, {}, toolchain.identity, artifact);
+  layers_.remember(wanted.digest, {}, toolchain, artifact);
   return Layers::Found{artifact, Origin::compiled};
 }
 

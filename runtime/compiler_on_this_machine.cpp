@@ -5,8 +5,9 @@
 namespace kiln {
 
 CompilerOnThisMachine::CompilerOnThisMachine(std::optional<std::filesystem::path> exact,
-                                             vendor::NvrtcVariables variables)
-    : exact_(std::move(exact)), variables_(variables) {}
+                                             vendor::NvrtcVariables variables,
+                                             EligibleToolchains eligible)
+    : exact_(std::move(exact)), variables_(variables), eligible_(std::move(eligible)) {}
 
 const vendor::NvrtcSearch& CompilerOnThisMachine::search() {
   std::call_once(searched_, [this] {
@@ -21,9 +22,9 @@ const std::vector<std::filesystem::path>& CompilerOnThisMachine::include_dirs() 
   return include_dirs_;
 }
 
-bool CompilerOnThisMachine::accepts(const Digest& toolchain) {
+const Toolchain* CompilerOnThisMachine::toolchain() {
   const auto& files = search().files;
-  return !files || files->toolchain.identity == toolchain;
+  return files ? &files->toolchain : nullptr;
 }
 
 const Result<vendor::Nvrtc>& CompilerOnThisMachine::open() {

@@ -7,6 +7,7 @@
 
 #include "kiln/error.h"
 #include "kiln/request.h"
+#include "toolchains.h"
 #include "vendor/nvrtc.h"
 
 namespace kiln {
@@ -18,7 +19,8 @@ class CompilerOnThisMachine {
   /// `exact` names the only library to consider.
   explicit CompilerOnThisMachine(
       std::optional<std::filesystem::path> exact,
-      vendor::NvrtcVariables variables = vendor::NvrtcVariables::inherited);
+      vendor::NvrtcVariables variables = vendor::NvrtcVariables::inherited,
+      EligibleToolchains eligible = {});
 
   /// Where NVRTC lies, or where it was looked for.
   [[nodiscard]] const vendor::NvrtcSearch& search();
@@ -26,9 +28,13 @@ class CompilerOnThisMachine {
   /// The include directories that go with it; those of a toolkit where there is no NVRTC.
   [[nodiscard]] const std::vector<std::filesystem::path>& include_dirs();
 
-  /// Whether entries of this toolchain serve here: those that this machine's compiler made, or any
-  /// where there is no compiler to make a better one.
-  [[nodiscard]] bool accepts(const Digest& toolchain);
+  /// Its identity; nullptr where there is none.
+  [[nodiscard]] const Toolchain* toolchain();
+
+  /// Whether entries of this toolchain serve here.
+  [[nodiscard]] bool accepts(const Toolchain& stored) {
+    return eligible_.include(stored, toolchain());
+  }
 
   /// Maps NVRTC. Errors: compiler_missing.
   [[nodiscard]] const Result<vendor::Nvrtc>& open();
@@ -36,6 +42,7 @@ class CompilerOnThisMachine {
  private:
   const std::optional<std::filesystem::path> exact_;
   const vendor::NvrtcVariables variables_;
+  const EligibleToolchains eligible_;
   std::once_flag searched_;
   vendor::NvrtcSearch search_;
   std::vector<std::filesystem::path> include_dirs_;

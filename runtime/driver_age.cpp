@@ -1,34 +1,15 @@
 #include "driver_age.h"
 
-#include <charconv>
-#include <optional>
-#include <string_view>
-#include <system_error>
-
 #include <fmt/format.h>
 
 #include "kiln/target.h"
+#include "toolchains.h"
 
 namespace kiln {
 
 namespace {
 
-struct Version {
-  int major = 0;
-  int minor = 0;
-};
-
-// The number in "NVRTC 13.0", "nvJitLink 13.0", …
-std::optional<Version> version_in(std::string_view toolchain) {
-  const auto begin = toolchain.find_first_of("0123456789");
-  if (begin == std::string_view::npos) return std::nullopt;
-  const auto* end = toolchain.data() + toolchain.size();
-  Version version;
-  const auto [dot, error] = std::from_chars(toolchain.data() + begin, end, version.major);
-  if (error != std::errc()) return std::nullopt;
-  if (dot != end && *dot == '.') (void)std::from_chars(dot + 1, end, version.minor);
-  return version;
-}
+ToolchainVersion version_of_driver(int version) { return {version / 1000, version % 1000 / 10}; }
 
 // The oldest driver of a major, as far as it is known here.
 std::string driver_for(int major) {
@@ -39,10 +20,18 @@ std::string driver_for(int major) {
 
 }  // namespace
 
+bool is_too_new(std::string_view toolchain, std::string_view kind, int driver_version) {
+  const auto built = version_of(toolchain);
+  if (!built) return false;
+  const auto driver = version_of_driver(driver_version);
+  if (built->major != driver.major) return built->major > driver.major;
+  return kind == to_string(ImageKind::ptx) && built->minor > driver.minor;
+}
+
 std::string why_too_old(const Artifact& artifact, int driver_version) {
-  const auto built = version_in(artifact.toolchain);
-  if (!built) return {};
-  const Version driver{driver_version / 1000, driver_version % 1000 / 10};
+  const auto built = version_of(artifact.toolchain);
+  if (!built || !is_too_new(artifact.toolchain, artifact.kind, driver_version)) return {};
+  const auto driver = version_of_driver(driver_version);
   const auto versions =
       fmt::format("it was built against {}.{} ({}) but the driver is {}.{}", built->major,
                   built->minor, artifact.toolchain, driver.major, driver.minor);
@@ -51,12 +40,9 @@ std::string why_too_old(const Artifact& artifact, int driver_version) {
         "{}: update the driver ({}), or compile with an NVRTC of CUDA {} (KILN_NVRTC)", versions,
         driver_for(built->major), driver.major);
   }
-  const bool newer_minor = built->major == driver.major && built->minor > driver.minor;
-  if (!newer_minor || artifact.kind != to_string(ImageKind::ptx)) return {};
   return fmt::format(
       "{}, and PTX needs a driver as new as its compiler: update the driver, prewarm a cubin for "
-      "this "
-      "device (which needs the same major alone), or compile with an NVRTC of CUDA {}.{} "
+      "this device (which needs the same major alone), or compile with an NVRTC of CUDA {}.{} "
       "(KILN_NVRTC)",
       versions, driver.major, driver.minor);
 }

@@ -1,14 +1,20 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "kiln/artifact.h"
 
 namespace kiln {
 
-/// Why a driver of this version (1000 * major + 10 * minor) refuses an image, where that is its age: with
-/// both versions and what to do, fit to follow an error's message. A cubin needs the major of the toolkit
-/// that made it, PTX the minor too. Empty where the driver is no older than that.
+/// Whether a driver of this version (1000 * major + 10 * minor) is too old for an image of this kind by
+/// this toolchain: a cubin needs a driver of the toolchain's major, PTX of its minor too. False where the
+/// text tells no version.
+[[nodiscard]] bool is_too_new(std::string_view toolchain, std::string_view kind,
+                              int driver_version);
+
+/// Why a driver of this version refuses an image, where that is its age: with both versions and what to do,
+/// fit to follow an error's message. Empty where the driver is not too old.
 [[nodiscard]] std::string why_too_old(const Artifact& artifact, int driver_version);
 
 }  // namespace kiln

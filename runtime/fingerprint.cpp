@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "driver_age.h"
+
 namespace kiln {
 
 namespace {
@@ -139,12 +141,34 @@ Replayed replay(const DependencySet& recorded, const HeaderSearch& search, const
   return Replay(recorded, search, witness, files, all).run();
 }
 
-Fitness::Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler, HeaderFiles& files)
-    : search_(search), compiler_(compiler), files_(files) {}
+Fitness::Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler, HeaderFiles& files,
+                 std::optional<Loading> loading)
+    : search_(search),
+      compiler_(compiler),
+      files_(files),
+      loading_(loading),
+      wide_(compiler.toolchain() == nullptr) {}
 
-bool Fitness::operator()(const DependencySet& dependencies, const Digest& toolchain,
+bool Fitness::fits(const Toolchain& toolchain) {
+  if (!compiler_.accepts(toolchain)) {
+    return refuse(fmt::format("it was made by another compiler, {}", toolchain.text));
+  }
+  if (loading_ && is_too_new(toolchain.text, loading_->kind, loading_->driver_version)) {
+    return refuse(fmt::format("the driver is too old for what {} makes", toolchain.text));
+  }
+  const auto* own = compiler_.toolchain();
+  if (own != nullptr && own->identity == toolchain.identity) {
+    made_by_.clear();
+    return true;
+  }
+  others_ = true;
+  made_by_ = toolchain.text;
+  return wide_;
+}
+
+bool Fitness::operator()(const DependencySet& dependencies, const Toolchain& toolchain,
                          const Witness* witness) {
-  if (!compiler_.accepts(toolchain)) return refuse("it was made by another compiler");
+  if (!fits(toolchain)) return false;
   auto replayed = replay(dependencies, search_, witness, files_);
   if (!replayed.difference.empty()) return refuse(std::move(replayed.difference));
   trusted_ = replayed.trusted;
@@ -162,9 +186,21 @@ bool Fitness::trust() {
   return trusting_;
 }
 
+bool Fitness::widen() {
+  if (wide_ || !others_) return false;
+  wide_ = true;
+  trusting_ = false;
+  on_trust_.clear();
+  return true;
+}
+
 std::string Fitness::remark() const {
-  return trusted_ == 0 ? ""
-                       : fmt::format("{} of its headers are not here and are trusted", trusted_);
+  std::vector<std::string> remarks;
+  if (!made_by_.empty() && compiler_.toolchain() != nullptr)
+    remarks.push_back(fmt::format("made by {}, not by the compiler here", made_by_));
+  if (trusted_ != 0)
+    remarks.push_back(fmt::format("{} of its headers are not here and are trusted", trusted_));
+  return fmt::format("{}", fmt::join(remarks, "; "));
 }
 
 bool Fitness::refuse(std::string why) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler_on_this_machine.h"
@@ -56,19 +58,30 @@ struct Replayed {
                               const Witness* witness, HeaderFiles& files,
                               std::vector<HeaderDifference>* all = nullptr);
 
-/// Says of each stored entry whether it serves here, and remembers why not. Headers that are not on
-/// this machine are first not trusted; once all layers were asked in vain, trust() may change that.
-/// For one look-up, on one thread.
+/// An image that is to be loaded: what a driver is asked to take.
+struct Loading {
+  int driver_version;     ///< 1000 * major + 10 * minor
+  std::string_view kind;  ///< Of the image; of static lifetime.
+};
+
+/// Says of each stored entry whether it serves here, and remembers why not. What this machine's compiler
+/// made goes before what others made, and headers that are not on this machine are first not trusted: once
+/// all layers were asked in vain, trust() and then widen() may change that. For one look-up, on one thread.
 class Fitness {
  public:
-  Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler, HeaderFiles& files);
+  /// `loading`: what the driver is too old for does not serve.
+  Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler, HeaderFiles& files,
+          std::optional<Loading> loading = {});
 
-  bool operator()(const DependencySet& dependencies, const Digest& toolchain,
+  bool operator()(const DependencySet& dependencies, const Toolchain& toolchain,
                   const Witness* witness);
 
   /// Whether to ask all layers again: where there is but one entry to trust, or no compiler to find
   /// out the truth.
   bool trust();
+
+  /// Whether to ask all layers again for what other compilers made.
+  bool widen();
 
   /// What speaks against the newest entry; empty when there is none.
   [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
@@ -78,11 +91,16 @@ class Fitness {
 
  private:
   bool refuse(std::string why);
+  bool fits(const Toolchain& toolchain);
 
   const HeaderSearch& search_;
   CompilerOnThisMachine& compiler_;
   HeaderFiles& files_;
+  const std::optional<Loading> loading_;
   bool trusting_ = false;
+  bool wide_;            ///< Whether what other compilers made is looked at.
+  bool others_ = false;  ///< Whether there is something of theirs.
+  std::string made_by_;  ///< The other compiler of what was taken.
   std::size_t trusted_ = 0;
   std::set<Digest> on_trust_;
   std::string why_not_;

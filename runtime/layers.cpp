@@ -70,7 +70,7 @@ void Layers::lose(const std::string& what, const std::string& why) {
 std::optional<Layers::Found> Layers::find(const Request& request, const Digest& digest,
                                           const Digest& roots, const Accept& accept,
                                           bool& damaged) {
-  const auto accept_kept = [&](const DependencySet& dependencies, const Digest& toolchain) {
+  const auto accept_kept = [&](const DependencySet& dependencies, const Toolchain& toolchain) {
     return accept(dependencies, toolchain, nullptr);
   };
   if (auto artifact = memory_.find(digest, accept_kept)) {
@@ -93,7 +93,7 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
                                              const Digest& digest, const Digest& roots,
                                              const Accept& accept, bool& damaged) {
   DependencySet dependencies;
-  Digest toolchain;
+  Toolchain toolchain;
   const auto note_accepted = [&](const Candidate& candidate) {
     if (!accept(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
     dependencies = std::move(candidate.dependencies);
@@ -113,7 +113,7 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
 std::optional<Layers::Found> Layers::peek(const Request& request, const Digest& digest,
                                           const Digest& roots, const Accept& accept,
                                           bool& damaged) {
-  const auto accept_kept = [&](const DependencySet& dependencies, const Digest& toolchain) {
+  const auto accept_kept = [&](const DependencySet& dependencies, const Toolchain& toolchain) {
     return accept(dependencies, toolchain, nullptr);
   };
   if (auto artifact = memory_.find(digest, accept_kept)) {
@@ -138,7 +138,7 @@ std::vector<Layers::Store> Layers::stores() {
   return all;
 }
 
-void Layers::remember(const Digest& request, DependencySet dependencies, const Digest& toolchain,
+void Layers::remember(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
                       std::shared_ptr<const Artifact> artifact) {
   memory_.put(request, std::move(dependencies), toolchain, std::move(artifact));
 }

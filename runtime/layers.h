@@ -30,7 +30,7 @@ class Layers {
   };
 
   /// Says whether a stored entry serves here. `witness` is null where there is none.
-  using Accept = std::function<bool(const DependencySet& dependencies, const Digest& toolchain,
+  using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain,
                                     const Witness* witness)>;
 
   /// The first artifact that `accept` takes. Where there is none, `damaged` tells whether something
@@ -51,7 +51,7 @@ class Layers {
   [[nodiscard]] std::vector<Store> stores();
 
   /// Into memory; what was served from there counts like a hit of any layer.
-  void remember(const Digest& request, DependencySet dependencies, const Digest& toolchain,
+  void remember(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
                 std::shared_ptr<const Artifact> artifact);
   void count_memory_hit(const Artifact& artifact) noexcept;
 

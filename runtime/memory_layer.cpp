@@ -16,7 +16,7 @@ std::shared_ptr<const Artifact> MemoryLayer::find(const Digest& request, const A
   return nullptr;
 }
 
-void MemoryLayer::put(const Digest& request, DependencySet dependencies, const Digest& toolchain,
+void MemoryLayer::put(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
                       std::shared_ptr<const Artifact> artifact) {
   const std::lock_guard lock(mutex_);
   const auto [first, last] = by_request_.equal_range(request);

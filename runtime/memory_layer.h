@@ -20,13 +20,13 @@ class MemoryLayer {
  public:
   explicit MemoryLayer(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  using Accept = std::function<bool(const DependencySet& dependencies, const Digest& toolchain)>;
+  using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain)>;
 
   /// The first artifact of the request that `accept` takes, or nullptr.
   [[nodiscard]] std::shared_ptr<const Artifact> find(const Digest& request, const Accept& accept);
 
   /// Replaces one of the same key.
-  void put(const Digest& request, DependencySet dependencies, const Digest& toolchain,
+  void put(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
            std::shared_ptr<const Artifact> artifact);
 
   /// Drops what has this key.
@@ -36,7 +36,7 @@ class MemoryLayer {
   struct Entry {
     Digest request;
     DependencySet dependencies;
-    Digest toolchain;
+    Toolchain toolchain;
     std::shared_ptr<const Artifact> artifact;
   };
   using Entries = std::list<Entry>;  // Most recently used first.

@@ -51,12 +51,14 @@ std::string reason_of_miss(const Fitness& fitness, bool damaged) {
                  : "nothing is stored for this request";
 }
 
-// Asks once, and again where that may be trusted which is not here.
+// Asks once, again where that may be trusted which is not here, and then for what other compilers made.
 template <class Ask>
-auto ask_and_trust(Fitness& fitness, const Ask& ask) {
-  auto found = ask();
-  if (!found && fitness.trust()) found = ask();
-  return found;
+auto ask_for(Fitness& fitness, const Ask& ask) {
+  for (;;) {
+    auto found = ask();
+    if (!found && fitness.trust()) found = ask();
+    if (found || !fitness.widen()) return found;
+  }
 }
 
 Explanation explanation_of(const Query& query) {
@@ -111,9 +113,10 @@ std::optional<Obtained> Pipeline::at_hand(const Query& query) {
   return found;
 }
 
-std::optional<Obtained> Pipeline::stored(const Query& query, const Query& asked) {
+std::optional<Obtained> Pipeline::stored(const Query& query, const Query& asked,
+                                         const Loading& loading) {
   std::string why_not;
-  auto found = look_up(query, why_not);
+  auto found = look_up(query, why_not, loading);
   if (found) record(asked, asked.flight(), *found);
   return found;
 }
@@ -153,11 +156,12 @@ Result<Obtained> Pipeline::look_up_or_compile(const Query& query, const std::sto
 }
 
 // `why_not` becomes what speaks against the newest entry.
-std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_not) {
+std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_not,
+                                          std::optional<Loading> loading) {
   const Stopwatch watch;
-  Fitness fitness(query.search, compiler_, files_);
+  Fitness fitness(query.search, compiler_, files_, loading);
   bool damaged = false;
-  auto found = ask_and_trust(fitness, [&] {
+  auto found = ask_for(fitness, [&] {
     return layers_.find(query.request, query.request_digest, query.search.roots(),
                         std::ref(fitness), damaged);
   });
@@ -249,8 +253,7 @@ void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolc
                           closure.unaccountable);
   }
   if (layers_.writable()) store(query, closure, toolchain, *artifact);
-  layers_.remember(query.request_digest, std::move(closure.dependencies), toolchain.identity,
-                   artifact);
+  layers_.remember(query.request_digest, std::move(closure.dependencies), toolchain, artifact);
 }
 
 void Pipeline::store(const Query& query, const Closure& closure, const Toolchain& toolchain,
@@ -290,7 +293,7 @@ Explanation Pipeline::explain(const Query& query) {
     return explain_hit(query, *artifact, Origin::memory, {});
   Fitness fitness(query.search, compiler_, files_);
   bool damaged = false;
-  const auto found = ask_and_trust(fitness, [&] {
+  const auto found = ask_for(fitness, [&] {
     return layers_.peek(query.request, query.request_digest, query.search.roots(),
                         std::ref(fitness), damaged);
   });

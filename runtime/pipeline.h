@@ -10,6 +10,7 @@
 #include "compile_service.h"
 #include "compiler_on_this_machine.h"
 #include "expected_beginnings.h"
+#include "fingerprint.h"
 #include "fingerprint_query.h"
 #include "header_files.h"
 #include "kiln/cache.h"
@@ -47,9 +48,10 @@ class Pipeline {
   /// What can be had without a compiler; nothing for a miss, which is not counted.
   [[nodiscard]] std::optional<Obtained> at_hand(const Query& query);
 
-  /// As at_hand(), for the first of several queries that any layer serves; what is written down is that
-  /// `asked` was.
-  [[nodiscard]] std::optional<Obtained> stored(const Query& query, const Query& asked);
+  /// As at_hand(), for the first of several queries that any layer serves with something that the driver
+  /// takes; what is written down is that `asked` was.
+  [[nodiscard]] std::optional<Obtained> stored(const Query& query, const Query& asked,
+                                               const Loading& loading);
 
   /// Looks up, or compiles and stores: once for all threads and processes that ask together. Errors: those
   /// of Runtime::compile(), cancelled.
@@ -80,7 +82,8 @@ class Pipeline {
   Result<Obtained> compile_and_store(const Query& query, const std::stop_token& stop);
   Digest turn_of(const Query& query);
   bool repeats(const Query& query) const;
-  std::optional<Obtained> look_up(const Query& query, std::string& why_not);
+  std::optional<Obtained> look_up(const Query& query, std::string& why_not,
+                                  std::optional<Loading> loading = {});
   void keep(const Query& query, Closure& closure, const Toolchain& toolchain,
             const std::shared_ptr<const Artifact>& artifact);
   void store(const Query& query, const Closure& closure, const Toolchain& toolchain,

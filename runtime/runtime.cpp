@@ -17,7 +17,6 @@
 #include "compile_queue.h"
 #include "compile_service.h"
 #include "compiler_on_this_machine.h"
-#include "driver_age.h"
 #include "expected_beginnings.h"
 #include "fatbin.h"
 #include "fingerprint_query.h"
@@ -68,8 +67,10 @@ class Runtime::Impl {
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
         worker_(worker_to_use()),
-        compiler_(settings_.nvrtc, worker_.empty() ? vendor::NvrtcVariables::inherited
-                                                   : vendor::NvrtcVariables::cleared),
+        compiler_(
+            settings_.nvrtc,
+            worker_.empty() ? vendor::NvrtcVariables::inherited : vendor::NvrtcVariables::cleared,
+            EligibleToolchains::parse(settings_.toolchains).value_or(EligibleToolchains())),
         linker_(vendor::find_nvjitlink, settings_.nvjitlink, compiler_),
         packer_(vendor::find_nvfatbin, settings_.nvfatbin, compiler_),
         layers_(settings_, reporter_),
@@ -352,29 +353,21 @@ class Runtime::Impl {
     if (auto stored = first_stored(program, cubins, ImageKind::cubin, asked)) return *stored;
     if (settings_.allow_ptx) {
       const auto texts = runnable_ptx(device.major, device.minor);
-      auto stored = first_stored(program, texts, ImageKind::ptx, asked);
-      if (stored && is_taken(*stored->obtained.artifact)) return *stored;
+      if (auto stored = first_stored(program, texts, ImageKind::ptx, asked)) return *stored;
     }
     return chosen_image(pipeline_.obtain(asked, {}), choice);
   }
 
-  // A driver takes cubins of a newer minor than its own but not such PTX: a compile may help.
-  bool is_taken(const Artifact& ptx) {
-    const auto why = why_too_old(ptx, (*driver())->version());
-    if (why.empty()) return true;
-    reporter_.warn(fmt::format("{}: the PTX for {} is not used: {}", ptx.program, ptx.arch, why));
-    return false;
-  }
-
-  // Of these architectures the first that any layer serves.
+  // Of these architectures the first that any layer serves with something that the driver takes.
   std::optional<ChosenImage> first_stored(const Program& program,
                                           const std::vector<std::string>& archs, ImageKind kind,
                                           const Query& asked) {
+    const Loading loading{(*driver())->version(), to_string(kind)};
     for (const auto& arch : archs) {
       const auto target = Target::parse(arch, kind);
       if (!target) continue;
       const auto choice = choose(program, *target);
-      if (auto stored = pipeline_.stored(query(choice.program(), *target), asked))
+      if (auto stored = pipeline_.stored(query(choice.program(), *target), asked, loading))
         return ChosenImage{std::move(*stored), choice};
     }
     return std::nullopt;

@@ -11,6 +11,7 @@
 
 #include "kiln/cache.h"
 #include "kiln/size.h"
+#include "toolchains.h"
 
 namespace kiln {
 
@@ -225,9 +226,21 @@ Result<std::size_t> decide_queue(const RuntimeOptions& options, std::vector<Sett
   return **bound;
 }
 
+Result<std::string> parse_toolchains(const char* variable, const std::string& value) {
+  if (EligibleToolchains::parse(value)) return value;
+  return nonsense(variable, value,
+                  "a rule for compilers: use own, same-major, any, or one as `kiln ls` names it, "
+                  "such as 'NVRTC 12.8'");
+}
+
 // What is compiled for a device, and what it is given.
 Outcome decide_images(const RuntimeOptions& options, Settings& settings) {
   auto& listing = settings.listing;
+  auto toolchains = decide<std::string>("KILN_TOOLCHAINS", options.toolchains, parse_toolchains,
+                                        std::string("own"), listing);
+  if (!toolchains) return tl::unexpected(toolchains.error());
+  if (auto sound = parse_toolchains("KILN_TOOLCHAINS", **toolchains); !sound)
+    return tl::unexpected(sound.error());
   const auto allow_ptx =
       decide<bool>("KILN_ALLOW_PTX", options.allow_ptx, parse_flag, false, listing);
   if (!allow_ptx) return tl::unexpected(allow_ptx.error());
@@ -237,6 +250,7 @@ Outcome decide_images(const RuntimeOptions& options, Settings& settings) {
   auto variant =
       decide<std::string>("KILN_VARIANT", options.variant, as_it_is, std::nullopt, listing);
   if (!variant) return tl::unexpected(variant.error());
+  settings.toolchains = std::move(**toolchains);
   settings.allow_ptx = **allow_ptx;
   settings.variant = variant->value_or("");
   return {};

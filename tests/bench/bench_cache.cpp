@@ -36,7 +36,7 @@ void put(Cache& cache, const Sample& sample) {
 
 Artifact find(Cache& cache, const Request& request) {
   auto found = cache.find(request, Digest(), [](const Candidate& candidate) {
-    return candidate.toolchain == toolchain().identity;
+    return candidate.toolchain.identity == toolchain().identity;
   });
   if (!found) {
     std::fprintf(stderr, "a miss where only hits are measured\n");

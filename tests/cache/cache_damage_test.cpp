@@ -37,7 +37,7 @@ class CacheDamage : public ::testing::Test {
     const auto artifact =
         cache.find(sample_.request, sample_.witness.roots, [&](const Candidate& candidate) {
           EXPECT_EQ(candidate.key, as_found(sample_).key);
-          EXPECT_EQ(candidate.toolchain, sample_.toolchain.identity);
+          EXPECT_EQ(candidate.toolchain.identity, sample_.toolchain.identity);
           EXPECT_EQ(candidate.dependencies, sample_.dependencies);
           if (candidate.witness) {
             EXPECT_EQ(candidate.witness->stamps, sample_.witness.stamps);

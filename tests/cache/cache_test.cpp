@@ -99,7 +99,8 @@ TEST_F(CacheTest, ShowsEachCandidateAsItWasStored) {
   const auto refuse = [&](const Candidate& candidate) {
     ++shown;
     EXPECT_EQ(candidate.key, as_found(sample).key);
-    EXPECT_EQ(candidate.toolchain, sample.toolchain.identity);
+    EXPECT_EQ(candidate.toolchain.identity, sample.toolchain.identity);
+    EXPECT_EQ(candidate.toolchain.text, sample.toolchain.text);
     EXPECT_EQ(candidate.dependencies, sample.dependencies);
     EXPECT_NE(candidate.witness, nullptr);
     if (candidate.witness) {

@@ -93,7 +93,7 @@ std::string random_bytes(std::size_t size, unsigned seed) {
 
 std::optional<Artifact> find(Cache& cache, const Sample& sample) {
   return cache.find(sample.request, sample.witness.roots, [&](const Candidate& candidate) {
-    return candidate.toolchain == sample.toolchain.identity &&
+    return candidate.toolchain.identity == sample.toolchain.identity &&
            candidate.dependencies == sample.dependencies;
   });
 }

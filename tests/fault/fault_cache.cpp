@@ -16,7 +16,7 @@ std::optional<Artifact> find_checked(Cache& cache, const Sample& sample) {
   const Digest key = as_found(sample).key;
   return cache.find(sample.request, sample.witness.roots, [&](const Candidate& candidate) {
     EXPECT_EQ(candidate.key, key);
-    EXPECT_EQ(candidate.toolchain, sample.toolchain.identity);
+    EXPECT_EQ(candidate.toolchain.identity, sample.toolchain.identity);
     EXPECT_EQ(candidate.dependencies, sample.dependencies);
     if (candidate.witness) {
       EXPECT_EQ(candidate.witness->stamps, sample.witness.stamps);

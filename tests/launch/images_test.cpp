@@ -190,6 +190,29 @@ TEST_F(ImagesTest, ADriverOfAnOlderMajorIsNamedWithTheRemedies) {
                 "NVRTC of CUDA 12 (KILN_NVRTC)"));
 }
 
+// Its own compiler is too new for the driver, and another one has been before.
+TEST_F(ImagesTest, OfAllThatServeTheDriverIsGivenWhatItTakes) {
+  const auto keys = store(scratch_ / "cache", {"sm_90a"});
+  auto cache = Cache::open(scratch_ / "cache").value();
+  auto entry = cache.entry(keys.at("sm_90a")).value();
+  entry.artifact.toolchain = "NVRTC 12.8";
+  const Toolchain older{digest_of("another"), "NVRTC 12.8"};
+  ASSERT_TRUE(cache.put({entry.request, entry.dependencies, older, entry.artifact, nullptr, {}}));
+  auto asked = options(scratch_ / "cache");
+  asked.toolchains = "any";
+  Digest loaded;
+  asked.observer = [&](const Event& event) {
+    if (event.kind == EventKind::load) loaded = event.key;
+  };
+  const auto load = [&](const char* version) {
+    set("FAKE_CUDA_VERSION", version);
+    EXPECT_TRUE(Runtime::open(asked)->kernel(program_, "k"));
+    return loaded;
+  };
+  EXPECT_EQ(load("13000"), keys.at("sm_90a"));
+  EXPECT_NE(load("12080"), keys.at("sm_90a"));
+}
+
 // Others that share the cache may have a newer one.
 TEST_F(ImagesTest, WhatADriverIsTooOldForStaysInTheCache) {
   const auto keys = store(scratch_ / "cache", {"sm_90a"});

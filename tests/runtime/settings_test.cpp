@@ -112,6 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
         Nonsense{"KILN_MODE", "never",
                  "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
+        Nonsense{
+            "KILN_TOOLCHAINS", "mine",
+            "KILN_TOOLCHAINS: 'mine' is not a rule for compilers: use own, same-major, any, or "
+            "one as `kiln ls` names it, such as 'NVRTC 12.8'"},
         Nonsense{"KILN_ALLOW_PTX", "perhaps",
                  "KILN_ALLOW_PTX: 'perhaps' is not a switch: use 1 or 0 (or true/false, yes/no, "
                  "on/off)"},

@@ -28,7 +28,7 @@ struct Place;
 /// A stored entry as it stands before its image is read: what a look-up decides on.
 struct Candidate {
   Digest key;
-  Digest toolchain;             ///< Identity of the compiler that made it.
+  const Toolchain& toolchain;   ///< The compiler that made it. Valid during the call.
   DependencySet& dependencies;  ///< Valid during the call; whoever accepts may move it away.
   const Witness*
       witness;  ///< For the include directories asked about; nullptr if none. Valid during the call.

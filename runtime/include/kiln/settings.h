@@ -76,6 +76,10 @@ struct RuntimeOptions {
   std::optional<std::filesystem::path> nvfatbin = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
   std::optional<std::filesystem::path> cuda_driver = {};
+  /// Which compilers' entries serve beside those of this machine's own, which always go first: `own` (none;
+  /// where there is no compiler, those of any), `same-major`, `any`, or the text of one, e.g. "NVRTC 12.8".
+  /// What the driver is too old for is never loaded. `KILN_TOOLCHAINS`, else own.
+  std::optional<std::string> toolchains = {};
   /// Whether a stored PTX image may be loaded where no cubin is stored that the device runs, before one is
   /// compiled; the driver then compiles it, on each start. `KILN_ALLOW_PTX`, else not.
   std::optional<bool> allow_ptx = {};
@@ -122,6 +126,7 @@ struct Settings {
   std::optional<std::filesystem::path> nvjitlink;
   std::optional<std::filesystem::path> nvfatbin;
   std::optional<std::filesystem::path> cuda_driver;
+  std::string toolchains = "own";
   bool allow_ptx = false;
   std::string variant;  ///< Empty where targets decide.
   std::optional<std::filesystem::path> record;
