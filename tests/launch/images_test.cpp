@@ -89,6 +89,7 @@ class ImagesTest : public FakeDriverTest {
     auto cache = Cache::open(scratch_ / "cache").value();
     auto entry = cache.entry(key).value();
     entry.artifact.toolchain = toolchain;
+    entry.toolchain.text = toolchain;
     ASSERT_TRUE(cache.put(
         {entry.request, entry.dependencies, entry.toolchain, entry.artifact, nullptr, {}}));
   }

@@ -63,7 +63,7 @@ class ToolchainsTest : public CompileFixture {
     auto cache = Cache::open(cache_directory()).value();
     auto entry = cache.entry(key).value();
     own_ = entry.artifact.toolchain;
-    if (!keeps_own) ASSERT_TRUE(cache.clear());
+    EXPECT_TRUE(keeps_own || cache.clear());
     for (const auto& other : others) {
       const auto toolchain = made_by(other);
       entry.artifact.toolchain = other;
