@@ -6,6 +6,7 @@
 
 #include "cache_impl.h"
 #include "fork_guard.h"
+#include "kiln/caller_state.h"
 #include "schema.h"
 
 namespace kiln {
@@ -169,9 +170,13 @@ void Cache::Impl::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
 Cache::Cache(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Cache::Cache(Cache&&) noexcept = default;
 Cache& Cache::operator=(Cache&&) noexcept = default;
-Cache::~Cache() = default;
+Cache::~Cache() {
+  const CallerState caller;
+  impl_.reset();
+}
 
 Result<Cache> Cache::open_place(storage::Place place, CacheOptions options) {
+  const CallerState caller;
   auto database = storage::open_place(place, options);
   if (!database) return tl::unexpected(database.error());
   return Cache(std::make_unique<Impl>(std::move(place), std::move(options), std::move(*database)));
@@ -189,29 +194,44 @@ Result<Cache> Cache::open_bundle(std::span<const std::byte> bundle, CacheOptions
   return open_place({Place::Kind::bundle_bytes, {}, bundle}, std::move(options));
 }
 
-std::filesystem::path Cache::file() const { return impl_->file(); }
+std::filesystem::path Cache::file() const {
+  const CallerState caller;
+  return impl_->file();
+}
 
 std::optional<Artifact> Cache::find(const Request& request, const Digest& roots,
                                     const std::function<bool(const Candidate&)>& accept,
                                     MissReason* why_not) {
+  const CallerState caller;
   return impl_->find(request, roots, accept, why_not);
 }
 
 std::optional<Artifact> Cache::peek(const Request& request, const Digest& roots,
                                     const std::function<bool(const Candidate&)>& accept,
                                     MissReason* why_not) {
+  const CallerState caller;
   return impl_->peek(request, roots, accept, why_not);
 }
 
 Result<std::vector<StoredRequest>> Cache::alike(const Request& request, const AlikeLimits& limits) {
+  const CallerState caller;
   return impl_->alike(request, limits);
 }
 
-Result<DependencySet> Cache::dependencies(const Digest& key) { return impl_->dependencies(key); }
+Result<DependencySet> Cache::dependencies(const Digest& key) {
+  const CallerState caller;
+  return impl_->dependencies(key);
+}
 
-Result<void> Cache::put(const NewEntry& entry) { return impl_->put(entry); }
+Result<void> Cache::put(const NewEntry& entry) {
+  const CallerState caller;
+  return impl_->put(entry);
+}
 
-void Cache::refuse(const Digest& key) { impl_->refuse(key); }
+void Cache::refuse(const Digest& key) {
+  const CallerState caller;
+  impl_->refuse(key);
+}
 
 void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
   impl_->count_hit(origin, compile_us);
@@ -222,35 +242,72 @@ Flight Cache::take_turn(const Digest& what, std::chrono::milliseconds patience,
   return impl_->take_turn(what, patience, stop);
 }
 
-Result<std::vector<EntrySummary>> Cache::list() { return impl_->list(); }
+Result<std::vector<EntrySummary>> Cache::list() {
+  const CallerState caller;
+  return impl_->list();
+}
 
-Result<Digest> Cache::resolve(std::string_view key_prefix) { return impl_->resolve(key_prefix); }
+Result<Digest> Cache::resolve(std::string_view key_prefix) {
+  const CallerState caller;
+  return impl_->resolve(key_prefix);
+}
 
-Result<StoredEntry> Cache::entry(const Digest& key) { return impl_->entry(key); }
+Result<StoredEntry> Cache::entry(const Digest& key) {
+  const CallerState caller;
+  return impl_->entry(key);
+}
 
-Result<std::string> Cache::text(const Digest& digest) { return impl_->text(digest); }
+Result<std::string> Cache::text(const Digest& digest) {
+  const CallerState caller;
+  return impl_->text(digest);
+}
 
-Result<CacheStatistics> Cache::statistics() { return impl_->statistics(); }
+Result<CacheStatistics> Cache::statistics() {
+  const CallerState caller;
+  return impl_->statistics();
+}
 
 CacheCounters Cache::counters() const noexcept { return impl_->counters(); }
 
-Result<CacheCounters> Cache::history() { return impl_->history(); }
+Result<CacheCounters> Cache::history() {
+  const CallerState caller;
+  return impl_->history();
+}
 
-Result<void> Cache::reset_history() { return impl_->reset_history(); }
+Result<void> Cache::reset_history() {
+  const CallerState caller;
+  return impl_->reset_history();
+}
 
-Result<void> Cache::pin(const Digest& key, bool pinned) { return impl_->pin(key, pinned); }
+Result<void> Cache::pin(const Digest& key, bool pinned) {
+  const CallerState caller;
+  return impl_->pin(key, pinned);
+}
 
-Result<GcReport> Cache::collect(const GcOptions& options) { return impl_->collect(options); }
+Result<GcReport> Cache::collect(const GcOptions& options) {
+  const CallerState caller;
+  return impl_->collect(options);
+}
 
-Result<GcReport> Cache::clear() { return impl_->clear(); }
+Result<GcReport> Cache::clear() {
+  const CallerState caller;
+  return impl_->clear();
+}
 
-Result<VerifyReport> Cache::verify(bool deep) { return impl_->verify(deep); }
+Result<VerifyReport> Cache::verify(bool deep) {
+  const CallerState caller;
+  return impl_->verify(deep);
+}
 
 Result<ExportReport> Cache::export_bundle(const std::filesystem::path& bundle,
                                           const ExportOptions& options) {
+  const CallerState caller;
   return impl_->export_bundle(bundle, options);
 }
 
-Result<ImportReport> Cache::import(Cache& from) { return impl_->import(*from.impl_); }
+Result<ImportReport> Cache::import(Cache& from) {
+  const CallerState caller;
+  return impl_->import(*from.impl_);
+}
 
 }  // namespace kiln

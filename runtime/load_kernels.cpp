@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "driver_age.h"
+#include "kiln/caller_state.h"
 #include "stopwatch.h"
 #include "vendor/nvtx.h"
 
@@ -87,6 +88,7 @@ Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver
   const auto device = driver->current_device();
   if (!device) return tl::unexpected(device.error());
   if (const auto* record = known_.find(program.id(), *device, expression)) return Kernel(*record);
+  const CallerState caller;
   if (auto listed = check_listed(program, expression); !listed)
     return tl::unexpected(std::move(listed.error()));
   const auto record =

@@ -24,6 +24,7 @@
 #include "header_files.h"
 #include "image_choice.h"
 #include "in_process.h"
+#include "kiln/caller_state.h"
 #include "layers.h"
 #include "link_images.h"
 #include "load_kernels.h"
@@ -235,8 +236,10 @@ class Runtime::Impl {
   ToolOnThisMachine<vendor::NvFatbin>& packer() { return packer_; }
 
   const Result<std::shared_ptr<const vendor::Driver>>& driver() {
-    std::call_once(driver_opened_,
-                   [this] { driver_ = vendor::open_driver(settings_.cuda_driver); });
+    std::call_once(driver_opened_, [this] {
+      const CallerState caller;
+      driver_ = vendor::open_driver(settings_.cuda_driver);
+    });
     return driver_;
   }
 
@@ -397,32 +400,45 @@ class Runtime::Impl {
 Runtime::Runtime(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 
 Result<Runtime> Runtime::open(RuntimeOptions options) {
+  const CallerState caller;
   auto settings = resolve_settings(options);
   if (!settings) return tl::unexpected(std::move(settings.error()));
-  return Runtime(std::make_shared<Impl>(std::move(*settings), std::move(options)));
+  const auto end = [](Impl* impl) {
+    const CallerState caller;
+    delete impl;
+  };
+  return Runtime(std::shared_ptr<Impl>(new Impl(std::move(*settings), std::move(options)), end));
 }
 
 Result<Artifact> Runtime::compile(const Program& program, const Target& target) {
+  const CallerState caller;
   return copy_of(impl_->obtain(program, target));
 }
 
-Result<Artifact> Runtime::link(LinkSpec spec) { return copy_of(impl_->link(std::move(spec))); }
+Result<Artifact> Runtime::link(LinkSpec spec) {
+  const CallerState caller;
+  return copy_of(impl_->link(std::move(spec)));
+}
 
 Result<Artifact> Runtime::fatbin(const Program& program, const std::vector<Target>& targets) {
+  const CallerState caller;
   return copy_of(impl_->fatbin(program, targets, {}));
 }
 
 Compiling Runtime::compile_async(const Program& program, const Target& target,
                                  const CompileOptions& options) {
+  const CallerState caller;
   return impl_->begin(program, target, {.priority = options.priority});
 }
 
 PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
                                  const PrefetchProgress& progress, const std::stop_token& stop) {
+  const CallerState caller;
   return impl_->prefetch(items, progress, stop);
 }
 
 Result<Program> Runtime::program_of(const ListedProgram& listed) {
+  const CallerState caller;
   return impl_->program_of(listed);
 }
 
@@ -432,20 +448,29 @@ Result<Kernel> Runtime::kernel(const Program& program, std::string_view expressi
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression,
                                const Target& target) {
+  const CallerState caller;
   return impl_->kernel(program, expression, target);
 }
 
-Result<Module> Runtime::module(const Program& program) { return impl_->module(program); }
+Result<Module> Runtime::module(const Program& program) {
+  const CallerState caller;
+  return impl_->module(program);
+}
 
-Result<Module> Runtime::module(const Artifact& artifact) { return impl_->module(artifact); }
+Result<Module> Runtime::module(const Artifact& artifact) {
+  const CallerState caller;
+  return impl_->module(artifact);
+}
 
 Result<Module> Runtime::module_of_image(std::string image, std::string name) {
+  const CallerState caller;
   const auto artifact = artifact_of_image(std::move(image), std::move(name));
   if (!artifact) return tl::unexpected(artifact.error());
   return impl_->module(*artifact);
 }
 
 Result<void> Runtime::load_all(std::span<const Program> programs) {
+  const CallerState caller;
   std::vector<std::string> failures;
   Error first;
   for (const auto& program : programs) {
@@ -466,10 +491,12 @@ void Runtime::set_mode(Mode mode) noexcept { impl_->set_mode(mode); }
 Mode Runtime::mode() const noexcept { return impl_->mode(); }
 
 Result<Explanation> Runtime::explain(const Program& program, const Target& target) {
+  const CallerState caller;
   return impl_->explain(program, target);
 }
 
 Availability Runtime::compiler() const {
+  const CallerState caller;
   const auto& search = impl_->compiler().search();
   const auto& opened = impl_->compiler().open();
   if (!opened)
@@ -485,6 +512,7 @@ Availability Runtime::compiler() const {
 }
 
 Availability Runtime::driver() const {
+  const CallerState caller;
   const auto& opened = impl_->driver();
   if (!opened) return {false, {}, opened.error().message, {}};
   const auto version = (*opened)->version();
@@ -497,11 +525,20 @@ Availability Runtime::driver() const {
           (*opened)->path()};
 }
 
-Availability Runtime::linker() const { return availability_of(impl_->linker()); }
-Availability Runtime::packer() const { return availability_of(impl_->packer()); }
+Availability Runtime::linker() const {
+  const CallerState caller;
+  return availability_of(impl_->linker());
+}
+Availability Runtime::packer() const {
+  const CallerState caller;
+  return availability_of(impl_->packer());
+}
 
 const Settings& Runtime::settings() const noexcept { return impl_->settings(); }
 std::string Runtime::cache_fault() const { return impl_->cache_fault(); }
-RuntimeCounters Runtime::counters() const { return impl_->counters(); }
+RuntimeCounters Runtime::counters() const {
+  const CallerState caller;
+  return impl_->counters();
+}
 
 }  // namespace kiln

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cerrno>
+#include <cfenv>
+
+namespace kiln {
+
+/// What each of kiln's functions begins with that does more than look something up in memory: gives errno
+/// and the environment of floating-point numbers back at its end as they were. Meanwhile numbers are
+/// rounded to nearest, so that what a caller has set reaches neither what is compiled nor a thread that is
+/// started. For one thread, in the order of a stack.
+class CallerState {
+ public:
+  CallerState() noexcept : errno_(errno) {
+    std::fegetenv(&numbers_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  CallerState(const CallerState&) = delete;
+  CallerState& operator=(const CallerState&) = delete;
+  ~CallerState() {
+    std::fesetenv(&numbers_);
+    errno = errno_;
+  }
+
+ private:
+  std::fenv_t numbers_;
+  const int errno_;
+};
+
+}  // namespace kiln
