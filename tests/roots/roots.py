@@ -1,0 +1,145 @@
+"""One build of kiln on machines of every kind: {no driver, a stub, one that works} x {no NVRTC, a wheel's, a
+toolkit's}, each a mount namespace of its own in which /usr/local holds nothing else of CUDA. In each, what
+doctor says is what then happens: compiling, serving from a bundle, launching.
+
+    roots.py KILN ENGINE BUNDLE CUDA_FOLDER FAKE_DRIVER STUB_DRIVER SCRATCH DRIVER NVRTC
+    roots.py … bare           a machine with a driver and a bundle, and nowhere to write
+
+CUDA_FOLDER has lib or lib64 and include. Status 77: namespaces of mounts are not allowed here."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+KERNEL = 'extern "C" __global__ void k(int* x) { *x = 1; }\n'
+SKIPPED = 77
+WHEEL = "venv/lib/python3.11/site-packages/nvidia/cu13"
+
+
+class Machine:
+    """Runs commands in a namespace where the wanted parts of CUDA stand where such a machine has them."""
+
+    def __init__(self, cuda, scratch, driver, nvrtc):
+        self.cuda, self.scratch, self.driver, self.nvrtc = cuda, scratch, driver, nvrtc
+
+    def mounts(self):
+        libraries = next(f for f in ("lib64", "lib") if (self.cuda / f / "libnvrtc.so.13").exists())
+        kept = self.scratch / "kept"
+        wheel = self.scratch / WHEEL
+        for folder in (kept / "lib", kept / "include", wheel / "lib", wheel / "include"):
+            folder.mkdir(parents=True, exist_ok=True)
+        yield f"mount --bind {self.cuda / libraries} {kept}/lib"
+        yield f"mount --bind {self.cuda}/include {kept}/include"
+        # What hides the toolkit must not hide the tests.
+        yield "for f in /usr/local/cuda*; do if [ -d $f ]; then mount -t tmpfs none $(readlink -f $f); fi; done"
+        yield "mount -t tmpfs none /usr/local/lib"
+        if self.nvrtc == "toolkit":
+            root = "/usr/local/lib/toolkit"
+            yield f"mkdir -p {root}/lib64 {root}/include"
+            yield f"mount --bind {kept}/lib {root}/lib64 && mount --bind {kept}/include {root}/include"
+        if self.nvrtc == "wheel":
+            yield f"mount --bind {kept}/lib {wheel}/lib && mount --bind {kept}/include {wheel}/include"
+        yield f"umount {kept}/lib {kept}/include"
+        # Where the loader is told to look.
+        yield "mkdir -p /usr/local/lib/driver"
+        if self.driver is not None:
+            yield f"cp {self.driver} /usr/local/lib/driver/libcuda.so.1"
+
+    def environment(self, more):
+        found = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": "/usr/local/lib/driver", **more}
+        if self.nvrtc == "toolkit":
+            found["CUDA_HOME"] = "/usr/local/lib/toolkit"
+        if self.nvrtc == "wheel":
+            found["VIRTUAL_ENV"] = str(self.scratch / "venv")
+        return found
+
+    def run(self, *command, last="true", **more):
+        script = "\n".join(["set -e", *self.mounts(), last, "exec \"$@\""])
+        return subprocess.run(
+            ["unshare", "--mount", "--propagation", "private", "bash", "-c", script, "bash",
+             *map(str, command)],
+            env=self.environment(more), capture_output=True, text=True, timeout=600)
+
+
+def expect(condition, what, outcome):
+    if not condition:
+        sys.exit(f"{what}\nstatus {outcome.returncode}\n{outcome.stdout}\n{outcome.stderr}")
+
+
+def verdicts(machine, kiln, cache):
+    outcome = machine.run(kiln, "doctor", "--json", KILN_CACHE_DIR=cache)
+    document = json.loads(outcome.stdout)
+    found = {what: document[f"can_{what}"]["yes"] for what in ("serve", "compile", "launch")}
+    return outcome, found, document["compiler"]["path"]
+
+
+def check(machine, kiln, engine, bundle, expects_launch):
+    cache = str(machine.scratch / "cache")
+    expects_compile = machine.nvrtc != "none"
+    outcome, found, compiler = verdicts(machine, kiln, cache)
+    wanted = {"serve": True, "compile": expects_compile, "launch": expects_launch}
+    expect(found == wanted, f"doctor says {found}, not {wanted}", outcome)
+    # A farm needs no driver.
+    expect(outcome.returncode == (0 if expects_compile else 1), "doctor's status", outcome)
+    places = {"none": "", "wheel": str(machine.scratch / WHEEL), "toolkit": "/usr/local/lib/toolkit"}
+    expect(compiler.startswith(places[machine.nvrtc]) and bool(compiler) == expects_compile,
+           f"doctor finds {compiler}", outcome)
+
+    source = machine.scratch / "k.cu"
+    source.write_text(KERNEL)
+    compiled = machine.run(kiln, "compile", source, "--arch", "sm_80", "--name", "k",
+                           KILN_CACHE_DIR=cache)
+    if expects_compile:
+        expect(compiled.returncode == 0, "does not compile", compiled)
+    else:
+        message = compiled.stderr
+        expect(compiled.returncode == 3 and "NVRTC: not found" in message
+               and "libnvrtc.so.13" in message and "KILN_NVRTC" in message,
+               "a machine without NVRTC has another error", compiled)
+
+    # A machine with a compiler asks whether the bundle is of its own compiler's; it is.
+    served = machine.run(engine, KILN_BUNDLES=bundle, KILN_CACHE_DIR=cache)
+    expect(served.returncode == 0 and " 0 compiled," in served.stdout, "is not served", served)
+
+    launched = machine.run(engine, "--launch", KILN_BUNDLES=bundle, KILN_CACHE_DIR=cache)
+    if expects_launch:
+        expect(launched.returncode == 0 and " 0 compiled," in launched.stdout
+               and " 0 launched" not in launched.stdout, "does not launch", launched)
+    elif machine.driver is None:
+        expect("no usable libcuda.so.1 was found" in launched.stderr, "has another error", launched)
+    else:
+        expect("stub" in launched.stderr, "a stub has another error", launched)
+
+
+def check_bare(machine, engine, bundle):
+    """Nothing may be written anywhere, and there is no home."""
+    read_only = """
+for place in $(findmnt -rno TARGET | sort -r); do mount -o remount,ro,bind $place 2>/dev/null || true; done
+for place in /tmp /var/tmp /root /dev/shm "$PWD"; do
+  if touch "$place/kiln-probe" 2>/dev/null; then echo "$place can be written to" >&2; exit 1; fi
+done"""
+    outcome = machine.run(engine, "--launch", last=read_only, KILN_BUNDLES=bundle)
+    expect(outcome.returncode == 0 and " 0 compiled," in outcome.stdout
+           and " 0 launched" not in outcome.stdout, "a bare machine does not launch", outcome)
+    print(outcome.stdout.strip())
+
+
+def main():
+    kiln, engine, bundle, cuda, fake, stub, scratch, driver, *nvrtc = sys.argv[1:]
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+        print("skipped: namespaces of mounts are not allowed here")
+        sys.exit(SKIPPED)
+    scratch = pathlib.Path(scratch)
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    if driver == "bare":
+        check_bare(Machine(pathlib.Path(cuda), scratch, fake, "none"), engine, bundle)
+        return
+    machine = Machine(pathlib.Path(cuda), scratch, {"none": None, "stub": stub, "fake": fake}[driver],
+                      nvrtc[0])
+    check(machine, kiln, engine, bundle, driver == "fake")
+
+
+main()
