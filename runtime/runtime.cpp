@@ -51,13 +51,32 @@ Result<Artifact> copy_of(Result<Obtained> obtained) {
   return artifact;
 }
 
+std::vector<std::string> lines_of(const std::vector<vendor::SearchStep>& steps) {
+  std::vector<std::string> lines;
+  lines.reserve(steps.size());
+  for (const auto& step : steps) lines.push_back(vendor::describe(step));
+  return lines;
+}
+
 template <class Tool>
 Availability availability_of(ToolOnThisMachine<Tool>& tool) {
-  const auto& file = tool.search().file;
-  const auto path = file ? file->library : std::filesystem::path{};
+  const auto& search = tool.search();
+  const auto path = search.file ? search.file->library : std::filesystem::path{};
   const auto& opened = tool.open();
-  if (!opened) return {false, {}, opened.error().message, path};
-  return {true, fmt::format("{}, {} ({})", opened->text(), path.string(), file->origin), {}, path};
+  if (!opened) return {false, {}, opened.error().message, path, {}};
+  return {true,
+          fmt::format("{}, {} ({})", opened->text(), path.string(), search.file->origin),
+          {},
+          path,
+          lines_of(search.steps)};
+}
+
+/// The headers that a compiler finds without being told where.
+std::string headers_in_words(const std::vector<std::filesystem::path>& include_dirs) {
+  std::vector<std::string> folders;
+  for (const auto& folder : include_dirs) folders.push_back(folder.string());
+  return folders.empty() ? "headers of CUDA: none found"
+                         : fmt::format("headers of CUDA: {}", fmt::join(folders, ", "));
 }
 
 }  // namespace
@@ -499,30 +518,41 @@ Availability Runtime::compiler() const {
   const CallerState caller;
   const auto& search = impl_->compiler().search();
   const auto& opened = impl_->compiler().open();
-  if (!opened)
-    return {false,
-            {},
-            opened.error().message,
-            search.files ? search.files->library : std::filesystem::path{}};
+  const auto path = search.files ? search.files->library : std::filesystem::path{};
+  if (!opened) return {false, {}, opened.error().message, path, {}};
+  auto details = lines_of(search.steps);
+  details.push_back(search.files->builtins.empty()
+                        ? "builtins: none beside it"
+                        : "builtins: " + search.files->builtins.string());
+  details.push_back(headers_in_words(impl_->compiler().include_dirs()));
   return {true,
-          fmt::format("{}, {} ({})", opened->text(), search.files->library.string(),
-                      search.files->origin),
+          fmt::format("{}, {} ({})", opened->text(), path.string(), search.files->origin),
           {},
-          search.files->library};
+          path,
+          std::move(details)};
 }
 
 Availability Runtime::driver() const {
   const CallerState caller;
   const auto& opened = impl_->driver();
-  if (!opened) return {false, {}, opened.error().message, {}};
-  const auto version = (*opened)->version();
-  const auto device = (*opened)->describe_current_device();
-  if (!device) return {false, {}, device.error().message, (*opened)->path()};
-  return {true,
-          fmt::format("CUDA {}.{}, {} (sm_{}{}), {}", version / 1000, version % 1000 / 10,
-                      device->name, device->major, device->minor, (*opened)->path().string()),
-          {},
-          (*opened)->path()};
+  if (!opened) return {false, {}, opened.error().message, {}, {}};
+  const auto& cuda = **opened;
+  const auto device = cuda.describe_current_device();
+  const auto all = cuda.describe_devices();
+  if (!device) return {false, {}, device.error().message, cuda.path(), {}};
+  if (!all) return {false, {}, all.error().message, cuda.path(), {}};
+  std::vector<std::string> details;
+  for (const auto& each : *all) {
+    details.push_back(fmt::format("device {}: {}, compute capability {}.{}", each.handle, each.name,
+                                  each.major, each.minor));
+  }
+  return {
+      true,
+      fmt::format("CUDA {}.{}, {} (sm_{}{}), {}", cuda.version() / 1000, cuda.version() % 1000 / 10,
+                  device->name, device->major, device->minor, cuda.path().string()),
+      {},
+      cuda.path(),
+      std::move(details)};
 }
 
 Availability Runtime::linker() const {

@@ -219,6 +219,22 @@ Result<Device> Driver::describe(CUdevice handle) const {
   return device;
 }
 
+Result<std::vector<Device>> Driver::describe_devices() const {
+  int count = 0;
+  CUresult result = functions_.device_get_count(&count);
+  std::vector<Device> devices;
+  for (int ordinal = 0; ordinal < count && result == CUDA_SUCCESS; ++ordinal) {
+    CUdevice handle = 0;
+    result = functions_.device_get(&handle, ordinal);
+    if (result != CUDA_SUCCESS) break;
+    auto device = describe(handle);
+    if (!device) return tl::unexpected(std::move(device.error()));
+    devices.push_back(std::move(*device));
+  }
+  if (result != CUDA_SUCCESS) return failure("cannot tell which devices there are", result);
+  return devices;
+}
+
 Result<Device> Driver::describe_current_device() const {
   const auto device = current_device();
   if (!device) return tl::unexpected(device.error());

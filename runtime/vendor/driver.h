@@ -91,6 +91,9 @@ class Driver {
   /// What a device is. Errors: driver_failed.
   [[nodiscard]] Result<Device> describe(CUdevice device) const;
 
+  /// All devices of the machine, described.
+  [[nodiscard]] Result<std::vector<Device>> describe_devices() const;
+
   /// The current device, described.
   [[nodiscard]] Result<Device> describe_current_device() const;
 

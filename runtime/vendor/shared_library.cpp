@@ -57,11 +57,15 @@ void keep_loaded(void (*function)()) noexcept {
   dlopen(holder.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+std::string describe(const SearchStep& step) {
+  return step.place + " (" + step.origin + "): " + step.outcome;
+}
+
 std::string describe(const std::vector<SearchStep>& steps) {
   std::string text;
   for (const SearchStep& step : steps) {
     if (!text.empty()) text += '\n';
-    text += "  " + step.place + " (" + step.origin + "): " + step.outcome;
+    text += "  " + describe(step);
   }
   return text;
 }

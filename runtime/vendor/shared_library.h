@@ -45,6 +45,9 @@ struct SearchStep {
   std::string outcome;  ///< E.g. "no such file", or the loader's own words.
 };
 
+/// "/usr/lib/libnvrtc.so.13 (the loader's cache): no such file".
+[[nodiscard]] std::string describe(const SearchStep& step);
+
 /// The steps as an indented list, a line each, for an error's message.
 [[nodiscard]] std::string describe(const std::vector<SearchStep>& steps);
 

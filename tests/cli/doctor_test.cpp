@@ -34,7 +34,32 @@ TEST_F(Doctor, CountsWhatTheCacheHolds) {
   EXPECT_EQ(findings["cache"]["usable"], true);
   EXPECT_EQ(findings["cache"]["fault"], "");
   EXPECT_THAT(findings["cache"]["rights"].get<std::string>(), testing::StartsWith("0700"));
+  EXPECT_GT(findings["cache"]["free_bytes"], 0);
+  EXPECT_NE(findings["cache"]["file_system"], "unknown");
   EXPECT_EQ(snapshot(cache()), before);
+}
+
+TEST_F(Doctor, TellsWhatTheCompilerComesWith) {
+  const auto details = examine(0)["compiler"]["details"].get<std::vector<std::string>>();
+  EXPECT_THAT(details, testing::Contains(HasSubstr("libnvrtc-builtins.so.")));
+  EXPECT_THAT(details, testing::Contains(testing::StartsWith("headers of CUDA: /")));
+  EXPECT_THAT(details, testing::Contains(HasSubstr("libnvrtc.so.13 (")));
+}
+
+TEST_F(Doctor, ServesFromBundlesWhereNothingCanBeKept) {
+  compile({file("scale.cu", scale_source), "--arch", "sm_80", "--name", "fill"});
+  const auto bundle = scratch("engine.kiln").string();
+  ASSERT_EQ(run({"export", bundle}).exit_code, 0);
+  const auto findings =
+      examine(0, {.environment = {{"KILN_CACHE_DISABLE", "1"}, {"KILN_BUNDLES", bundle}}});
+  EXPECT_EQ(findings["can_serve"]["yes"], true);
+  EXPECT_THAT(findings["can_serve"]["reason"].get<std::string>(), HasSubstr("from bundles alone"));
+  EXPECT_EQ(findings["bundles"][0]["file"], bundle);
+  EXPECT_EQ(findings["bundles"][0]["reason"], "1 entry");
+  const auto missing = examine(1, {.environment = {{"KILN_BUNDLES", "/nonexistent/engine.kiln"}}});
+  EXPECT_EQ(missing["can_serve"]["yes"], false);
+  EXPECT_THAT(missing["can_serve"]["reason"].get<std::string>(),
+              HasSubstr("/nonexistent/engine.kiln"));
 }
 
 TEST_F(Doctor, TellsWhatIsMissingAndWhy) {

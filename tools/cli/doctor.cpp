@@ -1,6 +1,10 @@
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -31,9 +35,16 @@ struct Verdict {
 
 struct CacheFindings {
   fs::path directory;
-  std::string rights;  ///< E.g. "0700, owned by user 1000"; empty when there is no directory.
+  std::string rights;       ///< E.g. "0700, owned by user 1000"; empty when there is no directory.
+  std::string file_system;  ///< E.g. "ext", "nfs"; of the next folder above where there is none.
+  std::uint64_t room = 0;   ///< Bytes that a user may still write there.
   std::optional<CacheStatistics> statistics;
-  Verdict can_serve;
+  Verdict usable;
+};
+
+struct BundleFindings {
+  fs::path file;
+  Verdict usable;
 };
 
 struct Findings {
@@ -42,9 +53,11 @@ struct Findings {
   Availability linker;
   Availability packer;
   CacheFindings cache;
+  std::vector<BundleFindings> bundles;
+  Verdict can_serve;
   std::vector<Setting> settings;
 
-  [[nodiscard]] bool well() const { return cache.can_serve.yes && compiler.available; }
+  [[nodiscard]] bool well() const { return can_serve.yes && compiler.available; }
 };
 
 std::string rights_of(const fs::path& directory) {
@@ -53,16 +66,51 @@ std::string rights_of(const fs::path& directory) {
   return fmt::format("{:04o}, owned by user {}", status.st_mode & 07777u, status.st_uid);
 }
 
+// The folder itself, or the next one above it that there is.
+fs::path existing(fs::path folder) {
+  std::error_code ignored;
+  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+// The numbers are those of Linux's linux/magic.h; of the network file systems that have none there, their
+// own.
+std::string file_system_of(const fs::path& folder) {
+  constexpr std::array<std::pair<std::uint64_t, const char*>, 15> names{{{0xef53, "ext"},
+                                                                         {0x58465342, "xfs"},
+                                                                         {0x9123683e, "btrfs"},
+                                                                         {0x2fc12fc1, "zfs"},
+                                                                         {0x01021994, "tmpfs"},
+                                                                         {0x794c7630, "overlay"},
+                                                                         {0x65735546, "fuse"},
+                                                                         {0x01021997, "9p"},
+                                                                         {0x6969, "nfs"},
+                                                                         {0xff534d42, "cifs"},
+                                                                         {0xfe534d42, "smb2"},
+                                                                         {0x00c36400, "ceph"},
+                                                                         {0x0bd00bd0, "lustre"},
+                                                                         {0x47504653, "gpfs"},
+                                                                         {0x19830326, "beegfs"}}};
+  struct statfs status {};
+  if (statfs(folder.c_str(), &status) != 0) return "unknown";
+  const auto number = static_cast<std::uint64_t>(status.f_type) & 0xffffffffU;
+  const auto* found = std::find_if(names.begin(), names.end(),
+                                   [&](const auto& name) { return name.first == number; });
+  return found != names.end() ? found->second : fmt::format("0x{:x}", number);
+}
+
+std::uint64_t room_in(const fs::path& folder) {
+  std::error_code unknown;
+  const auto space = fs::space(folder, unknown);
+  return unknown ? 0 : space.available;
+}
+
 // What the first compile would find; doctor itself makes nothing.
 Verdict judge_absence(const Settings& settings) {
   if (settings.cache_read_only) {
     return {false, "nothing is kept yet, and KILN_CACHE_READONLY is set"};
   }
-  std::error_code ignored;
-  auto ancestor = settings.cache_directory;
-  while (!fs::exists(ancestor, ignored) && ancestor.has_relative_path()) {
-    ancestor = ancestor.parent_path();
-  }
+  const auto ancestor = existing(settings.cache_directory);
   if (access(ancestor.c_str(), W_OK | X_OK) != 0) {
     return {false, ancestor.string() + " is not writable"};
   }
@@ -86,6 +134,34 @@ Verdict judge_cache(const Settings& settings, std::optional<CacheStatistics>& st
   return {true, fmt::format("{} in {}", entries_text(*sums), cache->file().string())};
 }
 
+CacheFindings examine_cache(const Settings& settings) {
+  CacheFindings findings;
+  findings.directory = settings.cache_directory;
+  findings.rights = rights_of(settings.cache_directory);
+  const auto place = existing(settings.cache_directory);
+  findings.file_system = file_system_of(place);
+  findings.room = room_in(place);
+  findings.usable = judge_cache(settings, findings.statistics);
+  return findings;
+}
+
+BundleFindings examine_bundle(const fs::path& file, bool trust_others) {
+  auto bundle = Cache::open_bundle(file, {.trust_others = trust_others});
+  if (!bundle) return {file, {false, bundle.error().message}};
+  const auto sums = bundle->statistics();
+  if (!sums) return {file, {false, sums.error().message}};
+  return {file, {true, entries_text(*sums)}};
+}
+
+// A machine that keeps nothing may still be served from what was shipped.
+Verdict judge_serving(const Verdict& cache, const std::vector<BundleFindings>& bundles) {
+  for (const auto& bundle : bundles) {
+    if (!bundle.usable.yes) return bundle.usable;
+  }
+  if (cache.yes || bundles.empty()) return cache;
+  return {true, "from bundles alone: " + cache.reason};
+}
+
 Result<Findings> examine(const Globals& globals) {
   RuntimeOptions options;
   options.cache_directory = globals.cache;
@@ -101,18 +177,24 @@ Result<Findings> examine(const Globals& globals) {
   findings.compiler = runtime->compiler();
   findings.linker = runtime->linker();
   findings.packer = runtime->packer();
-  findings.cache.directory = settings->cache_directory;
-  findings.cache.rights = rights_of(settings->cache_directory);
-  findings.cache.can_serve = judge_cache(*settings, findings.cache.statistics);
+  findings.cache = examine_cache(*settings);
+  for (const auto& file : settings->bundles)
+    findings.bundles.push_back(examine_bundle(file, settings->cache_trust_others));
+  findings.can_serve = judge_serving(findings.cache.usable, findings.bundles);
   findings.settings = std::move(settings->listing);
   return findings;
 }
 
 std::string text_of(const Availability& tool) {
-  return tool.available ? tool.description : tool.reason;
+  if (!tool.available) return tool.reason;
+  std::string text = tool.description;
+  for (const auto& detail : tool.details) text += "\n  " + detail;
+  return text;
 }
 
-Verdict verdict_of(const Availability& tool) { return {tool.available, text_of(tool)}; }
+Verdict verdict_of(const Availability& tool) {
+  return {tool.available, tool.available ? tool.description : tool.reason};
+}
 
 // One line each: what was found, candidate by candidate, stands above.
 std::string line_of(const Verdict& verdict) {
@@ -121,9 +203,20 @@ std::string line_of(const Verdict& verdict) {
 }
 
 std::string state_text(const CacheFindings& cache) {
-  if (!cache.statistics) return cache.can_serve.reason;
+  if (!cache.statistics) return cache.usable.reason;
   return fmt::format("{}, {}", entries_text(*cache.statistics),
                      format_bytes(cache.statistics->file_bytes));
+}
+
+std::string place_text(const CacheFindings& cache) {
+  return fmt::format("{}, {} free", cache.file_system, format_bytes(cache.room));
+}
+
+std::string bundles_text(const std::vector<BundleFindings>& bundles) {
+  std::vector<std::string> lines;
+  for (const auto& bundle : bundles)
+    lines.push_back(fmt::format("{}: {}", bundle.file.string(), bundle.usable.reason));
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 void print_for_people(const Findings& findings) {
@@ -135,9 +228,11 @@ void print_for_people(const Findings& findings) {
                                  {"fatbins", text_of(findings.packer)},
                                  {"cache", or_dash(findings.cache.directory.string())},
                                  {"cache rights", or_dash(findings.cache.rights)},
-                                 {"cache state", state_text(findings.cache)}},
+                                 {"cache place", place_text(findings.cache)},
+                                 {"cache state", state_text(findings.cache)},
+                                 {"bundles", or_dash(bundles_text(findings.bundles))}},
                                 colour);
-  const auto verdicts = field_list({{"can serve", line_of(findings.cache.can_serve)},
+  const auto verdicts = field_list({{"can serve", line_of(findings.can_serve)},
                                     {"can compile", line_of(verdict_of(findings.compiler))},
                                     {"can link", line_of(verdict_of(findings.linker))},
                                     {"can pack", line_of(verdict_of(findings.packer))},
@@ -150,7 +245,8 @@ Json tool_json(const Availability& tool) {
   return {{"available", tool.available},
           {"description", tool.description},
           {"reason", tool.reason},
-          {"path", tool.path.string()}};
+          {"path", tool.path.string()},
+          {"details", tool.details}};
 }
 
 Json verdict_json(const Verdict& verdict) {
@@ -160,14 +256,22 @@ Json verdict_json(const Verdict& verdict) {
 Json cache_json(const CacheFindings& cache) {
   Json document{{"directory", cache.directory.string()},
                 {"rights", cache.rights},
-                {"usable", cache.can_serve.yes},
-                {"fault", cache.can_serve.yes ? "" : cache.can_serve.reason}};
+                {"file_system", cache.file_system},
+                {"free_bytes", cache.room},
+                {"usable", cache.usable.yes},
+                {"fault", cache.usable.yes ? "" : cache.usable.reason}};
   document["entries"] = cache.statistics ? Json(cache.statistics->entries) : Json();
   document["file_bytes"] = cache.statistics ? Json(cache.statistics->file_bytes) : Json();
   return document;
 }
 
 Json findings_json(const Findings& findings) {
+  auto bundles = Json::array();
+  for (const auto& bundle : findings.bundles) {
+    bundles.push_back({{"file", bundle.file.string()},
+                       {"usable", bundle.usable.yes},
+                       {"reason", bundle.usable.reason}});
+  }
   auto settings = Json::array();
   for (const auto& setting : findings.settings) settings.push_back(setting_json(setting));
   return {{"version", KILN_VERSION},
@@ -176,8 +280,9 @@ Json findings_json(const Findings& findings) {
           {"linker", tool_json(findings.linker)},
           {"packer", tool_json(findings.packer)},
           {"cache", cache_json(findings.cache)},
+          {"bundles", bundles},
           {"settings", settings},
-          {"can_serve", verdict_json(findings.cache.can_serve)},
+          {"can_serve", verdict_json(findings.can_serve)},
           {"can_compile", verdict_json(verdict_of(findings.compiler))},
           {"can_link", verdict_json(verdict_of(findings.linker))},
           {"can_pack", verdict_json(verdict_of(findings.packer))},

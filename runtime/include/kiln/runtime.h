@@ -45,6 +45,9 @@ struct Availability {
   std::string description;     ///< E.g. "NVRTC 13.0, /usr/local/cuda/lib64/libnvrtc.so.13".
   std::string reason;          ///< Why not; empty when available.
   std::filesystem::path path;  ///< The library's file, where it is known.
+  /// A line each of what else was found: each place that was looked at and what it came to; a compiler's
+  /// builtins and headers; a driver's devices.
+  std::vector<std::string> details = {};
 };
 
 /// The pipeline: asks the cache, compiles on a miss, stores, loads.
