@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -29,56 +28,6 @@ kiln_explanation::kiln_explanation(Explanation made)
 
 namespace {
 
-std::vector<std::string> texts(const char* const* values, std::size_t count,
-                               std::string_view name) {
-  std::vector<std::string> copies;
-  for (const char* value : given_list(values, count, name)) {
-    copies.push_back(given_text(value, name));
-  }
-  return copies;
-}
-
-std::vector<std::filesystem::path> paths(const char* const* values, std::size_t count,
-                                         std::string_view name) {
-  const auto copies = texts(values, count, name);
-  return {copies.begin(), copies.end()};
-}
-
-std::optional<std::string> optional_text(const char* text) {
-  return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
-}
-
-VariantSpec variant_spec(const kiln_variant_spec& from) {
-  VariantSpec spec{.name = given_text(from.name, "name"),
-                   .since = given_text(from.since, "since"),
-                   .file = optional_text(from.file).value_or(""),
-                   .source = optional_text(from.source)};
-  if (from.options != nullptr) spec.options = texts(from.options, from.option_count, "options");
-  for (const auto& [expression, replacement] :
-       given_list(from.kernels, from.kernel_count, "kernels")) {
-    spec.kernels.emplace(given_text(expression, "expression"),
-                         given_text(replacement, "replacement"));
-  }
-  return spec;
-}
-
-ProgramSpec program_spec(const kiln_program_spec& from) {
-  ProgramSpec spec{.name = given_text(from.name, "name"),
-                   .source = given_text(from.source, "source")};
-  for (const kiln_header_set* set : given_list(from.headers, from.header_count, "headers")) {
-    spec.headers.push_back(given(set, "headers").headers);
-  }
-  spec.include_dirs = paths(from.include_dirs, from.include_dir_count, "include_dirs");
-  spec.kernels = texts(from.kernels, from.kernel_count, "kernels");
-  spec.options = texts(from.options, from.option_count, "options");
-  spec.toolkit_headers = from.no_toolkit_headers == 0;
-  for (const kiln_variant_spec* variant :
-       given_list(from.variants, from.variant_count, "variants")) {
-    spec.variants.push_back(variant_spec(read(variant, "variants")));
-  }
-  return spec;
-}
-
 std::optional<std::chrono::milliseconds> optional_time(std::uint64_t count) {
   return count != 0 ? std::optional(milliseconds(count)) : std::nullopt;
 }
@@ -95,6 +44,25 @@ LogCallback log_callback(kiln_log_callback log, void* user) {
   if (log == nullptr) return {};
   return [log, user](LogLevel level, std::string_view text) {
     log(user, KILN_LOG_OFF + number_of(log_levels, level), std::string(text).c_str());
+  };
+}
+
+Observer observer(kiln_observer observe, void* user) {
+  if (observe == nullptr) return {};
+  return [observe, user](const Event& event) {
+    const std::string program(event.program);
+    const std::string arch(event.arch);
+    const std::string key = event.key.empty() ? std::string() : event.key.hex();
+    const std::string detail(event.detail);
+    const kiln_event told{.size = sizeof(kiln_event),
+                          .kind = number_of(event_kinds, event.kind),
+                          .origin = number_of(origins, event.origin),
+                          .program = program.c_str(),
+                          .arch = arch.c_str(),
+                          .key = key.c_str(),
+                          .milliseconds = event.milliseconds,
+                          .detail = detail.c_str()};
+    observe(user, &told);
   };
 }
 
@@ -123,13 +91,36 @@ RuntimeOptions runtime_options(const kiln_runtime_options& from) {
   options.compile_timeout = optional_time(from.compile_timeout);
   options.compile_patience = optional_time(from.compile_patience);
   options.nvrtc = optional_text(from.nvrtc);
+  options.nvjitlink = optional_text(from.nvjitlink);
+  options.nvfatbin = optional_text(from.nvfatbin);
   options.cuda_driver = optional_text(from.cuda_driver);
   options.worker = optional_text(from.worker);
   options.variant = optional_text(from.variant);
   options.record = optional_text(from.record);
   options.log_level = optional_enumerator(log_levels, from.log_level, "log_level");
   options.log = log_callback(from.log, from.log_user);
+  options.observer = observer(from.observer, from.observer_user);
   return options;
+}
+
+LinkSpec link_spec(const kiln_link_spec& from) {
+  LinkSpec spec{.name = given_text(from.name, "name"),
+                .inputs = {},
+                .target = target_of(from.arch, from.kind),
+                .options = texts(from.options, from.option_count, "options"),
+                .kernels = texts(from.kernels, from.kernel_count, "kernels")};
+  for (const kiln_artifact* input : given_list(from.inputs, from.input_count, "inputs")) {
+    spec.inputs.push_back(given(input, "inputs").artifact);
+  }
+  return spec;
+}
+
+std::vector<Target> targets_of(const kiln_target* targets, std::size_t count) {
+  std::vector<Target> copies;
+  for (const auto& [arch, kind] : given_list(targets, count, "targets")) {
+    copies.push_back(target_of(arch, kind));
+  }
+  return copies;
 }
 
 Availability availability_of(const Runtime& runtime, kiln_tool tool) {
@@ -186,42 +177,6 @@ class PrefetchTeller {
 
 uint32_t kiln_api_version() { return KILN_API_VERSION; }
 
-kiln_error* kiln_header_set_make(const kiln_header* headers, size_t count, kiln_header_set** set) {
-  return guarded([&] {
-    auto& made = given(set, "set");
-    std::vector<HeaderSet::NamedText> texts;
-    for (const kiln_header& header : given_list(headers, count, "headers")) {
-      texts.push_back({given_text(header.name, "name"), given_text(header.text, "text")});
-    }
-    made = new kiln_header_set{HeaderSet::from_texts(std::move(texts))};
-  });
-}
-
-void kiln_header_set_free(kiln_header_set* set) { delete set; }
-
-const kiln_header_set* kiln_device_headers() {
-  static const kiln_header_set set{device_headers()};
-  return &set;
-}
-
-kiln_error* kiln_program_make(const kiln_program_spec* spec, kiln_program** program) {
-  return guarded([&] {
-    auto& made = given(program, "program");
-    made = new kiln_program{Program::make(program_spec(read(spec, "spec"))).value()};
-  });
-}
-
-kiln_error* kiln_program_with_variant(const kiln_program* program, const char* name,
-                                      kiln_program** chosen) {
-  return guarded([&] {
-    auto& made = given(chosen, "chosen");
-    made = new kiln_program{
-        given(program, "program").program.with_variant(&given(name, "name")).value()};
-  });
-}
-
-void kiln_program_free(kiln_program* program) { delete program; }
-
 kiln_error* kiln_runtime_open(const kiln_runtime_options* options, kiln_runtime** runtime) {
   return guarded([&] {
     auto& opened = given(runtime, "runtime");
@@ -256,6 +211,8 @@ kiln_error* kiln_runtime_get_counters(const kiln_runtime* runtime, kiln_counters
                         .bundle_hits = counted.bundle_hits,
                         .misses = counted.misses,
                         .compiles = counted.compiles,
+                        .precompiled = counted.precompiled,
+                        .combines = counted.combines,
                         .waits = counted.waits,
                         .stores = counted.stores,
                         .refusals = counted.refusals,
@@ -291,10 +248,29 @@ kiln_error* kiln_runtime_compile(kiln_runtime* runtime, const kiln_program* prog
                                  const char* arch, kiln_image_kind kind, kiln_artifact** artifact) {
   return guarded([&] {
     auto& made = given(artifact, "artifact");
-    const Target target = target_of(arch, kind);
-    made = new kiln_artifact(given(runtime, "runtime")
-                                 .runtime.compile(given(program, "program").program, target)
-                                 .value());
+    auto& asked = given(runtime, "runtime").runtime;
+    made = new kiln_artifact(
+        asked.compile(given(program, "program").program, target_of(arch, kind)).value());
+  });
+}
+
+kiln_error* kiln_runtime_link(kiln_runtime* runtime, const kiln_link_spec* spec,
+                              kiln_artifact** artifact) {
+  return guarded([&] {
+    auto& made = given(artifact, "artifact");
+    auto& asked = given(runtime, "runtime").runtime;
+    made = new kiln_artifact(asked.link(link_spec(read(spec, "spec"))).value());
+  });
+}
+
+kiln_error* kiln_runtime_fatbin(kiln_runtime* runtime, const kiln_program* program,
+                                const kiln_target* targets, size_t count,
+                                kiln_artifact** artifact) {
+  return guarded([&] {
+    auto& made = given(artifact, "artifact");
+    auto& asked = given(runtime, "runtime").runtime;
+    made = new kiln_artifact(
+        asked.fatbin(given(program, "program").program, targets_of(targets, count)).value());
   });
 }
 
@@ -336,10 +312,9 @@ kiln_error* kiln_runtime_explain(kiln_runtime* runtime, const kiln_program* prog
                                  kiln_explanation** explanation) {
   return guarded([&] {
     auto& told = given(explanation, "explanation");
-    const Target target = target_of(arch, kind);
-    told = new kiln_explanation(given(runtime, "runtime")
-                                    .runtime.explain(given(program, "program").program, target)
-                                    .value());
+    auto& asked = given(runtime, "runtime").runtime;
+    told = new kiln_explanation(
+        asked.explain(given(program, "program").program, target_of(arch, kind)).value());
   });
 }
 
@@ -364,10 +339,9 @@ kiln_error* kiln_runtime_compile_async(kiln_runtime* runtime, const kiln_program
                                        kiln_compiling** compiling) {
   return guarded([&] {
     auto& begun = given(compiling, "compiling");
-    const Target target = target_of(arch, kind);
+    auto& asked = given(runtime, "runtime").runtime;
     begun = new kiln_compiling{
-        given(runtime, "runtime")
-            .runtime.compile_async(given(program, "program").program, target, {priority})};
+        asked.compile_async(given(program, "program").program, target_of(arch, kind), {priority})};
   });
 }
 

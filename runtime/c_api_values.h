@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -44,6 +45,26 @@ template <class T>
 [[nodiscard]] inline std::span<const std::byte> given_bytes(const kiln_bytes& bytes,
                                                             std::string_view name) {
   return given_list(static_cast<const std::byte*>(bytes.data), bytes.size, name);
+}
+
+[[nodiscard]] inline std::optional<std::string> optional_text(const char* text) {
+  return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
+}
+
+[[nodiscard]] inline std::vector<std::string> texts(const char* const* values, std::size_t count,
+                                                    std::string_view name) {
+  std::vector<std::string> copies;
+  for (const char* value : given_list(values, count, name)) {
+    copies.push_back(given_text(value, name));
+  }
+  return copies;
+}
+
+[[nodiscard]] inline std::vector<std::filesystem::path> paths(const char* const* values,
+                                                              std::size_t count,
+                                                              std::string_view name) {
+  const auto copies = texts(values, count, name);
+  return {copies.begin(), copies.end()};
 }
 
 /// The `size` of a caller's structure, which may be another one than this library's. One that is larger
@@ -90,6 +111,9 @@ inline constexpr std::array image_kinds{ImageKind::cubin, ImageKind::ptx, ImageK
                                         ImageKind::optixir, ImageKind::fatbin};
 inline constexpr std::array origins{Origin::compiled, Origin::memory, Origin::local,
                                     Origin::bundle};
+inline constexpr std::array event_kinds{
+    EventKind::hit,   EventKind::miss,       EventKind::compile_begin, EventKind::compile_end,
+    EventKind::store, EventKind::not_stored, EventKind::load,          EventKind::launch_failed};
 inline constexpr std::array modes{Mode::jit, Mode::warn, Mode::cache_only};
 inline constexpr std::array log_levels{LogLevel::off, LogLevel::warn, LogLevel::info,
                                        LogLevel::debug};

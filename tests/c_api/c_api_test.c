@@ -119,6 +119,61 @@ static void test_compiles_ptx(void) {
   kiln_runtime_close(runtime);
 }
 
+/// Ends the process, saying so, where this machine has no such tool.
+static void skip_without(const kiln_runtime* runtime, kiln_tool tool) {
+  kiln_availability* availability = NULL;
+  kiln_availability_info info = {.size = sizeof(info)};
+  SUCCEED(kiln_runtime_availability(runtime, tool, &availability));
+  SUCCEED(kiln_availability_get_info(availability, &info));
+  if (!info.available) printf("skipped: %s\n", info.reason);
+  if (!info.available) exit(0);
+  kiln_availability_free(availability);
+}
+
+static void check_image(const kiln_artifact* artifact, const char* program, kiln_image_kind kind) {
+  kiln_artifact_info info = {.size = sizeof(info)};
+  SUCCEED(kiln_artifact_get_info(artifact, &info));
+  CHECK_TEXT(info.program, program);
+  CHECK(info.kind == kind && info.image.size > 0 && info.kernel_count == 1);
+}
+
+static void test_links(void) {
+  kiln_runtime* runtime = open_runtime();
+  skip_without(runtime, KILN_TOOL_LINKER);
+  kiln_program* program = make_scale_program();
+  kiln_artifact* input = NULL;
+  kiln_artifact* linked = NULL;
+  SUCCEED(kiln_runtime_compile(runtime, program, "sm_80", KILN_IMAGE_LTOIR, &input));
+  const kiln_artifact* const inputs[] = {input};
+  kiln_link_spec spec = {.size = sizeof(spec),
+                         .name = "engine.link",
+                         .inputs = inputs,
+                         .input_count = 1,
+                         .arch = "sm_80"};
+  SUCCEED(kiln_runtime_link(runtime, &spec, &linked));
+  check_image(linked, "engine.link", KILN_IMAGE_CUBIN);
+  check_scale_kernel(linked);
+  kiln_artifact_free(linked);
+  spec.input_count = 0;
+  FAIL(kiln_runtime_link(runtime, &spec, &linked), KILN_ERROR_INVALID_ARGUMENT, "engine.link");
+  kiln_artifact_free(input);
+  kiln_program_free(program);
+  kiln_runtime_close(runtime);
+}
+
+static void test_packs_fatbins(void) {
+  kiln_runtime* runtime = open_runtime();
+  skip_without(runtime, KILN_TOOL_PACKER);
+  kiln_program* program = make_scale_program();
+  kiln_artifact* fatbin = NULL;
+  const kiln_target targets[] = {{"sm_80", KILN_IMAGE_CUBIN}, {"compute_90", KILN_IMAGE_PTX}};
+  SUCCEED(kiln_runtime_fatbin(runtime, program, targets, 2, &fatbin));
+  check_image(fatbin, "scale.cu", KILN_IMAGE_FATBIN);
+  kiln_artifact_free(fatbin);
+  kiln_program_free(program);
+  kiln_runtime_close(runtime);
+}
+
 /// What a program's only kernel comes to for this architecture.
 static void check_symbol(kiln_runtime* runtime, const kiln_program* program, const char* arch,
                          const char* symbol) {
@@ -361,18 +416,35 @@ static void count_line(void* user, kiln_log_level level, const char* text) {
   ++*(int*)user;
 }
 
-static void test_logs(void) {
+static void note_event(void* user, const kiln_event* event) {
+  CHECK(event->size == sizeof(*event));
+  CHECK_TEXT(event->program, "scale.cu");
+  CHECK_TEXT(event->arch, "sm_80");
+  if (event->kind == KILN_EVENT_COMPILE_END) CHECK(event->milliseconds > 0);
+  if (event->kind == KILN_EVENT_STORE) CHECK(strlen(event->key) == 32);
+  *(unsigned*)user |= 1U << event->kind;
+}
+
+static void test_tells_what_it_does(void) {
   int lines = 0;
+  unsigned events = 0;
   const kiln_runtime_options options = {.size = sizeof(options),
                                         .cache_directory = cache_directory(),
                                         .log_level = KILN_LOG_DEBUG,
                                         .log = count_line,
-                                        .log_user = &lines};
+                                        .log_user = &lines,
+                                        .observer = note_event,
+                                        .observer_user = &events};
   kiln_runtime* runtime = NULL;
   SUCCEED(kiln_runtime_open(&options, &runtime));
   kiln_artifact_free(compile_scale(runtime));
-  kiln_runtime_close(runtime);
   CHECK(lines > 0);
+  CHECK(events == (1U << KILN_EVENT_MISS | 1U << KILN_EVENT_COMPILE_BEGIN |
+                   1U << KILN_EVENT_COMPILE_END | 1U << KILN_EVENT_STORE));
+  events = 0;
+  kiln_artifact_free(compile_scale(runtime));
+  CHECK(events == 1U << KILN_EVENT_HIT);
+  kiln_runtime_close(runtime);
 }
 
 static void check_tool(const kiln_runtime* runtime, kiln_tool tool, int32_t available) {
@@ -636,6 +708,8 @@ static const struct {
     {"compiles", test_compiles},
     {"hits", test_hits},
     {"compiles_ptx", test_compiles_ptx},
+    {"links", test_links},
+    {"packs_fatbins", test_packs_fatbins},
     {"chooses_variants", test_chooses_variants},
     {"explains", test_explains},
     {"refuses_null", test_refuses_null},
@@ -645,7 +719,7 @@ static const struct {
     {"tells_of_failures", test_tells_of_failures},
     {"runs_out_of_memory", test_runs_out_of_memory},
     {"obeys_the_mode", test_obeys_the_mode},
-    {"logs", test_logs},
+    {"tells_what_it_does", test_tells_what_it_does},
     {"finds_tools", test_finds_tools},
     {"compiles_async", test_compiles_async},
     {"prefetches", test_prefetches},

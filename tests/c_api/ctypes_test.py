@@ -53,8 +53,9 @@ class RuntimeOptions(Sized):
                 ("bundle_count", c_size_t), ("embedded_bundles", POINTER(Bytes)),
                 ("embedded_bundle_count", c_size_t), ("mode", c_int32), ("compile_workers", c_int32),
                 ("compile_timeout", c_uint64), ("compile_patience", c_uint64), ("nvrtc", c_char_p),
-                ("cuda_driver", c_char_p), ("worker", c_char_p), ("variant", c_char_p),
-                ("record", c_char_p), ("log_level", c_int32), ("log", c_void_p), ("log_user", c_void_p)]
+                ("nvjitlink", c_char_p), ("nvfatbin", c_char_p), ("cuda_driver", c_char_p), ("worker", c_char_p), ("variant", c_char_p),
+                ("record", c_char_p), ("log_level", c_int32), ("log", c_void_p), ("log_user", c_void_p),
+                ("observer", c_void_p), ("observer_user", c_void_p)]
 
 
 class ArtifactInfo(Sized):

@@ -213,6 +213,33 @@ void kiln_program_free(kiln_program* program);
 /// throw. `user` must outlive the runtime.
 typedef void (*kiln_log_callback)(void* user, kiln_log_level level, const char* text);
 
+typedef int32_t kiln_event_kind;
+enum {
+  KILN_EVENT_HIT = 0,   ///< Served without compiling; `origin` says by whom.
+  KILN_EVENT_MISS = 1,  ///< `detail` says why.
+  KILN_EVENT_COMPILE_BEGIN = 2,
+  KILN_EVENT_COMPILE_END = 3,   ///< `detail` is empty on success, else the error's first line.
+  KILN_EVENT_STORE = 4,         ///< Written to the local cache.
+  KILN_EVENT_NOT_STORED = 5,    ///< Compiled and served, but not kept; `detail` says why.
+  KILN_EVENT_LOAD = 6,          ///< An image was given to the driver.
+  KILN_EVENT_LAUNCH_FAILED = 7  ///< `detail` is the error's message.
+};
+
+/// One thing that kiln did. Valid during the call, with all that it points to.
+typedef struct kiln_event {
+  size_t size;  ///< Set by kiln.
+  kiln_event_kind kind;
+  kiln_origin origin;
+  const char* program;  ///< Its name.
+  const char* arch;
+  const char* key;      ///< Empty where it is not known yet.
+  double milliseconds;  ///< How long it took; 0 for a beginning.
+  const char* detail;
+} kiln_event;
+
+/// Sees what kiln does. The same rules as for kiln_log_callback.
+typedef void (*kiln_observer)(void* user, const kiln_event* event);
+
 /// In the place of a number of workers.
 enum {
   KILN_WORKERS_NONE = -1,      ///< Compiles run in this process, one at a time.
@@ -227,9 +254,10 @@ typedef struct kiln_runtime_options {
   kiln_switch cache_disabled;      ///< No cache on disk. `KILN_CACHE_DISABLE`.
   kiln_switch cache_read_only;     ///< Read what is there, write nothing. `KILN_CACHE_READONLY`.
   kiln_switch cache_trust_others;  ///< Accept what others may write. `KILN_CACHE_TRUST_OTHERS`.
-  kiln_switch allow_ptx;       ///< Stored PTX may be loaded for want of a cubin. `KILN_ALLOW_PTX`.
-  uint64_t cache_max_bytes;    ///< What the cache may grow to. `KILN_CACHE_MAX_SIZE`.
-  const char* const* bundles;  ///< Beneath the cache, in this order. `KILN_BUNDLES`.
+  kiln_switch allow_ptx;     ///< Stored PTX may be loaded for want of a cubin. `KILN_ALLOW_PTX`.
+  uint64_t cache_max_bytes;  ///< What the cache may grow to. `KILN_CACHE_MAX_SIZE`.
+  /// Beneath the cache, in this order; where it is set and their count is 0, none. `KILN_BUNDLES`.
+  const char* const* bundles;
   size_t bundle_count;
   /// Bundles in memory, asked last. Borrowed: the bytes must outlive the runtime.
   const kiln_bytes* embedded_bundles;
@@ -240,6 +268,8 @@ typedef struct kiln_runtime_options {
   /// How long to wait for a process that compiles the same, in milliseconds. `KILN_COMPILE_PATIENCE`.
   uint64_t compile_patience;
   const char* nvrtc;         ///< Exactly this libnvrtc, and no other. `KILN_NVRTC`.
+  const char* nvjitlink;     ///< Exactly this libnvJitLink, and no other. `KILN_NVJITLINK`.
+  const char* nvfatbin;      ///< Exactly this libnvfatbin, and no other. `KILN_NVFATBIN`.
   const char* cuda_driver;   ///< Exactly this libcuda, and no other. `KILN_CUDA_DRIVER`.
   const char* worker;        ///< Exactly this kiln-worker, and no other. `KILN_WORKER`.
   const char* variant;       ///< Of each program that has one of this name. `KILN_VARIANT`.
@@ -247,11 +277,13 @@ typedef struct kiln_runtime_options {
   kiln_log_level log_level;  ///< `KILN_LOG`.
   kiln_log_callback log;     ///< Where it is logged; standard error where not set.
   void* log_user;            ///< Handed to `log`.
+  kiln_observer observer;    ///< Sees each event.
+  void* observer_user;       ///< Handed to `observer`.
 } kiln_runtime_options;
 
 /// The pipeline: asks the cache, compiles on a miss, stores, loads. The runtime ends when its handle is
-/// closed and the last kernel and module that it gave is freed. It then waits for its threads, which is
-/// soon.
+/// closed and the last kernel and module that it gave is freed: the driver unloads its images, what was
+/// asked for and is not done is cancelled, and its threads are waited for, which is soon.
 typedef struct kiln_runtime kiln_runtime;
 
 /// Needs no GPU, no driver and no NVRTC: each is looked for when first needed. `options` may be NULL.
@@ -273,7 +305,9 @@ typedef struct kiln_counters {
   uint64_t bundle_hits;
   uint64_t misses;
   uint64_t compiles;
-  uint64_t waits;  ///< For another process that was compiling the same.
+  uint64_t precompiled;  ///< Compiles whose first headers were precompiled.
+  uint64_t combines;     ///< Links and fatbins that were made here.
+  uint64_t waits;        ///< For another process that was compiling the same.
   uint64_t stores;
   uint64_t refusals;      ///< Stored images that the driver did not take, and were dropped.
   uint64_t cache_errors;  ///< Faults of the cache that were lived with.
@@ -364,6 +398,41 @@ kiln_error* kiln_artifact_get_info(const kiln_artifact* artifact, kiln_artifact_
 kiln_error* kiln_artifact_get_kernel(const kiln_artifact* artifact, size_t index,
                                      kiln_kernel_info* info);
 void kiln_artifact_free(kiln_artifact* artifact);
+
+/// What a link is made from.
+typedef struct kiln_link_spec {
+  size_t size;
+  const char* name;  ///< For messages and listings, e.g. "engine.link".
+  /// In order: LTO-IR, relocatable cubins (compiled with `-rdc=true`), PTX.
+  const kiln_artifact* const* inputs;
+  size_t input_count;
+  const char* arch;
+  kiln_image_kind kind;        ///< Cubin, or PTX, for which all inputs have to be LTO-IR.
+  const char* const* options;  ///< For the linker, e.g. "-maxrregcount=64".
+  size_t option_count;
+  /// Name expressions of the inputs, or symbols: what the linked artifact lists; all where not set.
+  const char* const* kernels;
+  size_t kernel_count;
+} kiln_link_spec;
+
+/// The inputs linked to one image: from memory, from the cache, or linked by nvJitLink and stored. Errors:
+/// link_failed with the linker's whole log; invalid_argument, also for an image that a link cannot give;
+/// invalid_option, unknown_kernel, unknown_arch; compiler_missing where there is no nvJitLink;
+/// driver_missing for "native" without a device; not_cached in the mode cache-only.
+kiln_error* kiln_runtime_link(kiln_runtime* runtime, const kiln_link_spec* spec,
+                              kiln_artifact** artifact);
+
+/// An architecture and an image kind.
+typedef struct kiln_target {
+  const char* arch;
+  kiln_image_kind kind;
+} kiln_target;
+
+/// One fatbin of this program for all these targets, which are cubins and PTX: each image is obtained as by
+/// kiln_runtime_compile(), and what nvFatbin makes of them is stored. Errors: those of
+/// kiln_runtime_compile(); link_failed; compiler_missing where there is no nvFatbin.
+kiln_error* kiln_runtime_fatbin(kiln_runtime* runtime, const kiln_program* program,
+                                const kiln_target* targets, size_t count, kiln_artifact** artifact);
 
 /// Whether a compile would be served now, and if not, why. Immutable; outlives the runtime.
 typedef struct kiln_explanation kiln_explanation;
@@ -544,7 +613,7 @@ kiln_error* kiln_runtime_module_of_image(kiln_runtime* runtime, kiln_bytes image
 /// unknown_kernel, which names those that there are; invalid_argument.
 kiln_error* kiln_module_kernel(const kiln_module* module, const char* name, kiln_kernel** kernel);
 /// Where a `__constant__` or `__device__` variable lies on the device, by its symbol or listed expression,
-/// and how many bytes it has; for the calling thread's context, and as long as that and the module.
+/// and how many bytes it has; for the calling thread's context, valid as long as that and the runtime.
 /// Errors: not_found, driver_failed, invalid_argument.
 kiln_error* kiln_module_variable(const kiln_module* module, const char* name, uint64_t* address,
                                  size_t* size);
