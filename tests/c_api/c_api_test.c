@@ -587,7 +587,7 @@ static void test_launches(void) {
   float by = 0.5F;
   const kiln_bytes arguments[] = {{&x, sizeof(x)}, {&by, sizeof(by)}};
   const kiln_launch_config config = {
-      .size = sizeof(config), .grid = {4}, .block = {32, 2}, .shared_bytes = 64};
+      .size = sizeof(config), .grid = {.x = 4}, .block = {.x = 32, .y = 2}, .shared_bytes = 64};
   SUCCEED(kiln_kernel_launch(kernel, (void*)2, &config, arguments, 2));
   CHECK(launches() == 1);
   const FakeCudaLaunch launch = launch_at(0);
@@ -605,7 +605,7 @@ static void test_refuses_wrong_launches(void) {
   void* x = NULL;
   double by = 0.5;
   kiln_bytes arguments[] = {{&x, sizeof(x)}, {&by, sizeof(by)}, {&by, sizeof(by)}};
-  kiln_launch_config config = {.size = sizeof(config), .grid = {1}, .block = {32}};
+  kiln_launch_config config = {.size = sizeof(config), .grid = {.x = 1}, .block = {.x = 32}};
   const kiln_code mismatch = KILN_ERROR_ARGUMENT_MISMATCH;
   const kiln_code invalid = KILN_ERROR_INVALID_ARGUMENT;
   FAIL(kiln_kernel_launch(kernel, NULL, &config, NULL, 0), mismatch,
@@ -693,7 +693,7 @@ static void test_loads_modules(void) {
   kiln_module_free(module);
   void* x = NULL;
   const kiln_bytes argument = {&x, sizeof(x)};
-  const kiln_launch_config config = {.size = sizeof(config), .grid = {1}, .block = {4}};
+  const kiln_launch_config config = {.size = sizeof(config), .grid = {.x = 1}, .block = {.x = 4}};
   SUCCEED(kiln_kernel_launch(kernel, NULL, &config, &argument, 1));
   CHECK(launches() == 1);
   kiln_kernel_free(kernel);
