@@ -1,0 +1,64 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kiln/c_api.h"
+#include "kiln/kiln.h"
+
+// What the handles of kiln/c_api.h are: values of the C++ API, beside what C asks of them in another form.
+
+struct kiln_error {
+  kiln_code code;
+  kiln::Error error;  ///< Without a code of its own for what only C knows.
+};
+
+struct kiln_header_set {
+  kiln::HeaderSet headers;
+};
+
+struct kiln_program {
+  kiln::Program program;
+};
+
+struct kiln_runtime {
+  kiln::Runtime runtime;
+};
+
+struct kiln_availability {
+  kiln::Availability availability;
+};
+
+struct kiln_artifact {
+  explicit kiln_artifact(kiln::Artifact made);
+
+  kiln::Artifact artifact;
+  std::string key;
+  std::vector<std::vector<kiln_parameter>> params;  ///< Of each kernel.
+};
+
+struct kiln_explanation {
+  explicit kiln_explanation(kiln::Explanation made);
+
+  kiln::Explanation explanation;
+  std::string key;
+  std::string summary;
+};
+
+struct kiln_compiling {
+  kiln::Compiling compiling;
+};
+
+struct kiln_kernel {
+  kiln_kernel(kiln::Runtime owner, kiln::Kernel loaded);
+
+  kiln::Runtime runtime;
+  kiln::Kernel kernel;
+  std::vector<kiln_parameter> params;
+};
+
+struct kiln_module {
+  kiln::Runtime runtime;
+  kiln::Module module;
+};
