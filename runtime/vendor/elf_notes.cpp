@@ -69,6 +69,12 @@ std::string build_id_among(std::string_view notes) {
   return {};
 }
 
+#if defined(__aarch64__)
+constexpr Elf64_Half own_machine = EM_AARCH64;
+#else
+constexpr Elf64_Half own_machine = EM_X86_64;
+#endif
+
 }  // namespace
 
 Result<std::string> build_id(const std::filesystem::path& path) {
@@ -80,6 +86,8 @@ Result<std::string> build_id(const std::filesystem::path& path) {
       header.e_phentsize != sizeof(Elf64_Phdr)) {
     return fail(ErrorCode::io_failed, "not a 64-bit ELF library");
   }
+  if (header.e_machine != own_machine)
+    return fail(ErrorCode::io_failed, "an ELF library for another architecture");
   std::vector<Elf64_Phdr> segments(std::min<std::size_t>(header.e_phnum, most_program_headers));
   if (!file.read_at(header.e_phoff, segments.data(), segments.size() * sizeof(Elf64_Phdr))) {
     return fail(ErrorCode::io_failed, "an ELF library cut short");

@@ -1,6 +1,9 @@
 #include "nvrtc.h"
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -53,6 +56,25 @@ tl::unexpected<Error> unusable(const NvrtcFiles& files, std::string_view why) {
                   files.library.string(), files.origin, why));
 }
 
+// NVRTC opens the builtins of its own version by bare name, with no search path of its own, in the midst of
+// a compile: opened before, they are found.
+Result<void> open_builtins(const NvrtcFiles& files, const Nvrtc& table) {
+  const auto name = fmt::format("libnvrtc-builtins.so.{}.{}", table.major, table.minor);
+  const auto beside = files.library.parent_path() / name;
+  std::error_code ignored;
+  const bool is_beside = std::filesystem::exists(beside, ignored);
+  const auto opened = SharedLibrary::open(is_beside ? beside.string() : name);
+  if (opened) return {};
+  if (is_beside) return unusable(files, opened.error().message);
+  const auto others = files.builtins.empty()
+                          ? std::string()
+                          : fmt::format(" ({} is that of another)", files.builtins.string());
+  return unusable(files,
+                  fmt::format("its builtins, {}, are neither beside it{} nor where the loader "
+                              "looks: {}",
+                              name, others, opened.error().message));
+}
+
 }  // namespace
 
 std::string Nvrtc::text() const { return fmt::format("NVRTC {}.{}", major, minor); }
@@ -66,12 +88,6 @@ std::vector<int> Nvrtc::supported_archs() const {
 }
 
 Result<Nvrtc> open_nvrtc(const NvrtcFiles& files) {
-  // NVRTC opens its builtins by bare name with no search path of its own; opened first, they are found.
-  if (!files.builtins.empty()) {
-    if (auto builtins = SharedLibrary::open(files.builtins.string()); !builtins) {
-      return unusable(files, builtins.error().message);
-    }
-  }
   const auto library = SharedLibrary::open(files.library.string());
   if (!library) return unusable(files, library.error().message);
   Nvrtc table{};
@@ -80,6 +96,8 @@ Result<Nvrtc> open_nvrtc(const NvrtcFiles& files) {
   bind_optional(*library, table);
   if (table.version(&table.major, &table.minor) != NVRTC_SUCCESS)
     return unusable(files, "it tells no version");
+  if (auto builtins = open_builtins(files, table); !builtins)
+    return tl::unexpected(std::move(builtins.error()));
   return table;
 }
 

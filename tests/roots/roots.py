@@ -41,6 +41,10 @@ class Machine:
             yield f"mount --bind {kept}/lib {root}/lib64 && mount --bind {kept}/include {root}/include"
         if self.nvrtc == "wheel":
             yield f"mount --bind {kept}/lib {wheel}/lib && mount --bind {kept}/include {wheel}/include"
+        if self.nvrtc.endswith("builtins"):
+            yield f"cp -L {kept}/lib/libnvrtc.so.13 {wheel}/lib/"
+        if self.nvrtc == "others_builtins":
+            yield f"cp -L {kept}/lib/libnvrtc-builtins.so.*.* {wheel}/lib/libnvrtc-builtins.so.13.99"
         yield f"umount {kept}/lib {kept}/include"
         # Where the loader is told to look.
         yield "mkdir -p /usr/local/lib/driver"
@@ -51,7 +55,7 @@ class Machine:
         found = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": "/usr/local/lib/driver", **more}
         if self.nvrtc == "toolkit":
             found["CUDA_HOME"] = "/usr/local/lib/toolkit"
-        if self.nvrtc == "wheel":
+        if self.nvrtc == "wheel" or self.nvrtc.endswith("builtins"):
             found["VIRTUAL_ENV"] = str(self.scratch / "venv")
         return found
 
@@ -113,6 +117,19 @@ def check(machine, kiln, engine, bundle, expects_launch):
         expect("stub" in launched.stderr, "a stub has another error", launched)
 
 
+def check_builtins(machine, kiln):
+    """An NVRTC that lacks its own builtins is named, and which it wants, before anything is compiled."""
+    source = machine.scratch / "k.cu"
+    source.write_text(KERNEL)
+    outcome = machine.run(kiln, "compile", source, "--arch", "sm_80", "--name", "k",
+                          KILN_CACHE_DIR=str(machine.scratch / "cache"))
+    wanted = [str(machine.scratch / WHEEL / "lib/libnvrtc.so.13"), "its builtins, libnvrtc-builtins.so."]
+    if machine.nvrtc == "others_builtins":
+        wanted.append("libnvrtc-builtins.so.13.99 is that of another")
+    expect(outcome.returncode == 3 and all(word in outcome.stderr for word in wanted),
+           "builtins that are missing have another error", outcome)
+
+
 def check_bare(machine, engine, bundle):
     """Nothing may be written anywhere, and there is no home."""
     read_only = """
@@ -139,6 +156,9 @@ def main():
         return
     machine = Machine(pathlib.Path(cuda), scratch, {"none": None, "stub": stub, "fake": fake}[driver],
                       nvrtc[0])
+    if machine.nvrtc.endswith("builtins"):
+        check_builtins(machine, kiln)
+        return
     check(machine, kiln, engine, bundle, driver == "fake")
 
 

@@ -167,29 +167,5 @@ TEST_F(BadProgram, AHeaderThatIsNotFound) {
       << error.message;
 }
 
-TEST_F(BadProgram, NoCompiler) {
-  const ScopedVariable variable("KILN_NVRTC", (scratch_ / "libnvrtc.so.13").string());
-  const auto artifact = try_compile({.name = "a.cu", .source = "__global__ void k() {}"});
-  ASSERT_FALSE(artifact);
-  const auto& error = artifact.error();
-  EXPECT_EQ(error.code, ErrorCode::compiler_missing);
-  EXPECT_NE(
-      error.message.find((scratch_ / "libnvrtc.so.13").string() + " (KILN_NVRTC): no such file"),
-      std::string::npos)
-      << error.message;
-}
-
-TEST_F(BadProgram, ACompilerThatIsCutShort) {
-  const auto library = scratch_ / "libnvrtc.so.13";
-  const auto real = Runtime::open(options()).value().compiler().path;
-  write_file(library, read_file(real).substr(0, 1 << 20));
-  const ScopedVariable variable("KILN_NVRTC", library.string());
-  const auto artifact = try_compile({.name = "a.cu", .source = "__global__ void k() {}"});
-  ASSERT_FALSE(artifact);
-  EXPECT_EQ(artifact.error().code, ErrorCode::compiler_missing);
-  EXPECT_NE(artifact.error().message.find("an ELF library cut short"), std::string::npos)
-      << artifact.error().message;
-}
-
 }  // namespace
 }  // namespace kiln::test
