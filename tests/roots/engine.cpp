@@ -70,8 +70,8 @@ int run(bool launches) {
   }
   const auto counters = runtime->counters();
   std::printf("%u from bundles, %u compiled, %d launched\n",
-              static_cast<unsigned>(counters.bundle_hits),
-              static_cast<unsigned>(counters.compiles), *launched);
+              static_cast<unsigned>(counters.bundle_hits), static_cast<unsigned>(counters.compiles),
+              *launched);
   return 0;
 }
 
