@@ -58,4 +58,10 @@ class HeaderSet {
 /// kiln's own device headers: what a kernel may `#include <kiln/…>`. See device/README.md.
 [[nodiscard]] const HeaderSet& device_headers();
 
+/// For kernels that include `<cstdint>`, `<type_traits>` and others of the C++ standard library, which
+/// NVRTC does not bring: these names forward to libcu++ where the compile finds it, on disk or embedded,
+/// and are small ones of kiln's own where not. Optional: to be listed in ProgramSpec::headers, where an
+/// earlier set may replace one of them. See device/README.md for which there are.
+[[nodiscard]] const HeaderSet& standard_headers();
+
 }  // namespace kiln
