@@ -43,10 +43,10 @@ TEST_F(Manifest, IsReadRelativeToItself) {
   EXPECT_THAT(a.spec.include_dirs, ElementsAre(scratch_ / "include", "/abs"));
   ASSERT_EQ(a.spec.headers.size(), 2u) << "its folder's, and kiln's own";
   ASSERT_NE(a.spec.headers[0].find("engine/deep/vec.cuh"), nullptr);
-  EXPECT_EQ(a.spec.headers[0].find("engine/deep/vec.cuh")->text, "// vec");
+  EXPECT_EQ(a.spec.headers[0].find("engine/deep/vec.cuh")->text(), "// vec");
   EXPECT_THAT(archs_of(a), ElementsAre("sm_80", "sm_90a"));
   const auto& b = listing->at(1);
-  EXPECT_EQ(b.spec.headers[0].find("engine/x.cuh")->text, "// x");
+  EXPECT_EQ(b.spec.headers[0].find("engine/x.cuh")->text(), "// x");
   ASSERT_EQ(b.spec.headers.size(), 3u);
   EXPECT_NE(b.spec.headers[2].find("cstdint"), nullptr);
   EXPECT_THAT(archs_of(b), ElementsAre("compute_90"));
