@@ -78,7 +78,24 @@ TEST_P(StandardHeaders, AllTogether) {
   expect_compiles(source + kernel);
 }
 
-TEST_P(StandardHeaders, NamesAreInStd) { expect_compiles(read_file(NAMES_FILE)); }
+TEST_P(StandardHeaders, NamesAreInStd) { expect_compiles(read_file(STANDARD_FOLDER "/names.cu")); }
+
+TEST_P(StandardHeaders, NamesStandForOneThingEach) {
+  expect_compiles(read_file(STANDARD_FOLDER "/using_namespace.cu"));
+}
+
+// Each defines types and macros that the other one does, too.
+TEST(StandardHeader, GoWithTheToolkitInEitherOrder) {
+  auto runtime = without_cache();
+  const auto names = read_file(STANDARD_FOLDER "/names.cu");
+  const std::string toolkit = include("cub/block/block_reduce.cuh") + include("cuda_fp16.h");
+  for (const auto& source : {toolkit + names, names + toolkit}) {
+    const auto artifact = compile(
+        runtime, {.name = "standard.cu", .source = source, .headers = {standard_headers()}});
+    ASSERT_TRUE(artifact) << artifact.error().message << artifact.error().log;
+    EXPECT_EQ(artifact->log, "");
+  }
+}
 
 TEST(StandardHeader, EntriesOfTheTwoKindsAreApart) {
   const ScratchDirectory scratch;

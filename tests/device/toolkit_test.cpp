@@ -74,7 +74,7 @@ TEST(Toolkit, TypesOfDeviceHeadersCompile) {
 TEST(Toolkit, StandardHeadersForwardToWhatIsEmbedded) {
   const auto compile_with = [](HeaderSet libcudacxx) {
     return compile({.name = "names.cu",
-                    .source = read_file(NAMES_FILE),
+                    .source = read_file(STANDARD_FOLDER "/names.cu"),
                     .headers = {standard_headers(), std::move(libcudacxx)},
                     .toolkit_headers = false});
   };
