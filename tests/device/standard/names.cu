@@ -45,7 +45,7 @@ static_assert(std::numeric_limits<float>::max() == FLT_MAX &&
 static_assert(std::numeric_limits<float>::infinity() > FLT_MAX);
 static_assert(std::numeric_limits<double>::quiet_NaN() != std::numeric_limits<double>::quiet_NaN());
 static_assert(std::numeric_limits<const float>::is_iec559 &&
-              !std::numeric_limits<int*>::is_specialized);
+              !std::numeric_limits<void>::is_specialized);
 
 // <type_traits>
 enum class Colour : unsigned short { red };
