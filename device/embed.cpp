@@ -244,11 +244,11 @@ std::string compress(const std::string& text) {
 
 std::string packed_source(const std::string& scope, const std::string& function,
                           const fs::path& frame, const PackedTable& table) {
-  const std::string body = "  static const kiln::PackedTexts packed(bytes, size, " +
-                           std::to_string(table.texts.size()) +
-                           ");\n  static constexpr kiln::EmbeddedHeader table[] = {\n" + table.rows +
-                           "  };\n  static const kiln::HeaderSet set = "
-                           "kiln::HeaderSet::from_static(table);\n  return set;\n";
+  const std::string body =
+      "  static const kiln::PackedTexts packed(bytes, size, " + std::to_string(table.texts.size()) +
+      ");\n  static constexpr kiln::EmbeddedHeader table[] = {\n" + table.rows +
+      "  };\n  static const kiln::HeaderSet set = "
+      "kiln::HeaderSet::from_static(table);\n  return set;\n";
   return bytes_source("headers", scope, function, frame, "const kiln::HeaderSet&", "", body);
 }
 
