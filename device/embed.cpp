@@ -263,9 +263,16 @@ std::string make_rule(const fs::path& target, const kiln::ToolkitHeaders& header
   return rule + "\n";
 }
 
-// NAMESPACE FUNCTION OUTPUT_DIR DIR... -- HEADER...
+[[noreturn]] void refuse_usage() {
+  give_up(
+      "usage: kiln-embed NAMESPACE FUNCTION BASE PREFIX LISTING OUTPUT_DIR\n"
+      "       kiln-embed --bundle NAMESPACE FUNCTION BUNDLE OUTPUT_DIR\n"
+      "       kiln-embed --toolkit NAMESPACE FUNCTION OUTPUT_DIR DIR... -- HEADER...");
+}
+
 void embed_toolkit(const std::vector<std::string>& words) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes - words.begin() < 4 || words.end() - dashes < 2) refuse_usage();
   const std::string& scope = words[0];
   const std::string& function = words[1];
   const auto headers =
@@ -282,17 +289,14 @@ void embed_toolkit(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 7) {
-    embed_headers(argv + 1);
-  } else if (argc == 6 && std::string_view(argv[1]) == "--bundle") {
-    embed_bundle(argv + 2);
-  } else if (argc > 6 && std::string_view(argv[1]) == "--toolkit" &&
-             std::find(argv + 5, argv + argc - 1, std::string_view("--")) != argv + argc - 1) {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "--toolkit") {
     embed_toolkit({argv + 2, argv + argc});
+  } else if (first == "--bundle" && argc == 6) {
+    embed_bundle(argv + 2);
+  } else if (argc == 7) {
+    embed_headers(argv + 1);
   } else {
-    give_up(
-        "usage: kiln-embed NAMESPACE FUNCTION BASE PREFIX LISTING OUTPUT_DIR\n"
-        "       kiln-embed --bundle NAMESPACE FUNCTION BUNDLE OUTPUT_DIR\n"
-        "       kiln-embed --toolkit NAMESPACE FUNCTION OUTPUT_DIR DIR... -- HEADER...");
+    refuse_usage();
   }
 }
