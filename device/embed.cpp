@@ -1,6 +1,7 @@
-// Writes header texts, or a bundle, as C++ source: the build-time half of kiln_embed_headers() and
-// kiln_embed_bundle().
+// Writes header texts, headers of a toolkit, or a bundle, as C++ source: the build-time half of
+// kiln_embed_headers() and kiln_embed_bundle().
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -9,9 +10,13 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <zstd.h>
 
 #include "kiln/cache.h"
 #include "kiln/digest.h"
+#include "toolkit.h"
 
 namespace {
 
@@ -131,12 +136,13 @@ std::string bundle_header(const std::string& scope, const std::string& function)
 // type on every machine, where '@' begins a comment on some. Dots keep the symbols apart from whatever
 // C++ can name. The digest makes the source another one when the bytes are, for compiler caches that do
 // not look behind .incbin.
-constexpr const char* bundle_template = R"source(#include "{include}"
+constexpr const char* bytes_template = R"source(#include "{include}"
 
+#include <cstddef>
 #include <cstdint>
 
 __asm__(
-    ".pushsection .rodata.kiln_bundle,\"a\",%progbits\n"
+    ".pushsection .rodata.kiln_embedded,\"a\",%progbits\n"
     ".globl {symbol}\n"
     ".hidden {symbol}\n"
     ".globl {symbol}.size\n"
@@ -150,26 +156,37 @@ __asm__(
     ".quad .L{symbol}.{digest} - {symbol}\n"
     ".popsection\n");
 
-std::span<const std::byte> {scope}::{function}() noexcept {
+{result} {scope}::{function}() {exceptions}{
   extern const std::byte bytes[] __asm__("{symbol}");
   extern const std::uint64_t size __asm__("{symbol}.size");
-  return {bytes, size};
-}
+{body}}
 )source";
 
-std::string bundle_source(const std::string& scope, const std::string& function,
-                          const std::string& include, const fs::path& file) {
-  std::string symbol = "kiln.bundle." + scope + "." + function;
+// A function whose body has the bytes of a file, linked in, as `bytes` and `size`.
+std::string bytes_source(const std::string& kind, const std::string& scope,
+                         const std::string& function, const fs::path& file,
+                         const std::string& result, const std::string& exceptions,
+                         const std::string& body) {
+  std::string symbol = "kiln." + kind + "." + scope + "." + function;
   replace_all(symbol, "::", ".");
-  std::string source = bundle_template;
-  replace_all(source, "{include}", include);
+  std::string source = bytes_template;
+  replace_all(source, "{include}", folder_of(scope) + "/" + function + ".h");
   replace_all(source, "{digest}", kiln::digest_of(read_file(file)).hex());
   replace_all(source, "{symbol}", symbol);
+  replace_all(source, "{result}", result);
   replace_all(source, "{scope}", scope);
   replace_all(source, "{function}", function);
+  replace_all(source, "{exceptions}", exceptions);
   // Once for the assembler, once more for C++.
   replace_all(source, "{file}", literal(literal(file.string())));
+  replace_all(source, "{body}", body);
   return source;
+}
+
+std::string bundle_source(const std::string& scope, const std::string& function,
+                          const fs::path& file) {
+  return bytes_source("bundle", scope, function, file, "std::span<const std::byte>", "noexcept ",
+                      "  return {bytes, size};\n");
 }
 
 // What is no bundle shall be found while building, not when the program first looks for a kernel.
@@ -193,22 +210,93 @@ void embed_bundle(char** words) {
   const std::string function = words[1];
   const fs::path file = words[2];
   check_bundle(file);
-  const std::string include = folder_of(scope) + "/" + function + ".h";
   const fs::path stem = fs::path(words[3]) / folder_of(scope) / function;
   write_file(stem.string() + ".h", bundle_header(scope, function));
-  write_file(stem.string() + ".cpp", bundle_source(scope, function, include, file));
+  write_file(stem.string() + ".cpp", bundle_source(scope, function, file));
+}
+
+// The texts of a toolkit's headers one after the other, and the rows that say where each is.
+struct PackedTable {
+  std::string texts;
+  std::string rows;
+};
+
+PackedTable pack(const kiln::ToolkitHeaders& headers) {
+  PackedTable table;
+  for (const auto& [name, file] : headers) {
+    const std::string text = read_file(file);
+    table.rows += "      {" + literal(name) + ", packed, " + std::to_string(table.texts.size()) +
+                  ", " + std::to_string(text.size()) + ", " + initializer(kiln::digest_of(text)) +
+                  "},\n";
+    table.texts += text;
+  }
+  return table;
+}
+
+std::string compress(const std::string& text) {
+  constexpr int level = 19;  // The smallest without more memory to decompress: it is done once.
+  std::string frame(ZSTD_compressBound(text.size()), '\0');
+  const auto size = ZSTD_compress(frame.data(), frame.size(), text.data(), text.size(), level);
+  if (ZSTD_isError(size) != 0) give_up(ZSTD_getErrorName(size));
+  frame.resize(size);
+  return frame;
+}
+
+std::string packed_source(const std::string& scope, const std::string& function,
+                          const fs::path& frame, const PackedTable& table) {
+  const std::string body =
+      "  static const kiln::PackedTexts packed(bytes, size, " + std::to_string(table.texts.size()) +
+      ");\n  static constexpr kiln::EmbeddedHeader table[] = {\n" + table.rows +
+      "  };\n  static const kiln::HeaderSet set = "
+      "kiln::HeaderSet::from_static(table);\n  return set;\n";
+  return bytes_source("headers", scope, function, frame, "const kiln::HeaderSet&", "", body);
+}
+
+// For the build tool, so that it embeds again what has changed.
+std::string make_rule(const fs::path& target, const kiln::ToolkitHeaders& headers) {
+  const auto escaped = [](std::string path) {
+    replace_all(path, " ", "\\ ");
+    return path;
+  };
+  std::string rule = escaped(target.string()) + ":";
+  for (const auto& [name, file] : headers) rule += " \\\n  " + escaped(file.string());
+  return rule + "\n";
+}
+
+[[noreturn]] void refuse_usage() {
+  give_up(
+      "usage: kiln-embed NAMESPACE FUNCTION BASE PREFIX LISTING OUTPUT_DIR\n"
+      "       kiln-embed --bundle NAMESPACE FUNCTION BUNDLE OUTPUT_DIR\n"
+      "       kiln-embed --toolkit NAMESPACE FUNCTION OUTPUT_DIR DIR... -- HEADER...");
+}
+
+void embed_toolkit(const std::vector<std::string>& words) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes - words.begin() < 4 || words.end() - dashes < 2) refuse_usage();
+  const std::string& scope = words[0];
+  const std::string& function = words[1];
+  const auto headers =
+      kiln::toolkit_headers({words.begin() + 3, dashes}, {std::next(dashes), words.end()});
+  if (!headers) give_up(headers.error().message);
+  const auto table = pack(*headers);
+  const std::string stem = (fs::path(words[2]) / folder_of(scope) / function).string();
+  write_file(stem + ".zst", compress(table.texts));
+  write_file(stem + ".h", header_source(scope, function));
+  write_file(stem + ".cpp", packed_source(scope, function, stem + ".zst", table));
+  write_file(stem + ".d", make_rule(stem + ".cpp", *headers));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 7) {
-    embed_headers(argv + 1);
-  } else if (argc == 6 && std::string_view(argv[1]) == "--bundle") {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "--toolkit") {
+    embed_toolkit({argv + 2, argv + argc});
+  } else if (first == "--bundle" && argc == 6) {
     embed_bundle(argv + 2);
+  } else if (argc == 7) {
+    embed_headers(argv + 1);
   } else {
-    give_up(
-        "usage: kiln-embed NAMESPACE FUNCTION BASE PREFIX LISTING OUTPUT_DIR\n"
-        "       kiln-embed --bundle NAMESPACE FUNCTION BUNDLE OUTPUT_DIR");
+    refuse_usage();
   }
 }

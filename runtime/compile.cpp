@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "kernel_facts.h"
+#include "missing_header.h"
 
 namespace kiln {
 
@@ -201,11 +202,11 @@ Error describe_failure(const Nvrtc& nvrtc, const CompileJob& job, nvrtcResult re
     error.code = ErrorCode::header_not_found;
     error.message = fmt::format(
         "{}: the header \"{}\" was not found. Looked among {} embedded headers that the program "
-        "reaches, and in {}. "
-        "Add its folder to the include directories, or embed it",
+        "reaches, and in {}. {}",
         where, name, job.embedded.size(),
         job.include_dirs.empty() ? "no directory"
-                                 : fmt::format("{}", fmt::join(job.include_dirs, ", ")));
+                                 : fmt::format("{}", fmt::join(job.include_dirs, ", ")),
+        remedy_for_missing_header(name, job.include_dirs));
     return error;
   }
   error.message = fmt::format("{}: {} could not compile it: {}; the options were: {}", where,

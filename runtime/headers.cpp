@@ -1,7 +1,10 @@
 #include "kiln/headers.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
+
+#include <zstd.h>
 
 namespace kiln {
 
@@ -18,6 +21,16 @@ bool by_name(const EmbeddedHeader& left, const EmbeddedHeader& right) {
 }
 
 }  // namespace
+
+std::string_view PackedTexts::texts() const {
+  std::call_once(once_, [this] {
+    auto texts = std::make_unique<char[]>(size_);
+    // The frame is part of the program: what can fail is memory.
+    if (ZSTD_decompress(texts.get(), size_, frame_, frame_size_) != size_) throw std::bad_alloc();
+    texts_ = texts.release();
+  });
+  return {texts_, size_};
+}
 
 HeaderSet HeaderSet::from_static(std::span<const EmbeddedHeader> headers) {
   HeaderSet set;

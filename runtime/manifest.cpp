@@ -102,6 +102,13 @@ class ManifestReader {
     return list;
   }
 
+  bool flag(const Json& object, const char* field) {
+    const auto at = object.find(field);
+    if (at == object.end()) return false;
+    if (!at->is_boolean()) wrong(field, "must be true or false");
+    return at->is_boolean() && at->get<bool>();
+  }
+
   ImageKind image_kind(const Json& object, ImageKind fallback) {
     const auto text = string(object, "image");
     if (!object.contains("image")) return fallback;
@@ -132,9 +139,10 @@ class ManifestReader {
     if (listed.spec.name.empty()) return wrong("name", "is missing");
     place_ += fmt::format(" ({})", listed.spec.name);
     listed.where = place_;
-    check_members(program, {"name", "source", "source_file", "source_text", "kernels", "options",
-                            "include_dirs", "header_dirs", "headers", "recorded_headers",
-                            "working_directory", "targets", "image", "variants"});
+    check_members(program,
+                  {"name", "source", "source_file", "source_text", "kernels", "options",
+                   "include_dirs", "header_dirs", "headers", "standard_headers", "recorded_headers",
+                   "working_directory", "targets", "image", "variants"});
     listed.spec.source = source_of(program);
     listed.spec.kernels = strings(program, "kernels");
     listed.spec.options = strings(program, "options");
@@ -223,6 +231,7 @@ class ManifestReader {
     if (!own.empty()) listed.spec.headers.push_back(HeaderSet::from_texts(std::move(own)));
     for (const auto& folder : strings(program, "header_dirs")) read_folder(folder, listed);
     listed.spec.headers.push_back(device_headers());
+    if (flag(program, "standard_headers")) listed.spec.headers.push_back(standard_headers());
   }
 
   void read_recorded(const std::string& name, const Json& value, ListedProgram& listed) {

@@ -167,7 +167,7 @@ class ClosureBuilder {
   std::shared_ptr<const HeaderText> read(FoundHeader& found) {
     if (!found.found()) return nullptr;
     if (whole_ != nullptr) return read_again(found);
-    if (found.embedded != nullptr) return scan_text(std::string(found.embedded->text));
+    if (found.embedded != nullptr) return scan_text(std::string(found.embedded->text()));
     return files_.read(found.path, found.stamp);
   }
 
@@ -247,7 +247,7 @@ class ClosureBuilder {
   // directory. So `"info.h"` in `engine/detail/a.cuh` becomes `<engine/detail/info.h>` where it is a
   // neighbour, and `<info.h>` where it is none. Lines stay where they are.
   std::string with_neighbours_spelled_out(const EmbeddedHeader& header) const {
-    std::string text(header.text);
+    std::string text(header.text());
     const auto said = read_directives(text);
     for (auto include = said.includes.rbegin(); include != said.includes.rend(); ++include) {
       if (include->form != Form::quoted) continue;

@@ -93,7 +93,7 @@ json listed(const ProgramSpec& spec) {
   for (const auto& set : spec.headers) {
     // These come with every program of a manifest.
     if (set.headers().data() == device_headers().headers().data()) continue;
-    for (const auto& header : set.headers()) headers[std::string(header.name)] = header.text;
+    for (const auto& header : set.headers()) headers[std::string(header.name)] = header.text();
   }
   return {{"name", spec.name},
           {"source", spec.source},

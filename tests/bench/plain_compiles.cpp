@@ -31,7 +31,7 @@ void expect(const Nvrtc& nvrtc, nvrtcResult result, const std::string& program) 
 void write_headers(const ProgramSpec& spec, const std::filesystem::path& folder) {
   for (const auto& set : spec.headers) {
     for (const auto& header : set.headers()) {
-      test::write_file(folder / header.name, std::string(header.text));
+      test::write_file(folder / header.name, std::string(header.text()));
     }
   }
 }

@@ -93,6 +93,17 @@ TEST_F(Compile, GivesEveryProgramTheDeviceHeaders) {
   EXPECT_EQ(compile({source, "--arch", "sm_80", "--name", "one"})["origin"], "compiled");
 }
 
+TEST_F(Compile, GivesStandardHeadersWhereAskedTo) {
+  const auto source = file("user.cu",
+                           "#include <cstdint>\n"
+                           "extern \"C\" __global__ void one(std::int32_t* x) { *x = 1; }\n");
+  const auto without = run({"compile", source, "--arch", "sm_80", "--name", "one"});
+  EXPECT_EQ(without.exit_code, 3);
+  EXPECT_THAT(without.err, HasSubstr("--standard-headers"));
+  EXPECT_EQ(compile({source, "--arch", "sm_80", "--name", "one", "--standard-headers"})["origin"],
+            "compiled");
+}
+
 TEST_F(Compile, WritesTheImage) {
   const auto output = scratch("scale.cubin");
   const auto compiled =

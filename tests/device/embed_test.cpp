@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 void expect_like_files(const HeaderSet& set, const fs::path& folder, std::size_t prefix) {
   for (const auto& header : set.headers()) {
     const auto text = read_file(folder / header.name.substr(prefix));
-    EXPECT_EQ(header.text, text) << header.name;
+    EXPECT_EQ(header.text(), text) << header.name;
     EXPECT_EQ(header.digest, digest_of(text)) << header.name;
   }
 }
@@ -24,7 +24,7 @@ void expect_like_files(const HeaderSet& set, const fs::path& folder, std::size_t
 TEST(Embed, BytesAndDigestsAreThoseOfTheFiles) {
   expect_like_files(engine::test::device_headers(), EMBEDDED_FOLDER, std::string("engine/").size());
   expect_like_files(engine::test::generated_headers(), GENERATED_FOLDER, 0);
-  EXPECT_GT(engine::test::generated_headers().find("huge.cuh")->text.size(), 2'000'000U);
+  EXPECT_GT(engine::test::generated_headers().find("huge.cuh")->text().size(), 2'000'000U);
 }
 
 TEST(Embed, NamesAreTheSpellingsThatIncludeThem) {
@@ -82,7 +82,7 @@ TEST(HeaderSet, FromTextsOwnsAndSorts) {
   texts.clear();
   ASSERT_EQ(set.headers().size(), 2U);
   EXPECT_EQ(set.headers()[0].name, "a.h");
-  EXPECT_EQ(set.find("b.h")->text, "two");
+  EXPECT_EQ(set.find("b.h")->text(), "two");
   EXPECT_EQ(HeaderSet().find("a.h"), nullptr);
 }
 

@@ -33,7 +33,7 @@ TEST_F(Manifest, IsReadRelativeToItself) {
       {"name": "a.cu", "source_file": "kernels/a.cu", "kernels": ["k<1>"], "options": ["-DX"],
        "include_dirs": ["../include", "/abs"], "header_dirs": ["device"]},
       {"name": "b.cu", "source": "// b", "headers": {"engine/x.cuh": "// x"},
-       "targets": ["compute_90"], "image": "ptx"}]})");
+       "standard_headers": true, "targets": ["compute_90"], "image": "ptx"}]})");
   ASSERT_TRUE(listing) << listing.error().message;
   ASSERT_EQ(listing->size(), 2u);
   const auto& a = listing->at(0);
@@ -43,10 +43,12 @@ TEST_F(Manifest, IsReadRelativeToItself) {
   EXPECT_THAT(a.spec.include_dirs, ElementsAre(scratch_ / "include", "/abs"));
   ASSERT_EQ(a.spec.headers.size(), 2u) << "its folder's, and kiln's own";
   ASSERT_NE(a.spec.headers[0].find("engine/deep/vec.cuh"), nullptr);
-  EXPECT_EQ(a.spec.headers[0].find("engine/deep/vec.cuh")->text, "// vec");
+  EXPECT_EQ(a.spec.headers[0].find("engine/deep/vec.cuh")->text(), "// vec");
   EXPECT_THAT(archs_of(a), ElementsAre("sm_80", "sm_90a"));
   const auto& b = listing->at(1);
-  EXPECT_EQ(b.spec.headers[0].find("engine/x.cuh")->text, "// x");
+  EXPECT_EQ(b.spec.headers[0].find("engine/x.cuh")->text(), "// x");
+  ASSERT_EQ(b.spec.headers.size(), 3u);
+  EXPECT_NE(b.spec.headers[2].find("cstdint"), nullptr);
   EXPECT_THAT(archs_of(b), ElementsAre("compute_90"));
   EXPECT_EQ(b.targets[0].kind(), ImageKind::ptx);
 }
@@ -88,6 +90,7 @@ TEST_F(Manifest, NonsenseIsNamedWithFileProgramAndField) {
       {with(R"(,"source":"","header_dirs":["none"])"), {"(b.cu)", "header_dirs", "none"}},
       {with(R"(,"source":"","headers":["x"])"), {"(b.cu)", "headers"}},
       {with(R"(,"source":"","headers":{"x":1})"), {"(b.cu)", "headers.x"}},
+      {with(R"(,"source":"","standard_headers":1)"), {"(b.cu)", "standard_headers", "true"}},
       {with(R"(,"source":"","recorded_headers":{"x":"00"})"), {"(b.cu)", "recorded_headers.x"}},
       {with(R"(},{"name":"a.cu","source":"","kernels":["k"])"), {"(b.cu)", "source"}},
       {R"({"kiln_manifest":1,"targets":["sm_80"],"programs":[{"name":"a.cu","source":""},{"name":"a.cu","source":""}]})",

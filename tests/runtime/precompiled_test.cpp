@@ -82,7 +82,7 @@ class BareNvrtc {
     std::vector<const char*> texts;
     std::vector<std::string> rewritten;
     for (const auto& header : spec.headers.at(0).headers()) {
-      auto text = std::string(header.text);
+      auto text = std::string(header.text());
       if (const auto at = text.find("\"c.cuh\""); at != std::string::npos)
         text.replace(at, 7, "<emb/c.cuh>");
       rewritten.push_back(std::move(text));

@@ -91,6 +91,8 @@ void add_program(CLI::App& verb, ProgramWords& words) {
            "EXPR");
   one_each(verb.add_option("-I", words.include_dirs, "Folder to search for headers; repeatable"),
            "DIR");
+  verb.add_flag("--standard-headers", words.standard_headers,
+                "Let the program include <cstdint>, <type_traits> and other standard headers");
   one_each(verb.add_option("-D", "Macro to define; repeatable"), "NAME[=VALUE]")
       ->expected(1, CLI::detail::expected_max_vector_size);
   one_each(

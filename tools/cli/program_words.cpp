@@ -22,10 +22,12 @@ Result<std::vector<Target>> parse_targets(const ProgramWords& words) {
 Result<Program> make_program(const ProgramWords& words) {
   auto source = read_input(words.file);
   if (!source) return tl::unexpected(source.error());
+  std::vector<HeaderSet> headers{device_headers()};
+  if (words.standard_headers) headers.push_back(standard_headers());
   const bool from_standard_input = words.file == "-";
   return Program::make({.name = from_standard_input ? "stdin.cu" : words.file.filename().string(),
                         .source = std::move(*source),
-                        .headers = {device_headers()},
+                        .headers = std::move(headers),
                         .include_dirs = words.include_dirs,
                         .kernels = words.expressions,
                         .options = words.options});

@@ -23,6 +23,7 @@ struct ProgramWords {
   std::vector<std::string> archs;
   std::vector<std::string> expressions;
   std::vector<std::filesystem::path> include_dirs;
+  bool standard_headers = false;
   std::vector<std::string> options;  ///< -D and --option in the order of the command line.
   std::string image = "cubin";
 };

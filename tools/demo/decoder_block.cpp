@@ -29,7 +29,7 @@ std::vector<std::string> for_each_element(std::initializer_list<std::string_view
 
 kiln::ProgramSpec program(std::string_view name, std::initializer_list<std::string_view> patterns) {
   return {.name = std::string(name),
-          .source = std::string(kernel_sources().find(name)->text),
+          .source = std::string(kernel_sources().find(name)->text()),
           .headers = {kiln::device_headers(), engine_headers()},
           .kernels = for_each_element(patterns),
           .options = {"--std=c++17"}};

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,11 +13,51 @@
 
 namespace kiln {
 
-/// One embedded header: the spelling it is included by, its text, and the text's digest.
-struct EmbeddedHeader {
+/// The texts of many headers one after the other, compressed (one zstd frame), in a program's constant data. For
+/// generated code; has static lifetime. Decompressed once, when somebody first reads one of them, and kept
+/// until the process ends. Safe to use from any thread.
+class PackedTexts {
+ public:
+  /// REQUIRES: a whole frame of `size` bytes.
+  constexpr PackedTexts(const std::byte* frame, std::size_t frame_size, std::size_t size) noexcept
+      : frame_(frame), frame_size_(frame_size), size_(size) {}
+
+  /// All of them. Throws std::bad_alloc.
+  [[nodiscard]] std::string_view texts() const;
+
+ private:
+  const std::byte* frame_;
+  std::size_t frame_size_;
+  std::size_t size_;
+  mutable std::once_flag once_;
+  mutable const char* texts_ = nullptr;  ///< Never freed: other threads may read while statics go.
+};
+
+/// One embedded header: the spelling it is included by, its text, and the text's digest. Refers to the text.
+class EmbeddedHeader {
+ public:
+  constexpr EmbeddedHeader(std::string_view header_name, std::string_view text,
+                           const Digest& text_digest) noexcept
+      : name(header_name), digest(text_digest), plain_(text) {}
+
+  /// The text is `size` bytes from `offset` of the packed ones.
+  constexpr EmbeddedHeader(std::string_view header_name, const PackedTexts& packed,
+                           std::size_t offset, std::size_t size, const Digest& text_digest) noexcept
+      : name(header_name), digest(text_digest), packed_(&packed), offset_(offset), size_(size) {}
+
   std::string_view name;
-  std::string_view text;
   Digest digest;
+
+  /// Lives as long as the set that the header is of. The first one of a packed set takes milliseconds.
+  [[nodiscard]] std::string_view text() const {
+    return packed_ == nullptr ? plain_ : packed_->texts().substr(offset_, size_);
+  }
+
+ private:
+  std::string_view plain_;
+  const PackedTexts* packed_ = nullptr;
+  std::size_t offset_ = 0;
+  std::size_t size_ = 0;
 };
 
 /// Some headers that travel inside the program instead of on its disk. An immutable value, cheap to
@@ -57,5 +99,11 @@ class HeaderSet {
 
 /// kiln's own device headers: what a kernel may `#include <kiln/…>`. See device/README.md.
 [[nodiscard]] const HeaderSet& device_headers();
+
+/// For kernels that include `<cstdint>`, `<type_traits>` and others of the C++ standard library, which
+/// NVRTC does not bring: these names forward to libcu++ where the compile finds it, on disk or embedded,
+/// and are small ones of kiln's own where not. Optional: to be listed in ProgramSpec::headers, where an
+/// earlier set may replace one of them. See device/README.md for which there are.
+[[nodiscard]] const HeaderSet& standard_headers();
 
 }  // namespace kiln

@@ -4,6 +4,13 @@ function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 endfunction()
 
+function(expect_toolkit pattern)
+  file(READ "${WORK_DIR}/embedded_embedded/engine/toolkit_headers.cpp" content)
+  if(NOT content MATCHES "${pattern}")
+    message(FATAL_ERROR "the toolkit's table does not hold '${pattern}':\n${content}")
+  endif()
+endfunction()
+
 function(expect_table pattern)
   file(READ "${table}" content)
   if(NOT content MATCHES "${pattern}")
@@ -25,18 +32,24 @@ set(object "${WORK_DIR}/CMakeFiles/embedded.dir/embedded_embedded/engine/bundle.
 set(table "${WORK_DIR}/embedded_embedded/engine/device_headers.cpp")
 file(REMOVE_RECURSE "${WORK_DIR}")
 file(WRITE "${header}" "first text\n")
+file(WRITE "${WORK_DIR}/the toolkit/outer.h" "#include \"inner.h\"\n")
+file(WRITE "${WORK_DIR}/the toolkit/inner.h" "// 4567890\n")
+file(WRITE "${WORK_DIR}/the toolkit/late.h" "// late\n")
 run("${MAKE_BUNDLE}" "${bundle}" "first log")
 run("${CMAKE_COMMAND}" -G Ninja -S "${SOURCE_DIR}" -B "${WORK_DIR}"
   "-DEMBED_TOOL=${EMBED_TOOL}" "-DKILN_SOURCE_DIR=${KILN_SOURCE_DIR}"
   "-DCMAKE_CXX_COMPILER=${CXX}")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}")
 expect_table("first text")
+expect_toolkit("\"inner.h\", packed, 0, 11,")
 expect_embedded_log("first log")
 
 file(WRITE "${header}" "second text\n")
+file(WRITE "${WORK_DIR}/the toolkit/inner.h" "#include <late.h>\n")
 run("${MAKE_BUNDLE}" "${bundle}" "second log")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}")
 expect_table("second text")
+expect_toolkit("\"late.h\", packed,")
 expect_embedded_log("second log")
 
 # Newer than the header, so that only a build that runs without need would write it again.
