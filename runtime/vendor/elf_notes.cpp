@@ -14,12 +14,16 @@
 
 #include <fmt/format.h>
 
+#include "kiln/digest.h"
+
 namespace kiln::vendor {
 
 namespace {
 
 constexpr std::size_t most_program_headers = 128;
 constexpr std::size_t largest_note_segment = std::size_t{64} * 1024;
+constexpr std::uint64_t sampled_page = 4096;
+constexpr std::uint64_t samples = 256;
 
 class File {
  public:
@@ -106,7 +110,24 @@ Result<std::string> build_id(const std::filesystem::path& path) {
     if (!file.read_at(segment.p_offset, notes.data(), notes.size())) continue;
     if (auto id = build_id_among(notes); !id.empty()) return id;
   }
-  return fail(ErrorCode::io_failed, "an ELF library without a build-id");
+  return std::string();
+}
+
+Result<std::string> library_identity(const std::filesystem::path& path) {
+  auto id = build_id(path);
+  if (!id || !id->empty()) return id;
+  const File file(path);
+  const std::uint64_t size = file.size();
+  std::string material = fmt::format("{} ", size);
+  std::string page(sampled_page, '\0');
+  for (std::uint64_t sample = 0; sample < samples; ++sample) {
+    const std::uint64_t at = size / samples * sample;
+    const std::size_t length = static_cast<std::size_t>(std::min(size - at, sampled_page));
+    if (!file.read_at(at, page.data(), length))
+      return fail(ErrorCode::io_failed, "a file that cannot be read");
+    material.append(page, 0, length);
+  }
+  return "pages-" + digest_of(material).hex();
 }
 
 }  // namespace kiln::vendor

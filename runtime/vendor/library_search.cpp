@@ -212,7 +212,7 @@ LibrarySearch find_library(const WantedLibrary& wanted, const std::optional<fs::
                            const fs::path& beside_nvrtc) {
   LibrarySearch search;
   const auto examine = [&](const fs::path& library, const std::string& origin) -> Result<void> {
-    const auto id = build_id(library);
+    const auto id = library_identity(library);
     if (!id) return tl::unexpected(id.error());
     search.file = LibraryFile{library, origin, toolchain_of(wanted, library, *id)};
     return {};

@@ -95,10 +95,11 @@ NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables vari
   NvrtcSearch search;
   const auto reaching = variables == NvrtcVariables::inherited ? nvrtc_variables() : std::string();
   const auto examine = [&](const fs::path& library, const std::string& origin) -> Result<void> {
-    const auto library_id = build_id(library);
+    const auto library_id = library_identity(library);
     if (!library_id) return tl::unexpected(library_id.error());
     const auto builtins = builtins_beside(library);
-    const auto builtins_id = builtins.empty() ? Result<std::string>("") : build_id(builtins);
+    const auto builtins_id =
+        builtins.empty() ? Result<std::string>("") : library_identity(builtins);
     if (!builtins_id) {
       return fail(ErrorCode::io_failed,
                   fmt::format("{}: {}", builtins.string(), builtins_id.error().message));

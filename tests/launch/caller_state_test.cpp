@@ -20,6 +20,7 @@
 #include "compiled.h"
 #include "fake_driver.h"
 #include "kiln/cache.h"
+#include "support/child.h"
 #include "support/scratch.h"
 
 namespace kiln {
@@ -59,6 +60,25 @@ class CallerStateTest : public FakeDriverTest {
     for (int signal = 1; signal < SIGRTMIN; ++signal)
       EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << what << signal;
     EXPECT_EQ(locale, std::setlocale(LC_ALL, nullptr)) << what;
+  }
+
+  void compile_in_german() {
+    const auto program = make_program("extern \"C\" __global__ void k(int* x) { *x = 1; }", {"k"});
+    const auto plain = Runtime::open(options())->compile(program, target_).value();
+    ASSERT_NE(std::setlocale(LC_ALL, "de_DE.UTF-8"), nullptr);
+    std::locale::global(std::locale("de_DE.UTF-8"));
+    const auto again = make_program("extern \"C\" __global__ void k(int* x) { *x = 1; }", {"k"});
+    expect_unchanged("hit", [&] {
+      const auto hit = Runtime::open(options())->compile(again, target_);
+      ASSERT_TRUE(hit);
+      EXPECT_EQ(hit->origin, Origin::local);
+      EXPECT_EQ(hit->key, plain.key);
+    });
+    auto uncached = options();
+    uncached.cache_disabled = true;
+    expect_unchanged("compile", [&] {
+      EXPECT_EQ(Runtime::open(uncached)->compile(again, target_)->image, plain.image);
+    });
   }
 
   [[nodiscard]] const RuntimeOptions& options() const { return options_; }
@@ -128,24 +148,12 @@ TEST_F(CallerStateTest, ItsLocaleReachesNoKey) {
   const auto make = "localedef -i de_DE -f UTF-8 '" + locales + "/de_DE.UTF-8' 2>&1";
   if (std::system(make.c_str()) != 0) GTEST_SKIP() << "localedef knows no de_DE here";
   set("LOCPATH", locales);
-  const auto program = make_program("extern \"C\" __global__ void k(int* x) { *x = 1; }", {"k"});
-  const auto plain = Runtime::open(options())->compile(program, target_).value();
-  ASSERT_NE(std::setlocale(LC_ALL, "de_DE.UTF-8"), nullptr);
-  const auto before = std::locale::global(std::locale("de_DE.UTF-8"));
-  const auto again = make_program("extern \"C\" __global__ void k(int* x) { *x = 1; }", {"k"});
-  expect_unchanged("hit", [&] {
-    const auto hit = Runtime::open(options())->compile(again, target_);
-    ASSERT_TRUE(hit);
-    EXPECT_EQ(hit->origin, Origin::local);
-    EXPECT_EQ(hit->key, plain.key);
-  });
-  auto uncached = options();
-  uncached.cache_disabled = true;
-  expect_unchanged("compile", [&] {
-    EXPECT_EQ(Runtime::open(uncached)->compile(again, target_)->image, plain.image);
-  });
-  std::locale::global(before);
-  std::setlocale(LC_ALL, "C");
+  // The C library itself leaks where it looks for locales elsewhere.
+  EXPECT_EQ(kiln::test::run_in_child([this] {
+              compile_in_german();
+              return HasFailure() ? 1 : 0;
+            }),
+            0);
 }
 
 TEST_F(CallerStateTest, WhereNothingIsThere) {

@@ -2,6 +2,7 @@
 // matter with it. The files are the real NVRTC's, spoilt. Builtins that are missing are in roots/: a loader that
 // knows others gives those.
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "compile_fixture.h"
+#include "vendor/elf_notes.h"
 
 namespace kiln::test {
 namespace {
@@ -93,6 +95,32 @@ TEST_F(BadCompiler, IsAnotherLibrary) {
   const auto error = failure();
   EXPECT_EQ(error.code, ErrorCode::compiler_missing);
   EXPECT_THAT(error.message, AllOf(HasSubstr(library_.string()), HasSubstr("nvrtcVersion")));
+}
+
+// NVRTC before 12.9 is one. It serves, and another build of it is another compiler.
+TEST_F(BadCompiler, OneWithoutABuildIdIsNotBad) {
+  auto bytes = read_file(real());
+  std::string id;
+  const auto digits = vendor::build_id(real()).value();
+  for (std::size_t at = 0; at < digits.size(); at += 2)
+    id += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
+  const auto name = bytes.find(std::string("GNU\0", 4) + id);
+  ASSERT_NE(name, std::string::npos);
+  bytes[name] = 'X';
+  write_file(library_, bytes);
+  ASSERT_EQ(vendor::build_id(library_).value(), "");
+  fs::copy_file(real_builtins(), folder_ / real_builtins().filename());
+  const ScopedVariable variable("KILN_NVRTC", library_.string());
+  const ProgramSpec spec{.name = "a.cu", .source = "__global__ void k() {}", .kernels = {"k"}};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  // In the last byte of a page that is looked at.
+  const auto first = vendor::library_identity(library_).value();
+  bytes[bytes.size() / 256 * 128 + 4095] ^= 1;
+  write_file(library_, bytes);
+  EXPECT_NE(vendor::library_identity(library_).value(), first);
+  write_file(library_, read_file(real()) + "x");
+  EXPECT_EQ(vendor::library_identity(library_).value(), digits);
 }
 
 TEST_F(BadCompiler, HasBuiltinsThatAreNone) {
