@@ -74,6 +74,7 @@ Availability availability_of(ToolOnThisMachine<Tool>& tool) {
 /// The headers that a compiler finds without being told where.
 std::string headers_in_words(const std::vector<std::filesystem::path>& include_dirs) {
   std::vector<std::string> folders;
+  folders.reserve(include_dirs.size());
   for (const auto& folder : include_dirs) folders.push_back(folder.string());
   return folders.empty() ? "headers of CUDA: none found"
                          : fmt::format("headers of CUDA: {}", fmt::join(folders, ", "));
@@ -542,6 +543,7 @@ Availability Runtime::driver() const {
   if (!device) return {false, {}, device.error().message, cuda.path(), {}};
   if (!all) return {false, {}, all.error().message, cuda.path(), {}};
   std::vector<std::string> details;
+  details.reserve(all->size());
   for (const auto& each : *all) {
     details.push_back(fmt::format("device {}: {}, compute capability {}.{}", each.handle, each.name,
                                   each.major, each.minor));

@@ -214,6 +214,7 @@ std::string place_text(const CacheFindings& cache) {
 
 std::string bundles_text(const std::vector<BundleFindings>& bundles) {
   std::vector<std::string> lines;
+  lines.reserve(bundles.size());
   for (const auto& bundle : bundles)
     lines.push_back(fmt::format("{}: {}", bundle.file.string(), bundle.usable.reason));
   return fmt::format("{}", fmt::join(lines, "\n"));
