@@ -81,7 +81,7 @@ std::vector<std::string> all_options(const Nvrtc& nvrtc, const CompileJob& job) 
   if (job.kind == ImageKind::ltoir) options.emplace_back("-dlto");
   if (job.kind == ImageKind::optixir) options.emplace_back("--optix-ir");
   if (nvrtc.has_own_cache()) options.emplace_back("--no-cache");
-  options.push_back("-frandom-seed=" + job.seed.hex());
+  if (nvrtc.has_random_seed()) options.push_back("-frandom-seed=" + job.seed.hex());
   for (const auto& directory : job.include_dirs) options.push_back("-I" + directory);
   options.insert(options.end(), job.options.begin(), job.options.end());
   return options;

@@ -79,6 +79,9 @@ struct Nvrtc {
     return major > 12 || (major == 12 && minor >= 9);
   }
 
+  /// `-frandom-seed`, since 12.9: with it what is in an anonymous namespace has the same symbol each time.
+  [[nodiscard]] bool has_random_seed() const noexcept { return has_own_cache(); }
+
   /// `-pch`, since 12.8.
   [[nodiscard]] bool has_precompiled_headers() const noexcept {
     return major > 12 || (major == 12 && minor >= 8);
