@@ -45,7 +45,8 @@ class BadCompiler : public CompileFixture {
   }
 
   const fs::path folder_ = scratch_ / "lib";
-  const fs::path library_ = folder_ / "libnvrtc.so.13";
+  // Not by NVRTC's own name, so that a sanitizer can tell it from the one that serves.
+  const fs::path library_ = folder_ / "nvrtc.so.13";
 };
 
 TEST_F(BadCompiler, IsNotThere) {
