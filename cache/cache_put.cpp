@@ -94,6 +94,7 @@ Result<void> Cache::Impl::put(const NewEntry& entry) {
     {
       Hold hold(*this);
       if (!hold) return not_open();
+      const storage::Snapshot one_lock_for_all(hold.connection());
       texts = not_stored(hold.connection(), entry.texts, storage::has_sound_text);
       if (!texts) static_cast<void>(failure(hold, "looking for a text"));
     }

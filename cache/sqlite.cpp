@@ -223,6 +223,13 @@ bool Statement::is_null(int column) noexcept {
   return sqlite3_column_type(handle_, column) == SQLITE_NULL;
 }
 
+Snapshot::Snapshot(Connection& connection) noexcept
+    : connection_(connection), open_(connection.execute("BEGIN") == SQLITE_OK) {}
+
+Snapshot::~Snapshot() {
+  if (open_) static_cast<void>(connection_.execute("ROLLBACK"));
+}
+
 Transaction::~Transaction() {
   if (open_) static_cast<void>(connection_.execute("ROLLBACK"));
 }

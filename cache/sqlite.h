@@ -116,6 +116,21 @@ class Statement {
   int code_ = SQLITE_OK;
 };
 
+/// A read transaction: all that is read while it lives is of one moment, under one lock.
+class Snapshot {
+ public:
+  explicit Snapshot(Connection& connection) noexcept;
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  explicit operator bool() const noexcept { return open_; }
+
+ private:
+  Connection& connection_;
+  const bool open_;
+};
+
 /// A write transaction. Rolls back unless it was committed.
 class Transaction {
  public:

@@ -135,24 +135,6 @@ std::optional<bool> has_row(Statement& row) {
   return code == SQLITE_ROW;
 }
 
-/// A read transaction, so that all that a step looks at is of one moment.
-class Snapshot {
- public:
-  explicit Snapshot(Connection& connection)
-      : connection_(connection), open_(connection.execute("BEGIN") == SQLITE_OK) {}
-  ~Snapshot() {
-    if (open_) static_cast<void>(connection_.execute("ROLLBACK"));
-  }
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
-
-  explicit operator bool() const noexcept { return open_; }
-
- private:
-  Connection& connection_;
-  const bool open_;
-};
-
 }  // namespace
 
 /// An entry's row, copied.

@@ -1,5 +1,8 @@
 // Precompiled headers show in nothing but the time a compile takes.
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <random>
@@ -12,6 +15,7 @@
 #include "compile_fixture.h"
 #include "directives.h"
 #include "nvrtc_compiler.h"
+#include "support/sanitized.h"
 #include "support/variable.h"
 #include "vendor/nvrtc.h"
 
@@ -59,11 +63,47 @@ class Precompiled : public CompileFixture {
   }
 
   /// Compiles, whatever any cache has.
-  static Runtime runtime(std::uint64_t precompiled_max_bytes) {
+  static Runtime runtime(std::uint64_t precompiled_max_bytes, int workers = 0) {
     RuntimeOptions options;
     options.cache_disabled = true;
     options.precompiled_max_bytes = precompiled_max_bytes;
+    options.compile_workers = workers;
     return Runtime::open(options).value();
+  }
+
+  /// How many page faults it takes a worker to compile so many programs that begin with one long header.
+  long page_faults_of(int programs) {
+    std::string functions = "#pragma once\n";
+    for (int number = 0; number < 20'000; ++number) {
+      const auto name = std::to_string(number);
+      functions += "__device__ inline int f_" + name + "(int x) { return x * " + name + "; }\n";
+    }
+    const auto faults_before = page_faults_of_children();
+    {
+      auto with = runtime(std::uint64_t{1} << 30, 1);
+      for (int number = 0; number < programs; ++number) {
+        const auto name = std::to_string(number);
+        const auto artifact = with.compile(
+            Program::make(
+                {.name = name + ".cu",
+                 .source = "#include <functions.cuh>\n__global__ void k(int* x) { *x = f_" + name +
+                           "(*x); }\n",
+                 .headers = {HeaderSet::from_texts({{"functions.cuh", functions}})},
+                 .kernels = {"k"}})
+                .value(),
+            Target::parse("sm_80").value());
+        EXPECT_TRUE(artifact) << artifact.error().message;
+      }
+      EXPECT_EQ(with.counters().precompiled, std::max(0, programs - 2));
+    }
+    return page_faults_of_children() - faults_before;
+  }
+
+ private:
+  static long page_faults_of_children() {
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    return usage.ru_minflt;
   }
 };
 
@@ -175,6 +215,32 @@ TEST_F(Precompiled, TwoHundredEditsAndNoneIsServedStale) {
   EXPECT_GE(stale, 30);
   EXPECT_GE(reused, 30U);
   EXPECT_EQ(without.counters().precompiled, 0U);
+}
+
+TEST_F(Precompiled, AWorkerGivesWhatAPlainCompileGives) {
+  auto with = runtime(std::uint64_t{1} << 30, 1);
+  auto without = runtime(0);
+  const auto target = Target::parse("sm_80").value();
+  Texts texts;
+  for (int step = 0; step < 12; ++step) {
+    texts.embedded[0] = step / 6;  // Two preludes, taken in turn.
+    texts.on_disk[1] = step / 3 % 2;
+    const auto program = Program::make(this->program(texts, step)).value();
+    const auto fast = with.compile(program, target);
+    const auto plain = without.compile(program, target);
+    ASSERT_TRUE(fast && plain) << (fast ? "" : fast.error().message);
+    ASSERT_EQ(fast->image, plain->image) << "step " << step;
+    ASSERT_EQ(fast->log, plain->log) << "step " << step;
+  }
+  EXPECT_GE(with.counters().precompiled, 4U);
+}
+
+// As NVRTC maps them, each compile would fault them all in anew.
+TEST_F(Precompiled, AWorkerKeepsTheirPages) {
+  if (is_sanitized) GTEST_SKIP() << "the sanitizers map memory themselves";
+  const auto of_ten = page_faults_of(10);
+  const auto of_four = page_faults_of(4);
+  EXPECT_LT((of_ten - of_four) / 6, 2'000);
 }
 
 TEST_F(Precompiled, AFailureTellsWhatAPlainCompileTells) {

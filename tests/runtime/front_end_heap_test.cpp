@@ -1,0 +1,123 @@
+#include "front_end_heap.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "support/scratch.h"
+
+namespace kiln::test {
+namespace {
+
+constexpr std::size_t heap_bytes = 256UL << 20;
+constexpr std::size_t page = 4096;
+constexpr std::size_t piece = 16 * page;
+constexpr int read_and_write = PROT_READ | PROT_WRITE;
+
+class FrontEndHeapTest : public ::testing::Test {
+ protected:
+  FrontEndHeapTest() {
+    for (char letter = 'a'; letter < 'e'; ++letter) text_ += std::string(piece, letter);
+    text_.resize(text_.size() - 100);  // So that the file ends within a page.
+    write_file(path_, text_);
+    file_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    region_ = static_cast<char*>(
+        heap_.map(nullptr, heap_bytes, read_and_write, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  }
+  ~FrontEndHeapTest() override {
+    ::close(file_);
+    heap_.unmap(region_, heap_bytes);
+  }
+
+  char* map_piece(std::size_t place, std::size_t offset) {
+    return static_cast<char*>(heap_.map(region_ + place, piece, read_and_write,
+                                        MAP_PRIVATE | MAP_FIXED, file_,
+                                        static_cast<off_t>(offset)));
+  }
+
+  /// How many parts of the address space this process has mapped to the file.
+  [[nodiscard]] long mappings_of_file() const {
+    std::ifstream maps("/proc/self/maps");
+    return std::count_if(std::istream_iterator<std::string>(maps), {},
+                         [&](const std::string& word) { return word == path_.string(); });
+  }
+
+  const ScratchDirectory scratch_;
+  const std::filesystem::path path_ = scratch_ / "prelude.pch";
+  std::string text_;
+  int file_ = -1;
+  FrontEndHeap heap_;
+  char* region_ = nullptr;
+};
+
+TEST_F(FrontEndHeapTest, AFileIsReadIntoItsPlace) {
+  ASSERT_EQ(map_piece(piece, 2 * piece), region_ + piece);
+  EXPECT_EQ(std::string(region_ + piece, piece), std::string(piece, 'c'));
+  EXPECT_EQ(std::string(region_, piece), std::string(piece, '\0'));
+  EXPECT_EQ(mappings_of_file(), 0);
+}
+
+TEST_F(FrontEndHeapTest, WhatIsWrittenThereIsNotWrittenToTheFile) {
+  ASSERT_EQ(map_piece(0, 0), region_);
+  std::fill_n(region_, piece, 'z');
+  EXPECT_EQ(read_file(path_), text_);
+  ASSERT_EQ(map_piece(0, 0), region_);
+  EXPECT_EQ(std::string(region_, piece), std::string(piece, 'a'));
+}
+
+TEST_F(FrontEndHeapTest, BehindTheEndOfAFileIsNothing) {
+  std::fill_n(region_, piece, 'z');
+  ASSERT_EQ(map_piece(0, 3 * piece), region_);
+  EXPECT_EQ(std::string(region_, piece), std::string(piece - 100, 'd') + std::string(100, '\0'));
+}
+
+TEST_F(FrontEndHeapTest, BegunAnewItIsEmpty) {
+  ASSERT_EQ(map_piece(0, 0), region_);
+  region_[heap_bytes - 1] = 'z';
+  ASSERT_EQ(heap_.map(region_, heap_bytes, read_and_write, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS,
+                      -1, 0),
+            region_);
+  EXPECT_EQ(std::string(region_, piece), std::string(piece, '\0'));
+  EXPECT_EQ(region_[heap_bytes - 1], '\0');
+}
+
+TEST_F(FrontEndHeapTest, AFileThatCannotBeReadIsTheSystemsBusiness) {
+  const int folder = ::open(scratch_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  EXPECT_EQ(heap_.map(region_, piece, read_and_write, MAP_PRIVATE | MAP_FIXED, folder, 0),
+            MAP_FAILED);
+  EXPECT_EQ(errno, ENODEV);
+  ::close(folder);
+}
+
+TEST_F(FrontEndHeapTest, WhatIsNotOfTheRegionIsMapped) {
+  void* elsewhere = heap_.map(nullptr, piece, read_and_write, MAP_PRIVATE, file_, 0);
+  ASSERT_NE(elsewhere, MAP_FAILED);
+  EXPECT_EQ(mappings_of_file(), 1);
+  EXPECT_EQ(heap_.unmap(elsewhere, piece), 0);
+  // Of the region, but to be seen by all who map the file.
+  ASSERT_EQ(heap_.map(region_, piece, read_and_write, MAP_SHARED | MAP_FIXED, file_, 0), region_);
+  EXPECT_EQ(mappings_of_file(), 1);
+  region_[0] = 'z';
+  EXPECT_EQ(read_file(path_)[0], 'z');
+}
+
+TEST_F(FrontEndHeapTest, ARegionThatIsGivenBackIsForgotten) {
+  ASSERT_EQ(heap_.unmap(region_, heap_bytes), 0);
+  void* same = ::mmap(region_, piece, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(same, region_);
+  ASSERT_EQ(map_piece(0, 0), region_);
+  EXPECT_EQ(mappings_of_file(), 1);
+}
+
+}  // namespace
+}  // namespace kiln::test

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+
+namespace kiln {
+
+/// The region that NVRTC's front end works in while precompiled headers are on: 256 MiB at one address for
+/// the life of the process (12.8 to 13.5), into which it maps files privately, some 64 KiB at a time: a
+/// temporary one that grows, and a precompiled header to use it (2,700 pieces for CUB). It touches most
+/// pages of all that, and as mappings each of them is a page fault, a third of such a compile.
+///
+/// Here the region has large pages that stay, and a file is read into its place. To the front end that is
+/// the same: nobody writes to such a file while it is mapped. Where the region cannot be told, or a file
+/// cannot be read, the system maps as ever.
+///
+/// Safe to use from any thread, for different parts of the region.
+class FrontEndHeap {
+ public:
+  /// As ::mmap.
+  void* map(void* address, std::size_t size, int protection, int flags, int file,
+            off_t offset) noexcept;
+
+  /// As ::munmap.
+  int unmap(void* address, std::size_t size) noexcept;
+
+ private:
+  void* reserve(std::size_t size) noexcept;
+  void begin_anew() noexcept;
+  bool read_into_place(void* address, std::size_t size, int file, off_t offset) noexcept;
+
+  [[nodiscard]] bool contains(const void* address, std::size_t size) const noexcept;
+
+  std::atomic<std::byte*> begin_ = nullptr;
+  std::atomic<std::size_t> used_ = 0;  ///< Bytes from the begin, behind which no file was read.
+};
+
+}  // namespace kiln

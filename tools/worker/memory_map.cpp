@@ -1,0 +1,23 @@
+// The names under which every library of this process, NVRTC too, asks the system for memory: those of the
+// program itself go before the C library's.
+
+#include <sys/mman.h>
+
+#include "front_end_heap.h"
+
+namespace {
+
+// The first call comes before main() does.
+constinit kiln::FrontEndHeap heap;
+
+}  // namespace
+
+extern "C" {
+
+void* mmap(void* address, std::size_t size, int protection, int flags, int file,
+           off_t offset) noexcept {
+  return heap.map(address, size, protection, flags, file, offset);
+}
+
+int munmap(void* address, std::size_t size) noexcept { return heap.unmap(address, size); }
+}
