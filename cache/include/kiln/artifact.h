@@ -7,8 +7,9 @@
 
 #include "kiln/bytes.h"
 #include "kiln/digest.h"
+#include "kiln/export.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// One parameter of a kernel, as the image's own metadata gives it. Bytes.
 struct Parameter {

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <utility>
 
-namespace kiln {
+#include "kiln/export.h"
+
+namespace KILN_EXPORT kiln {
 
 /// Bytes that never change, shared by all copies of a value: copying an artifact does not copy its image.
 /// A zero byte follows the last one. Safe to use from any thread; freed with the last copy.

@@ -17,12 +17,13 @@
 #include "kiln/artifact.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
+#include "kiln/export.h"
 #include "kiln/request.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 namespace storage {
-struct Place;
+struct KILN_INTERNAL Place;
 }
 
 /// A stored entry as it stands before its image is read: what a look-up decides on.
@@ -182,7 +183,7 @@ class Flight {
   /// Tells those who wait now (and nobody later) that it failed, and how.
   void fail(const Error& error) noexcept;
 
-  class Impl;
+  class KILN_INTERNAL Impl;
   explicit Flight(std::unique_ptr<Impl> impl) noexcept;
 
  private:
@@ -378,7 +379,7 @@ class Cache {
   [[nodiscard]] Result<ImportReport> import(Cache& from);
 
  private:
-  class Impl;
+  class KILN_INTERNAL Impl;
   explicit Cache(std::unique_ptr<Impl> impl) noexcept;
   static Result<Cache> open_place(storage::Place place, CacheOptions options);
   std::unique_ptr<Impl> impl_;

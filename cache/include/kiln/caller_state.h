@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cfenv>
 
-namespace kiln {
+#include "kiln/export.h"
+
+namespace KILN_EXPORT kiln {
 
 /// What each of kiln's functions begins with that does more than look something up in memory: gives errno
 /// and the environment of floating-point numbers back at its end as they were. Meanwhile numbers are

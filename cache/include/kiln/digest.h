@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace kiln {
+#include "kiln/export.h"
+
+namespace KILN_EXPORT kiln {
 
 /// 128 bits naming some content: XXH3-128 in its canonical (big-endian) byte order, so that digests
 /// are the same on every machine. Not a defence against an adversary: whoever can write the cache

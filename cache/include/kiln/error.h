@@ -6,7 +6,9 @@
 
 #include <tl/expected.hpp>
 
-namespace kiln {
+#include "kiln/export.h"
+
+namespace KILN_EXPORT kiln {
 
 /// What kind of thing went wrong; the message says which one and what to do.
 enum class ErrorCode {
@@ -64,7 +66,7 @@ class tl::bad_expected_access<kiln::Error> : public std::exception {
   std::string text_;
 };
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// Success or an error: what a function gives that has no value to give. Has a value() that throws
 /// like that of the others, which tl::expected<void> lacks before 1.1.

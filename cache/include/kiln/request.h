@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "kiln/digest.h"
+#include "kiln/export.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// What was asked for, apart from what the headers held and which compiler there was: the first of
 /// the two steps in which an entry is looked up.

@@ -4,7 +4,9 @@
 #include <optional>
 #include <string_view>
 
-namespace kiln {
+#include "kiln/export.h"
+
+namespace KILN_EXPORT kiln {
 
 /// A size as a person writes it, in bytes: "500M", "5GiB", "1.5 G", "4096". The units are powers of
 /// 1024, whether written K, KB or KiB, up to T, in either case; without one it is bytes. A fraction

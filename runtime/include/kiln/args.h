@@ -14,9 +14,10 @@
 
 #include "kiln/artifact.h"
 #include "kiln/error.h"
+#include "kiln/export.h"
 #include "kiln/numbers.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// What a launch argument is. An enumeration counts as its underlying type.
 enum class ArgKind : std::uint8_t {
@@ -324,7 +325,7 @@ class Args {
   [[nodiscard]] bool operator==(const Args& other) const noexcept;
 
  private:
-  struct Large;
+  struct KILN_INTERNAL Large;
   struct LargeDeleter {
     void operator()(Large* large) const noexcept;
   };

@@ -34,6 +34,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /// Raised when something is added. Nothing is taken away, and nothing changes its meaning.
 #define KILN_API_VERSION 1
@@ -619,6 +620,7 @@ kiln_error* kiln_module_variable(const kiln_module* module, const char* name, ui
                                  size_t* size);
 void kiln_module_free(kiln_module* module);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }  // extern "C"
 #endif

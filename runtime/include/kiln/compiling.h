@@ -8,17 +8,18 @@
 
 #include "kiln/artifact.h"
 #include "kiln/error.h"
+#include "kiln/export.h"
 #include "kiln/program.h"
 #include "kiln/target.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// A compile on its way. A handle, cheap to copy; all copies mean the same compile. Safe to use from any
 /// thread, and longer than the runtime. When the last one goes, the compile goes on: its result is stored
 /// all the same.
 class Compiling {
  public:
-  class State;
+  class KILN_INTERNAL State;
   explicit Compiling(std::shared_ptr<State> state) noexcept;
 
   [[nodiscard]] bool ready() const;

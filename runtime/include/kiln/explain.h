@@ -6,8 +6,9 @@
 
 #include "kiln/artifact.h"
 #include "kiln/digest.h"
+#include "kiln/export.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// One thing in which what is asked for differs from a stored entry.
 struct Difference {

@@ -4,6 +4,7 @@
 
 #include "kiln/args.h"
 #include "kiln/error.h"
+#include "kiln/export.h"
 #include "kiln/launch.h"
 
 // cuda.h's own declarations; both headers may be included.
@@ -11,7 +12,7 @@ typedef struct CUgraph_st* CUgraph;
 typedef struct CUgraphNode_st* CUgraphNode;
 typedef struct CUgraphExec_st* CUgraphExec;
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 // Launches as kernel nodes of explicit graphs, from the same configuration and arguments, with the same
 // checks and the same errors as Kernel::launch(). Arguments are copied into the node. A node keeps the

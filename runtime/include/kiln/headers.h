@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "kiln/digest.h"
+#include "kiln/export.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// The texts of many headers one after the other, compressed (one zstd frame), in a program's constant data. For
 /// generated code; has static lifetime. Decompressed once, when somebody first reads one of them, and kept

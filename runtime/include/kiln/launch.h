@@ -9,6 +9,7 @@
 #include "kiln/args.h"
 #include "kiln/artifact.h"
 #include "kiln/error.h"
+#include "kiln/export.h"
 
 /// Whether launches compare their arguments with the kernel's parameters. 0, given to the compiler
 /// before this header, leaves the comparison and all that it needs out of this file's launches;
@@ -22,7 +23,7 @@
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// The stream that waits for all others of the context but non-blocking ones: what a null stream means
 /// to kiln. Any thread's.
@@ -120,7 +121,7 @@ struct BlockSuggestion {
   bool operator==(const BlockSuggestion&) const = default;
 };
 
-struct KernelRecord;
+struct KILN_INTERNAL KernelRecord;
 
 namespace detail {
 /// Part of each launch function's type, so that files with and without checks go together.

@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "kiln/artifact.h"
+#include "kiln/export.h"
 #include "kiln/request.h"
 #include "kiln/target.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// What a link is made from. A value.
 struct LinkSpec {

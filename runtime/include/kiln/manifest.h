@@ -10,10 +10,11 @@
 #include "kiln/cache.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
+#include "kiln/export.h"
 #include "kiln/program.h"
 #include "kiln/target.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// A header as a compile elsewhere found it, under the name that stands for it when it is embedded.
 struct RecordedHeader {

@@ -10,11 +10,12 @@
 
 #include "kiln/artifact.h"
 #include "kiln/error.h"
+#include "kiln/export.h"
 #include "kiln/launch.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
-class LoadedImage;
+class KILN_INTERNAL LoadedImage;
 
 /// A `__constant__` or `__device__` variable of a module, in one context. A value; valid as long as the
 /// runtime and that context. Safe to use from any thread whose current context is that one.

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace kiln {
+#include "kiln/export.h"
+
+namespace KILN_EXPORT kiln {
 
 // The device's narrow floating-point numbers, for arguments that the host has no type for. Each is a
 // plain value of the device type's size and alignment. Equality is that of the bits.

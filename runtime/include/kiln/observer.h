@@ -5,8 +5,9 @@
 
 #include "kiln/artifact.h"
 #include "kiln/digest.h"
+#include "kiln/export.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 enum class LogLevel { off, warn, info, debug };
 

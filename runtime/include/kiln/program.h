@@ -11,10 +11,11 @@
 
 #include "kiln/digest.h"
 #include "kiln/error.h"
+#include "kiln/export.h"
 #include "kiln/headers.h"
 #include "kiln/target.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// An alternative of a program for some architectures. What it leaves out is the program's own.
 struct VariantSpec {
@@ -111,8 +112,8 @@ class Program {
   [[nodiscard]] std::uint64_t id() const noexcept;
 
  private:
-  struct State;
-  struct Alternative;
+  struct KILN_INTERNAL State;
+  struct KILN_INTERNAL Alternative;
   explicit Program(std::shared_ptr<const State> state) noexcept;
   static Result<Alternative> make_alternative(const ProgramSpec& spec, const VariantSpec& variant);
   static Result<void> add_alternatives(State& state);

@@ -13,6 +13,7 @@
 #include "kiln/compiling.h"
 #include "kiln/error.h"
 #include "kiln/explain.h"
+#include "kiln/export.h"
 #include "kiln/launch.h"
 #include "kiln/link.h"
 #include "kiln/manifest.h"
@@ -21,7 +22,7 @@
 #include "kiln/settings.h"
 #include "kiln/target.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// What a runtime did since it was opened.
 struct RuntimeCounters {
@@ -175,7 +176,7 @@ class Runtime {
   [[nodiscard]] RuntimeCounters counters() const;
 
  private:
-  class Impl;
+  class KILN_INTERNAL Impl;
   explicit Runtime(std::shared_ptr<Impl> impl) noexcept;
   std::shared_ptr<Impl> impl_;
 };

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "kiln/error.h"
+#include "kiln/export.h"
 #include "kiln/observer.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// As many workers as the machine has cores for, and memory.
 inline constexpr unsigned automatic_workers = 0xffff'ffff;

@@ -4,8 +4,9 @@
 #include <string_view>
 
 #include "kiln/error.h"
+#include "kiln/export.h"
 
-namespace kiln {
+namespace KILN_EXPORT kiln {
 
 /// What the pipeline stops at.
 enum class ImageKind {
