@@ -191,11 +191,16 @@ void add_operand(std::string operand, bool tested, Directives& directives) {
   directives.includes.push_back({std::move(operand), IncludeDirective::Form::macro, 0, 0, tested});
 }
 
-void read_include(Scanner& scanner, Directives& directives) {
+void read_include(Scanner& scanner, bool next, Directives& directives) {
+  const auto before = directives.includes.size();
   scanner.skip_blanks();
   const char c = scanner.peek();
-  if (c == '"' || c == '<') return add_header_name(scanner, false, directives);
-  add_operand(scanner.rest_of_line(), false, directives);
+  if (c == '"' || c == '<') {
+    add_header_name(scanner, false, directives);
+  } else {
+    add_operand(scanner.rest_of_line(), false, directives);
+  }
+  if (directives.includes.size() > before) directives.includes.back().next = next;
 }
 
 void read_has_include(Scanner& scanner, Line line, Directives& directives) {
@@ -230,8 +235,8 @@ void collect_macro(Scanner scanner, MacroBodies& macros) {
 Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macros) {
   scanner.skip_blanks();
   const auto name = scanner.identifier();
-  if (name == "include_next") directives.unfollowed = "#include_next";
-  if (name == "include" || name == "import") read_include(scanner, directives);
+  const bool next = name == "include_next";
+  if (next || name == "include" || name == "import") read_include(scanner, next, directives);
   if (name == "define" && macros != nullptr) collect_macro(scanner, *macros);
   if (name == "define") return Line::definition;
   return name == "if" || name == "elif" ? Line::condition : Line::code;

@@ -17,6 +17,7 @@ struct IncludeDirective {
   std::size_t position;  ///< Of the spelling in the text, for rewriting; 0 for a macro.
   std::size_t length;    ///< In the text, continued lines included; 0 for a macro.
   bool tested = false;   ///< Only asked for: an operand of `__has_include`.
+  bool next = false;     ///< `#include_next`: the one that a search finds after the includer.
 };
 
 /// What one text says that bears on what it reads and on what its compile gives, with all
@@ -28,7 +29,7 @@ struct Directives {
   /// How many bytes come before the first token that belongs to no directive: what a precompiled header
   /// can hold.
   std::size_t prelude = 0;
-  /// Names a thing whose meaning kiln does not follow, e.g. "#include_next".
+  /// Names a thing whose meaning kiln does not follow, e.g. "__has_include_next".
   std::string unfollowed;
 };
 

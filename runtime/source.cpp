@@ -1,5 +1,6 @@
 #include "source.h"
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -140,6 +141,7 @@ class ClosureBuilder {
   }
 
   void follow(const IncludeDirective& include, const Unit& includer) {
+    if (include.next) return follow_next(include, includer);
     const bool quoted = include.form == Form::quoted;
     // Not by the includer's folder: files that lie together here may lie apart elsewhere.
     const auto parent = quoted ? includer.lookup : Dependency::no_parent;
@@ -162,6 +164,22 @@ class ClosureBuilder {
     closure_.texts.push_back(text);
     if (!reached || !headers_.emplace(found.embedded != nullptr, found.place()).second) return;
     add_unit({std::move(text), std::move(found), position});
+  }
+
+  // A header that no search finds is not found after the includer either. libcu++ of CUDA 12 has such
+  // directives in branches that are not for NVRTC.
+  void follow_next(const IncludeDirective& include, const Unit& includer) {
+    const auto candidates = search_.find_all(include.spelling);
+    const bool is_read = std::any_of(candidates.begin(), candidates.end(),
+                                     [&](const FoundHeader& header) { return was_read(header); });
+    const bool embedded_quotes = include.form == Form::quoted && includer.where.embedded != nullptr;
+    if (is_read || embedded_quotes) {
+      return decline(fmt::format("it uses #include_next of {}, and kiln does not follow which of "
+                                 "several headers that is",
+                                 include.spelling),
+                     includer);
+    }
+    if (candidates.empty()) follow({include.spelling, Form::angled, 0, 0}, includer);
   }
 
   std::shared_ptr<const HeaderText> read(FoundHeader& found) {
@@ -202,7 +220,8 @@ class ClosureBuilder {
                               spelling, name),
                   unit);
         }
-        follow({spelling.substr(1, spelling.size() - 2), form, 0, 0, include.tested}, unit);
+        follow({spelling.substr(1, spelling.size() - 2), form, 0, 0, include.tested, include.next},
+               unit);
       }
     }
   }

@@ -63,6 +63,13 @@ TEST(Directives, Positions) {
   EXPECT_EQ(continued.substr(other.position, other.length), "in\\\nfo.h");
 }
 
+TEST(Directives, IncludeNext) {
+  for (const auto* text : {"#include_next <a.h>", "# include_next \"a.h\"", "#include_next A"})
+    EXPECT_TRUE(read_directives(text).includes.at(0).next) << text;
+  EXPECT_FALSE(read_directives("#include <a.h>").includes.at(0).next);
+  EXPECT_TRUE(read_directives("#include_next <").includes.empty());
+}
+
 TEST(Directives, Tellers) {
   EXPECT_TRUE(read_directives("const char* t = __TIME__;").tells_time);
   EXPECT_TRUE(read_directives("#define WHEN __DATE__").tells_time);
@@ -70,7 +77,6 @@ TEST(Directives, Tellers) {
   EXPECT_TRUE(read_directives("assert(x);").tells_path);
   EXPECT_TRUE(read_directives("#define HERE __FILE__").tells_path);
   EXPECT_FALSE(read_directives("static_assert(true); int assertion;").tells_path);
-  EXPECT_EQ(read_directives("#include_next <a.h>").unfollowed, "#include_next");
   EXPECT_EQ(read_directives("#if __has_include_next(<a.h>)").unfollowed, "__has_include_next");
   EXPECT_EQ(read_directives("?\?=include <a.h>").unfollowed, "?\?=");
   EXPECT_EQ(read_directives("#include <a.h>").unfollowed, "");

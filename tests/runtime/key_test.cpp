@@ -344,6 +344,33 @@ TEST_F(Key, AMacroIncludeThatCannotBeExpandedIsNotStored) {
   EXPECT_NE(not_stored_[0].find("the macro PICK"), std::string::npos) << not_stored_[0];
 }
 
+// As in libcu++ of CUDA 12: for host compilers, with a header that only those have.
+TEST_F(Key, AnIncludeNextOfNothingIsFollowed) {
+  auto spec = with_directory(scratch_ / "include");
+  spec.include_dirs.push_back(scratch_ / "more");
+  write_file(scratch_ / "include/lib/direct.cuh",
+             "#define VALUE 1\n#ifndef __CUDACC_RTC__\n#include_next <stddef.h>\n#endif\n");
+  spec.source = "#include <lib/direct.cuh>\n__global__ void k(int* x) { *x = VALUE; }";
+  spec.kernels = {"k"};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  EXPECT_TRUE(not_stored_.empty());
+  write_file(scratch_ / "more/stddef.h", "#define VALUE 2\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled) << "it may be the one that is next";
+}
+
+TEST_F(Key, AnIncludeNextOfAHeaderThatIsThereIsNotStored) {
+  auto spec = with_directory(scratch_ / "first");
+  spec.include_dirs.push_back(scratch_ / "second");
+  write_file(scratch_ / "first/value.cuh", "#include_next <value.cuh>\n");
+  write_file(scratch_ / "second/value.cuh", "#define VALUE 2\n");
+  spec.source = "#include <value.cuh>\n__global__ void k(int* x) { *x = VALUE; }";
+  spec.kernels = {"k"};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  ASSERT_EQ(not_stored_.size(), 1U);
+  EXPECT_NE(not_stored_[0].find("#include_next of value.cuh"), std::string::npos) << not_stored_[0];
+}
+
 TEST_F(Key, AMacroIncludeIsFollowed) {
   const auto root = on_disk("include");
   auto spec = with_directory(root);
