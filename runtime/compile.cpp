@@ -117,8 +117,9 @@ Error unknown_arch(const Nvrtc& nvrtc, const std::string& arch, std::string log)
       ErrorCode::unknown_arch,
       fmt::format(
           "{} does not know the architecture '{}'. It knows {}, and of the newer ones the variants "
-          "with 'a' and 'f'",
-          nvrtc.text(), arch, fmt::join(known, ", ")),
+          "with {}",
+          nvrtc.text(), arch, fmt::join(known, ", "),
+          nvrtc.has_family_targets() ? "'a' and 'f'" : "'a'; those with 'f' came with NVRTC 12.9"),
       std::move(log), NVRTC_ERROR_INVALID_OPTION};
 }
 

@@ -87,6 +87,9 @@ struct Nvrtc {
     return major > 12 || (major == 12 && minor >= 8);
   }
 
+  /// Targets of a family, such as sm_100f, since 12.9.
+  [[nodiscard]] bool has_family_targets() const noexcept { return has_own_cache(); }
+
   /// `-fdevice-time-trace` that lists headers; seen with 13.0.
   [[nodiscard]] bool has_time_trace() const noexcept { return major >= 13; }
 
