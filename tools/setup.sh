@@ -77,15 +77,17 @@ kiln_wheels_beside() {
   [[ -f $toolkit/include/nvFatbin.h ]] || echo nvidia-nvfatbin==13.0.85
 }
 
+# kiln_install_wheels FOLDER WHEEL…
 # The list of wheels, written last, is the mark of a complete installation of exactly those.
 kiln_install_wheels() {
-  local mark=$kiln_cuda/installed.txt source=()
+  local folder=$1 mark=$1/installed.txt source=()
+  shift
   if [[ -f $mark && $(<"$mark") == "$*" ]]; then return; fi
   if [[ -n ${KILN_WHEELS:-} ]]; then source=(--no-index --find-links "$KILN_WHEELS"); fi
-  kiln_say "installing wheels into $kiln_cuda from ${KILN_WHEELS:-PyPI}: $*"
-  rm -rf "$kiln_cuda"
+  kiln_say "installing wheels into $folder from ${KILN_WHEELS:-PyPI}: $*"
+  rm -rf "$folder"
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-    --no-deps --only-binary=:all: --target "$kiln_cuda" "${source[@]}" "$@" || return
+    --no-deps --only-binary=:all: --target "$folder" "${source[@]}" "$@" || return
   echo "$*" >"$mark"
 }
 
@@ -101,7 +103,7 @@ kiln_setup() {
 
   kiln_install_packages "${packages[@]}" "${pip[@]}"
   # Beside a toolkit they are for a few tests alone, which say that they are skipped.
-  if ((${#wheels[@]} > 0)) && ! kiln_install_wheels "${wheels[@]}"; then
+  if ((${#wheels[@]} > 0)) && ! kiln_install_wheels "$kiln_cuda" "${wheels[@]}"; then
     kiln_say "could not install: ${wheels[*]}" >&2
     [[ -n $toolkit ]] || return 1
   fi

@@ -41,19 +41,21 @@ const fs::path& real_compiler() {
 class Guise {
  public:
   Guise(const Older& older, const fs::path& folder)
-      : real_("OLDER_NVRTC_REAL", real_compiler()),
-        found_("KILN_NVRTC", folder / "libnvrtc.so.12") {
+      : real_("OLDER_NVRTC_REAL", real_compiler()), found_("KILN_NVRTC", folder / name) {
     const auto builtins = folder / ("libnvrtc-builtins.so.12." + std::to_string(older.minor));
     fs::create_directories(folder);
-    fs::create_symlink(older.library, folder / "libnvrtc.so.12");
+    fs::create_symlink(older.library, folder / name);
     for (const auto& file : fs::directory_iterator(real_compiler().parent_path())) {
-      const auto name = file.path().filename().string();
-      if (name.starts_with("libnvrtc-builtins.so.") && !file.is_symlink())
+      const auto beside = file.path().filename().string();
+      if (beside.starts_with("libnvrtc-builtins.so.") && !file.is_symlink())
         fs::create_symlink(file.path(), builtins);
     }
   }
 
  private:
+  // Not NVRTC's own, so that a sanitizer can tell it from the real one.
+  static constexpr const char* name = "nvrtc.so.12";
+
   const ScopedVariable real_;
   const ScopedVariable found_;
 };
