@@ -9,6 +9,7 @@
 
 #include "async_fixture.h"
 #include "compile_fixture.h"
+#include "toolchains.h"
 
 namespace kiln::test {
 namespace {
@@ -30,22 +31,30 @@ constexpr Older older_compilers[] = {{0, KILN_NVRTC_12_0},
                                      {8, KILN_NVRTC_12_8},
                                      {9, KILN_NVRTC_12_9}};
 
+struct RealCompiler {
+  fs::path path;
+  ToolchainVersion version;
+};
+
 // Asked for first when no guise is on.
-const fs::path& real_compiler() {
-  static const auto path = fs::canonical(
-      Runtime::open({.cache_disabled = true, .log_level = LogLevel::off})->compiler().path);
-  return path;
+const RealCompiler& real_compiler() {
+  static const auto found = [] {
+    const auto runtime = Runtime::open({.cache_disabled = true, .log_level = LogLevel::off});
+    const auto compiler = runtime->compiler();
+    return RealCompiler{fs::canonical(compiler.path), version_of(compiler.description).value()};
+  }();
+  return found;
 }
 
 // The compiler of a process, as long as this lives.
 class Guise {
  public:
   Guise(const Older& older, const fs::path& folder)
-      : real_("OLDER_NVRTC_REAL", real_compiler()), found_("KILN_NVRTC", folder / name) {
+      : real_("OLDER_NVRTC_REAL", real_compiler().path), found_("KILN_NVRTC", folder / name) {
     const auto builtins = folder / ("libnvrtc-builtins.so.12." + std::to_string(older.minor));
     fs::create_directories(folder);
     fs::create_symlink(older.library, folder / name);
-    for (const auto& file : fs::directory_iterator(real_compiler().parent_path())) {
+    for (const auto& file : fs::directory_iterator(real_compiler().path.parent_path())) {
       const auto beside = file.path().filename().string();
       if (beside.starts_with("libnvrtc-builtins.so.") && !file.is_symlink())
         fs::create_symlink(file.path(), builtins);
@@ -62,6 +71,12 @@ class Guise {
 
 class OlderCompiler : public CompileFixture, public ::testing::WithParamInterface<Older> {
  protected:
+  void SetUp() override {
+    const auto real = real_compiler().version;
+    if (real.major == 12 && real.minor < GetParam().minor)
+      GTEST_SKIP() << "NVRTC 12." << real.minor << " of this machine is older than that";
+  }
+
   static ProgramSpec spec(const std::string& name = "k.cu", const std::string& more = {}) {
     return {.name = name,
             .source = "#include <a.cuh>\n" + more +
