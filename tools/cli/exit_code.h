@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "kiln/error.h"
 
 namespace kiln::cli {
@@ -12,6 +14,16 @@ enum class ExitCode {
   failure = 3,
   interrupted = 130,  ///< By SIGINT; 128 and the number of another signal.
 };
+
+/// What a person is told about each.
+struct ExitMeaning {
+  ExitCode code;
+  const char* meaning;
+};
+inline constexpr std::array exit_meanings{
+    ExitMeaning{ExitCode::done, "done"}, ExitMeaning{ExitCode::findings, "findings or a miss"},
+    ExitMeaning{ExitCode::usage, "usage"}, ExitMeaning{ExitCode::failure, "failure"},
+    ExitMeaning{ExitCode::interrupted, "interrupted"}};
 
 /// The exit status that an error deserves.
 [[nodiscard]] constexpr ExitCode exit_code_of(ErrorCode code) noexcept {

@@ -4,6 +4,7 @@
 #include "grammar.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kiln/target.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -24,10 +26,18 @@ constexpr const char* about =
     "kiln compiles CUDA C++ once and keeps the result: this tool compiles programs, and looks into "
     "caches and after them.";
 
-constexpr const char* exit_codes =
-    "Exit status: 0 done, 1 findings or a miss, 2 usage, 3 failure.\n"
+constexpr const char* settings_hint =
     "Settings: KILN_CACHE_DIR and the others that `kiln doctor` lists; the command line goes "
     "first.";
+
+constexpr const char* globals_hint = "Every verb takes --cache DIR, --json and --quiet too.";
+
+std::string exit_hint() {
+  std::vector<std::string> statuses;
+  for (const auto& [code, meaning] : exit_meanings)
+    statuses.push_back(fmt::format("{} {}", static_cast<int>(code), meaning));
+  return fmt::format("Exit status: {}.", fmt::join(statuses, ", "));
+}
 
 /// What most verbs have to do when the whole line has been read.
 void complete(const CLI::App&, void*) {}
@@ -319,11 +329,18 @@ void add_verbs(CLI::App& app, Grammar& grammar) {
   }
   grammar.verb("config", "List the settings, and where each comes from", print_settings);
   grammar.verb("doctor", "Tell what was found on this machine, and what works", diagnose);
+  for (auto* verb : app.get_subcommands({})) verb->fallthrough();
+}
+
+// What --help says beside the words themselves.
+void add_hints(CLI::App& app) {
+  app.get_formatter()->label("SUBCOMMAND", "VERB");
+  app.get_formatter()->label("REQUIRED", "(required)");
+  const auto common = fmt::format("{}\n{}", exit_hint(), settings_hint);
+  app.footer(common);
   for (auto* verb : app.get_subcommands({})) {
-    verb->fallthrough();
     const auto own = verb->get_footer();
-    verb->footer(own + (own.empty() ? "" : "\n") +
-                 "Every verb takes --cache DIR, --json and --quiet too.");
+    verb->footer(fmt::format("{}\n{}", own.empty() ? common : own, globals_hint));
   }
 }
 
@@ -360,18 +377,86 @@ ExitCode report_usage(const CLI::App& app, Globals& globals, const std::string& 
   return ExitCode::usage;
 }
 
+std::vector<std::string> image_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto kind : {ImageKind::cubin, ImageKind::ptx, ImageKind::ltoir, ImageKind::optixir,
+                          ImageKind::fatbin}) {
+    kinds.emplace_back(to_string(kind));
+  }
+  return kinds;
+}
+
+// Which values there are is told by what a value is called.
+void describe_filling(DescribedOption& option) {
+  static const std::map<std::string, Filling> fillings{
+      {"FILE", Filling::file},   {"MANIFEST", Filling::file},   {"BUNDLE", Filling::file},
+      {"DIR", Filling::folder},  {"KEY", Filling::entry},       {"INPUT", Filling::entry_or_file},
+      {"KIND", Filling::choice}, {"K[,L...]", Filling::choice}, {"ORDER", Filling::choice}};
+  const auto found = fillings.find(option.value);
+  if (found == fillings.end()) return;
+  option.filling = found->second;
+  if (option.filling == Filling::choice)
+    option.choices = option.value == "ORDER" ? sort_orders() : image_kinds();
+}
+
+DescribedOption describe(const CLI::Option& option) {
+  DescribedOption described;
+  for (const auto& name : option.get_snames()) described.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) described.names.push_back("--" + name);
+  // The parser puts a colon and what it checks after the type.
+  const auto type = option.get_type_name();
+  const bool takes_value = option.get_items_expected_max() > 0;
+  if (takes_value) described.value = type.substr(0, type.find(':'));
+  if (option.get_positional()) described.value = option.get_name(true);
+  described.what = option.get_description();
+  described.default_value = option.get_default_str();
+  described.required = option.get_required();
+  described.repeatable = takes_value && option.get_expected_max() > 1;
+  describe_filling(described);
+  return described;
+}
+
+// Groups of options are verbs without a name to the parser.
+void describe_words(const CLI::App& app, DescribedVerb& verb) {
+  for (const auto* option : app.get_options()) {
+    // Each verb's --help is that of the tool's own options.
+    if (app.get_parent() != nullptr && option == app.get_help_ptr()) continue;
+    auto& list = option->get_positional() ? verb.operands : verb.options;
+    list.push_back(describe(*option));
+  }
+  for (const auto* group :
+       app.get_subcommands([](const auto* part) { return part->get_name().empty(); }))
+    describe_words(*group, verb);
+}
+
+DescribedVerb describe_verb(const CLI::App& app) {
+  DescribedVerb verb{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  describe_words(app, verb);
+  return verb;
+}
+
 }  // namespace
+
+GrammarDescription describe_command_line() {
+  CommandLine line;
+  CLI::App app(about, "kiln");
+  Grammar grammar(app, line);
+  add_globals(app, line.globals);
+  add_verbs(app, grammar);
+  GrammarDescription description{about, describe_verb(app).options, {}};
+  for (const auto* verb : std::as_const(app).get_subcommands({}))
+    description.verbs.push_back(describe_verb(*verb));
+  return description;
+}
 
 CommandLine parse_command_line(int argc, char** argv) {
   CommandLine line;
   CLI::App app(about, "kiln");
   Grammar grammar(app, line);
-  app.get_formatter()->label("SUBCOMMAND", "VERB");
-  app.get_formatter()->label("REQUIRED", "(required)");
-  app.footer(exit_codes);
   app.require_subcommand(1);
   add_globals(app, line.globals);
   add_verbs(app, grammar);
+  add_hints(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help and --version

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "exit_code.h"
+#include "grammar_description.h"
 #include "kiln/error.h"
 #include "words.h"
 
@@ -18,5 +19,8 @@ struct CommandLine {
 };
 
 [[nodiscard]] CommandLine parse_command_line(int argc, char** argv);
+
+/// The same grammar, told instead of used.
+[[nodiscard]] GrammarDescription describe_command_line();
 
 }  // namespace kiln::cli

@@ -1,0 +1,73 @@
+"""The manual page tells every word of the tool, every exit status and every setting, and is sound roff.
+
+Usage: manual_test.py KILN PAGE README
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+import tool_words
+
+KILN, PAGE, README = sys.argv[1:]
+
+
+def plain(roff):
+    """The page's text without the macros and escapes that it uses."""
+    text = re.sub(r"\\f[BIP]|\\&", "", roff).replace("\\-", "-").replace("\\e", "\\")
+    return text
+
+
+def section(title):
+    return re.search(rf"^\.S[HS] {re.escape(title)}\n(.*?)(?=^\.S[HS] |\Z)", TEXT, re.M | re.S)[1]
+
+
+with open(PAGE, encoding="utf-8") as page:
+    TEXT = plain(page.read())
+
+
+class Manual(unittest.TestCase):
+    def test_has_each_option_in_its_place(self):
+        globals_ = tool_words.options(KILN)
+        self.assertIn("--cache", globals_)
+        for name in globals_:
+            self.assertRegex(section("OPTIONS"), rf"(?m)^\.TP\n.*(?<![\w-]){name}(?![\w-])")
+        for verb in tool_words.verbs(KILN):
+            for name in tool_words.options(KILN, verb) - globals_:
+                self.assertRegex(section(verb), rf"(?m)^\.TP\n.*(?<![\w-]){name}(?![\w-])", verb)
+
+    def test_has_the_operands(self):
+        self.assertIn("kiln compile FILE --arch A[,B...] [OPTION...]", section("compile"))
+        self.assertIn("kiln prewarm [MANIFEST...]", section("prewarm"))
+        self.assertIn("kiln pin KEY...", section("pin"))
+
+    def test_has_each_exit_status(self):
+        told = re.search(r"Exit status: (.*)\.\n", tool_words.help_of(KILN))[1].split(", ")
+        self.assertIn("0 done", told)
+        for status, meaning in (words.split(" ", 1) for words in told):
+            self.assertIn(f".TP\n{status}\n{meaning}\n", section("EXIT STATUS"))
+
+    def test_has_each_setting_in_the_words_of_the_readme(self):
+        listing = subprocess.run([KILN, "config", "--json"], capture_output=True, text=True, check=True,
+                                 env={"PATH": os.environ["PATH"], "HOME": "/nowhere"}).stdout
+        variables = {json.loads(line)["variable"] for line in listing.splitlines()}
+        with open(README, encoding="utf-8") as readme:
+            rows = [[cell.strip() for cell in line.strip().strip("|").replace("`", "").split(" | ")]
+                    for line in readme if line.startswith("| `KILN_")]
+        self.assertEqual(variables, {variable for variable, _, _ in rows})
+        for variable, meaning, default in rows:
+            tail = "" if default == "none" else f" (default: {default})"
+            self.assertIn(f".TP\n{variable}\n{meaning}{tail}\n", section("ENVIRONMENT"))
+
+    def test_is_sound(self):
+        self.assertIsNotNone(shutil.which("groff"), "groff is not installed")
+        checked = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", PAGE],
+                                 capture_output=True, text=True, check=True)
+        self.assertEqual(checked.stderr, "")
+
+
+unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "grammar_description.h"
+
+namespace kiln::cli {
+
+/// The tool's manual page, in the `man` macros of roff.
+[[nodiscard]] std::string manual_page(const GrammarDescription& grammar);
+
+}  // namespace kiln::cli
