@@ -11,6 +11,7 @@
 #   KILN_DEBIAN_MIRROR   Debian's mirror (default http://deb.debian.org/debian)
 #   KILN_WHEELS          a local folder of wheels: copied in, and used there
 #   *_proxy, PIP_*       handed on; /etc/resolv.conf and /etc/pip.conf are copied in
+#   KILN_BARE_FILES      a folder: copied to /root/files
 #   KILN_BARE_CA         a bundle of CA certificates to be trusted inside, where a proxy needs one
 set -euo pipefail
 
@@ -42,6 +43,7 @@ copy_settings() {
     if [[ -f $file ]]; then cp -L "$file" "$root$file"; fi
   done
   if [[ -n ${KILN_BARE_CA:-} ]]; then cp -L "$KILN_BARE_CA" "$root/etc/bare-ca.crt"; fi
+  if [[ -n ${KILN_BARE_FILES:-} ]]; then cp -rL "$KILN_BARE_FILES" "$root/root/files"; fi
   if [[ -n ${KILN_WHEELS:-} ]]; then cp -rL "$KILN_WHEELS" "$root/wheels"; fi
 }
 

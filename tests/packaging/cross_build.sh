@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds kiln for 64-bit ARM in a bare root of another architecture, and runs it under QEMU: the tool, and the
+# cache's tests.
+#
+#   tests/packaging/cross_build.sh CUDA_HEADERS
+set -euo pipefail
+headers=$(realpath "$1")
+cd "$(dirname "$0")/../.."
+export DEBIAN_FRONTEND=noninteractive
+
+step() { printf '\n== %s\n' "$*"; }
+
+install_packages() {
+  dpkg --add-architecture arm64
+  apt-get update -q
+  apt-get install -qy --no-install-recommends \
+    cmake ninja-build pkg-config python3 g++-aarch64-linux-gnu qemu-user-static \
+    libexpected-dev libcli11-dev nlohmann-json3-dev \
+    lib{sqlite3,zstd,xxhash,fmt,gtest,gmock}-dev:arm64 >/dev/null
+}
+
+run_tool() {
+  local tool=(qemu-aarch64-static build/aarch64/bin/kiln) status=0
+  readelf -h build/aarch64/bin/kiln | grep AArch64
+  "${tool[@]}" --version
+  # There is no CUDA here.
+  "${tool[@]}" doctor || status=$?
+  [[ $status == 1 ]]
+}
+
+step "packages"
+install_packages
+step "build"
+cmake --preset aarch64 "-DKILN_CUDA_INCLUDE_DIR=$headers"
+cmake --build --preset aarch64
+step "run"
+run_tool
+ctest --preset aarch64 --parallel "$(nproc)"

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs kiln's Debian packages in a bare root, and uses them as people do: the tool; engines in C++ by
+# CMake and by pkg-config; the C API from C and from Python. Nothing of kiln is taken from the checkout but
+# the sources of these users.
+#
+#   tests/packaging/use_packages.sh FOLDER
+#
+# FOLDER holds *.deb, nvrtc/ with NVRTC's libraries, and the tests' libcuda.so.1.
+set -euo pipefail
+files=$(realpath "$1")
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+export DEBIAN_FRONTEND=noninteractive
+
+step() { printf '\n== %s\n' "$*"; }
+install() { apt-get install -qy --no-install-recommends "$@" >/dev/null; }
+
+use_tool() {
+  step "the tool alone"
+  install "$files"/libkiln0*.deb "$files"/kiln_*.deb man-db groff-base
+  kiln --version
+  # A machine without CUDA can be served, and cannot compile.
+  local status=0
+  kiln doctor || status=$?
+  [[ $status == 1 ]]
+  man kiln | grep -F 'kiln compile FILE --arch A[,B...]'
+  [[ -z $(man --warnings=w -E UTF-8 -l /usr/share/man/man1/kiln.1.gz 2>&1 >/dev/null) ]]
+  ldconfig -p | grep -F libkiln.so.0.1
+}
+
+use_compiler() {
+  step "compiles, here and in kiln-worker"
+  KILN_NVRTC=$(realpath "$(compgen -G "$files/nvrtc/libnvrtc.so.*" | head -n 1)")
+  export KILN_NVRTC
+  echo '__global__ void k(int* x) { *x = 1; }' >"$work/k.cu"
+  kiln compile "$work/k.cu" --arch sm_80 --name k
+  KILN_COMPILE_WORKERS=1 kiln compile "$work/k.cu" --arch sm_90 --name k
+}
+
+use_cmake() {
+  step "an engine by find_package"
+  cmake -G Ninja -S consumer/find_package -B "$work/find_package" >/dev/null
+  cmake --build "$work/find_package"
+  "$work/find_package/engine"
+}
+
+use_pkg_config() {
+  step "an engine by pkg-config"
+  consumer/pkg_config/build_and_run.sh /usr "lib/$(gcc -print-multiarch)" g++ "$work/pkg_config"
+}
+
+use_c() {
+  step "the C API from C"
+  local flags test
+  read -ra flags <<<"$(pkg-config --cflags --libs kiln)"
+  gcc -std=c99 -D_XOPEN_SOURCE=700 "-DKILN_FAKE_CUDA=\"$files/libcuda.so.1\"" -Ifakes c_api/*.c \
+    "${flags[@]}" -pthread -o "$work/c_api"
+  for test in $(sed -n 's/^  TEST(\([a-z_]*\)).*/\1/p' c_api/tests.h); do
+    echo "$test"
+    FAKE_CUDA_ARCH=80 "$work/c_api" "$test"
+  done
+}
+
+use_python() {
+  step "the C API from Python"
+  FAKE_CUDA_ARCH=80 python3 c_api/ctypes_test.py libkiln.so.0.1 "$files/libcuda.so.1"
+}
+
+apt-get update -q
+use_tool
+use_compiler
+install "$files"/libkiln-dev*.deb g++ cmake ninja-build pkg-config python3
+use_cmake
+use_pkg_config
+use_c
+use_python
+step "all of them work"
