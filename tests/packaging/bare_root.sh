@@ -10,7 +10,8 @@
 #
 #   KILN_DEBIAN_MIRROR   Debian's mirror (default http://deb.debian.org/debian)
 #   KILN_WHEELS          a local folder of wheels: copied in, and used there
-#   *_proxy, PIP_*       handed on; /etc/resolv.conf and /etc/pip.conf are copied in
+#   *_proxy, PIP_*, CMAKE_BUILD_PARALLEL_LEVEL
+#                        handed on; /etc/resolv.conf and /etc/pip.conf are copied in
 #   KILN_BARE_FILES      a folder: copied to /root/files
 #   KILN_BARE_CA         a bundle of CA certificates to be trusted inside, where a proxy needs one
 set -euo pipefail
@@ -52,7 +53,7 @@ settings() {
   echo HOME=/root
   echo LANG=C.UTF-8
   echo PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-  env | grep -E '^([a-zA-Z]+_proxy|PIP_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_TIMEOUT))=' || true
+  env | grep -E '^([a-zA-Z]+_proxy|PIP_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_TIMEOUT)|CMAKE_BUILD_PARALLEL_LEVEL)=' || true
   if [[ -n ${KILN_BARE_CA:-} ]]; then echo PIP_CERT=/etc/bare-ca.crt; fi
   if [[ -n ${KILN_WHEELS:-} ]]; then echo KILN_WHEELS=/wheels; fi
 }
