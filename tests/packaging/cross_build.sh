@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds kiln for 64-bit ARM in a bare root of another architecture, and runs it under QEMU: the tool, and the
-# cache's tests.
+# Builds kiln for 64-bit ARM in a bare root of another architecture, packs it, and runs it under QEMU: the tool
+# from its package, and the cache's tests.
 #
 #   tests/packaging/cross_build.sh CUDA_HEADERS
 set -euo pipefail
@@ -14,14 +14,16 @@ install_packages() {
   dpkg --add-architecture arm64
   apt-get update -q
   apt-get install -qy --no-install-recommends \
-    cmake ninja-build pkg-config python3 g++-aarch64-linux-gnu qemu-user-static \
+    cmake ninja-build pkg-config python3 dpkg-dev file g++-aarch64-linux-gnu qemu-user-static \
     libexpected-dev libcli11-dev nlohmann-json3-dev \
     lib{sqlite3,zstd,xxhash,fmt,gtest,gmock}-dev:arm64 >/dev/null
 }
 
+# From the packages, as they are for such a machine.
 run_tool() {
-  local tool=(qemu-aarch64-static build/aarch64/bin/kiln) status=0
-  readelf -h build/aarch64/bin/kiln | grep AArch64
+  local tool=(qemu-aarch64-static /usr/bin/kiln) status=0
+  DEB_HOST_ARCH=arm64 cpack --config build/aarch64/CPackConfig.cmake
+  apt-get install -qy --no-install-recommends ./build/aarch64/packages/{libkiln0.1,kiln}_*_arm64.deb >/dev/null
   "${tool[@]}" --version
   # There is no CUDA here.
   "${tool[@]}" doctor || status=$?

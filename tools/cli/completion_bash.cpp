@@ -77,7 +77,7 @@ std::string value_cases(const std::string& verb, const std::vector<DescribedOpti
   for (const auto& option : options) {
     if (option.value.empty()) continue;
     Words patterns;
-    for (const auto& name : option.names) patterns.push_back(verb + "/" + name);
+    for (const auto& name : option.names) patterns.push_back(fmt::format("{}/{}", verb, name));
     text += fmt::format("    {}) {}; return ;;\n", fmt::join(patterns, " | "), fill(option));
   }
   return text;

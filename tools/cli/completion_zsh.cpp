@@ -100,7 +100,7 @@ void add_options(const std::vector<DescribedOption>& options, Specs& specs) {
     const auto after = fmt::format("[{}]{}", escaped(option.what, "[]\\"),
                                    option.value.empty() ? std::string() : value_of(option));
     for (const auto& name : option.names)
-      specs.push_back(quoted(before + name + glue_of(name, option) + after));
+      specs.push_back(quoted(fmt::format("{}{}{}{}", before, name, glue_of(name, option), after)));
   }
 }
 

@@ -34,6 +34,7 @@ constexpr const char* globals_hint = "Every verb takes --cache DIR, --json and -
 
 std::string exit_hint() {
   std::vector<std::string> statuses;
+  statuses.reserve(exit_meanings.size());
   for (const auto& [code, meaning] : exit_meanings)
     statuses.push_back(fmt::format("{} {}", static_cast<int>(code), meaning));
   return fmt::format("Exit status: {}.", fmt::join(statuses, ", "));
