@@ -24,6 +24,7 @@ run_tool() {
   local tool=(qemu-aarch64-static /usr/bin/kiln) status=0
   DEB_HOST_ARCH=arm64 cpack --config build/aarch64/CPackConfig.cmake
   apt-get install -qy --no-install-recommends ./build/aarch64/packages/{libkiln0.1,kiln}_*_arm64.deb >/dev/null
+  [[ -e /usr/lib/aarch64-linux-gnu/libkiln.so.0.1 ]]
   "${tool[@]}" --version
   # There is no CUDA here.
   "${tool[@]}" doctor || status=$?
