@@ -20,11 +20,11 @@
 #include "kiln/export.h"
 #include "kiln/request.h"
 
-namespace KILN_EXPORT kiln {
-
-namespace storage {
-struct KILN_INTERNAL Place;
+namespace kiln::storage {
+struct Place;
 }
+
+namespace KILN_EXPORT kiln {
 
 /// A stored entry as it stands before its image is read: what a look-up decides on.
 struct Candidate {

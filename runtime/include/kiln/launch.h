@@ -23,6 +23,10 @@
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
 
+namespace kiln {
+struct KernelRecord;
+}
+
 namespace KILN_EXPORT kiln {
 
 /// The stream that waits for all others of the context but non-blocking ones: what a null stream means
@@ -120,8 +124,6 @@ struct BlockSuggestion {
 
   bool operator==(const BlockSuggestion&) const = default;
 };
-
-struct KILN_INTERNAL KernelRecord;
 
 namespace detail {
 /// Part of each launch function's type, so that files with and without checks go together.

@@ -13,9 +13,11 @@
 #include "kiln/export.h"
 #include "kiln/launch.h"
 
-namespace KILN_EXPORT kiln {
+namespace kiln {
+class LoadedImage;
+}
 
-class KILN_INTERNAL LoadedImage;
+namespace KILN_EXPORT kiln {
 
 /// A `__constant__` or `__device__` variable of a module, in one context. A value; valid as long as the
 /// runtime and that context. Safe to use from any thread whose current context is that one.
