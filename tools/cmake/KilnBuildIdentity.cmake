@@ -1,7 +1,7 @@
 # Writes OUTPUT, which defines kiln::build_identity() by VERSION and the content of the sources in FOLDER.
 file(GLOB_RECURSE sources RELATIVE "${FOLDER}"
   "${FOLDER}/cache/*.h" "${FOLDER}/cache/*.cpp" "${FOLDER}/runtime/*.h" "${FOLDER}/runtime/*.cpp"
-  "${FOLDER}/tools/worker/*.cpp")
+  "${FOLDER}/tools/worker/*.h" "${FOLDER}/tools/worker/*.cpp")
 list(SORT sources)
 foreach(source ${sources})
   file(SHA256 "${FOLDER}/${source}" digest)
