@@ -233,7 +233,9 @@ TEST_F(Precompiled, AWorkerGivesWhatAPlainCompileGives) {
     ASSERT_EQ(fast->log, plain->log) << "step " << step;
   }
   // A sanitizer's memory counts as the worker's, which is replaced before it can use any.
-  if (!is_sanitized) EXPECT_GE(with.counters().precompiled, 4U);
+  if (!is_sanitized) {
+    EXPECT_GE(with.counters().precompiled, 4U);
+  }
 }
 
 // As NVRTC maps them, each compile would fault them all in anew.
