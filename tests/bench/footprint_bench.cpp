@@ -1,7 +1,6 @@
 // What kiln costs who links it: bytes of its libraries, stripped, and memory of a process that serves hits,
 // in kilobytes above one that does nothing.
 
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

@@ -109,6 +109,12 @@ TEST_F(FrontEndHeapTest, WhatIsNotOfTheRegionIsMapped) {
   EXPECT_EQ(mappings_of_file(), 1);
   region_[0] = 'z';
   EXPECT_EQ(read_file(path_)[0], 'z');
+  // Begun anew, the region is given another mapping; the file keeps what it has.
+  ASSERT_EQ(heap_.map(region_, heap_bytes, read_and_write, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS,
+                      -1, 0),
+            region_);
+  EXPECT_EQ(region_[0], '\0');
+  EXPECT_EQ(read_file(path_)[0], 'z');
 }
 
 TEST_F(FrontEndHeapTest, ARegionThatIsGivenBackIsForgotten) {

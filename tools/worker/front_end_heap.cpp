@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -42,6 +41,8 @@ void* FrontEndHeap::map(void* address, std::size_t size, int protection, int fla
       return address;
     }
   }
+  // What the system has mapped there is not for begin_anew() to clear: it may be a file.
+  if ((flags & MAP_FIXED) != 0 && contains(address, 1)) begin_ = nullptr;
   return system_map(address, size, protection, flags, file, offset);
 }
 
