@@ -34,9 +34,11 @@ struct Task {
   int priority = 0;
   std::uint64_t order = 0;
   CompileQueue::Work work;
+  std::function<void()> when_compiled = {};
   std::vector<Asker> askers = {};
   std::stop_source stop = {};
   bool running = false;
+  bool compiling = false;  ///< Running, and not done with the compiler.
 };
 
 using TaskPointer = std::shared_ptr<Task>;
@@ -48,9 +50,9 @@ struct Sooner {
   }
 };
 
-Result<Obtained> carry_out(const Task& task) {
+Result<Obtained> carry_out(const CompileQueue::Work& work, const Errand& errand) {
   try {
-    return task.work(task.stop.get_token());
+    return work(errand);
   } catch (const std::exception& thrown) {
     return fail(ErrorCode::compile_failed,
                 fmt::format("the compile ended with: {}", thrown.what()));
@@ -70,7 +72,7 @@ void complete(const std::vector<Asker>& askers, Result<Obtained> outcome) {
 // Compilings refer to it, and may outlive the queue.
 class CompileQueue::Core : public std::enable_shared_from_this<Core> {
  public:
-  Core(std::size_t threads, std::size_t bound) : most_threads_(threads), bound_(bound) {}
+  Core(std::size_t compiles, std::size_t bound) : most_compiles_(compiles), bound_(bound) {}
 
   Compiling add(Request request);
   void close();
@@ -81,13 +83,15 @@ class CompileQueue::Core : public std::enable_shared_from_this<Core> {
  private:
   TaskPointer enqueue(Request& request);
   void join_task(const TaskPointer& task, int priority, const StatePointer& state);
-  bool start_thread();
+  [[nodiscard]] bool has_work() const;
+  bool start_thread_if_wanted();
+  void leave_compiler(const TaskPointer& task);
   void leave(const TaskPointer& task, const Compiling::State* who);
   void forget(const TaskPointer& task);
   void serve();
   void finish(const TaskPointer& task);
 
-  const std::size_t most_threads_;
+  const std::size_t most_compiles_;
   const std::size_t bound_;
   std::mutex mutex_;
   std::condition_variable something_to_do_;
@@ -96,6 +100,7 @@ class CompileQueue::Core : public std::enable_shared_from_this<Core> {
   std::set<TaskPointer, Sooner> waiting_;
   std::set<TaskPointer> running_;
   std::map<Digest, TaskPointer> joinable_;  ///< Waiting or running, and wanted.
+  std::size_t compiling_ = 0;               ///< How many of those that run are.
   std::size_t idle_ = 0;
   std::vector<std::thread> threads_;
   std::shared_ptr<Core> itself_;
@@ -123,7 +128,7 @@ Compiling CompileQueue::Core::add(Request request) {
         if (here && still) here->leave(still, who);
       });
   join_task(task, request.priority, state);
-  if (idle_ < waiting_.size() && !start_thread()) {
+  if (!start_thread_if_wanted()) {
     waiting_.erase(task);
     forget(task);
     const auto askers = std::exchange(task->askers, {});
@@ -144,6 +149,7 @@ TaskPointer CompileQueue::Core::enqueue(Request& request) {
   task->priority = request.priority;
   task->order = next_order_++;
   task->work = std::move(request.work);
+  task->when_compiled = std::move(request.when_compiled);
   waiting_.insert(task);
   joinable_[task->key] = task;
   return task;
@@ -159,15 +165,32 @@ void CompileQueue::Core::join_task(const TaskPointer& task, int priority,
   waiting_.insert(task);
 }
 
+// Whether a thread has something to do now.
+bool CompileQueue::Core::has_work() const {
+  return !waiting_.empty() && compiling_ < most_compiles_;
+}
+
 /// False where there is no thread at all.
-bool CompileQueue::Core::start_thread() {
-  if (threads_.size() == most_threads_) return true;
+bool CompileQueue::Core::start_thread_if_wanted() {
+  if (!has_work() || idle_ >= waiting_.size() || threads_.size() == 2 * most_compiles_) return true;
   try {
     threads_.push_back(start_background_thread([this] { serve(); }));
   } catch (const std::system_error&) {
     return !threads_.empty();
   }
   return true;
+}
+
+// The next one need not wait until this one is stored.
+void CompileQueue::Core::leave_compiler(const TaskPointer& task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(task->compiling, false)) return;
+    --compiling_;
+    if (!closed_) start_thread_if_wanted();
+  }
+  something_to_do_.notify_one();
+  if (task->when_compiled) task->when_compiled();
 }
 
 // One that was cancelled wants it no more; what nobody wants is not done.
@@ -191,23 +214,27 @@ void CompileQueue::Core::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
-    something_to_do_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
+    something_to_do_.wait(lock, [this] { return closed_ || has_work(); });
     --idle_;
     if (closed_) return;
     const auto task = *waiting_.begin();
     waiting_.erase(waiting_.begin());
     task->running = true;
+    task->compiling = true;
+    ++compiling_;
     running_.insert(task);
     lock.unlock();
     finish(task);
     lock.lock();
+    if (task->compiling) --compiling_;
     running_.erase(task);
   }
 }
 
 void CompileQueue::Core::finish(const TaskPointer& task) {
   for (bool all_served = false; !all_served;) {
-    auto outcome = carry_out(*task);
+    auto outcome =
+        carry_out(task->work, {task->stop.get_token(), [this, task] { leave_compiler(task); }});
     std::vector<Asker> served;
     {
       const std::lock_guard lock(mutex_);
@@ -248,8 +275,8 @@ void CompileQueue::Core::join() {
   for (auto& thread : threads_) thread.join();
 }
 
-CompileQueue::CompileQueue(std::size_t threads, std::size_t bound)
-    : threads_(threads), process_(::getpid()), core_(std::make_shared<Core>(threads, bound)) {}
+CompileQueue::CompileQueue(std::size_t compiles, std::size_t bound)
+    : process_(::getpid()), core_(std::make_shared<Core>(compiles, bound)) {}
 
 CompileQueue::~CompileQueue() {
   if (process_ != ::getpid()) {

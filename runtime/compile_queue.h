@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <stop_token>
 #include <string>
 
 #include "compiling_state.h"
+#include "errand.h"
 #include "kiln/compiling.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
@@ -19,8 +19,8 @@ namespace kiln {
 /// to use from any thread.
 class CompileQueue {
  public:
-  /// One task. Looks up or compiles, and returns soon once it is stopped.
-  using Work = std::function<Result<Obtained>(const std::stop_token&)>;
+  /// One task. Looks up or compiles, and returns soon once its errand is stopped.
+  using Work = std::function<Result<Obtained>(const Errand&)>;
 
   struct Request {
     std::string name = {};  ///< For messages.
@@ -28,11 +28,14 @@ class CompileQueue {
     int priority = 0;
     bool bounded = true;  ///< Whether it is refused when the queue is full.
     Work work = {};
+    /// As Errand has it, on the queue's thread; not called for a request that joins another.
+    std::function<void()> when_compiled = {};
     std::function<void()> when_ready = {};  ///< As Compiling::State has it.
   };
 
-  /// At most `threads` tasks run at one time and `bound` wait.
-  CompileQueue(std::size_t threads, std::size_t bound);
+  /// At most `compiles` tasks are at the compiler at one time, as many more have what it gave them stored,
+  /// and `bound` wait.
+  CompileQueue(std::size_t compiles, std::size_t bound);
 
   /// What is there becomes ready with `cancelled`; what runs is stopped and waited for.
   ~CompileQueue();
@@ -44,12 +47,9 @@ class CompileQueue {
   /// served by `work` once more when it is done: it may have asked for something newer.
   [[nodiscard]] Compiling add(Request request);
 
-  [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
-
  private:
   class Core;
 
-  const std::size_t threads_;
   const int process_;
   const std::shared_ptr<Core> core_;
 };

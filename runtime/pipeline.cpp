@@ -1,5 +1,6 @@
 #include "pipeline.h"
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <utility>
@@ -31,6 +32,13 @@ std::vector<FileStamp> settled_stamps(const Closure& closure) {
     stamps.push_back(is_settled(header.stamp) ? header.stamp : FileStamp{});
   }
   return stamps;
+}
+
+// A file that was written a moment ago may have been written again since, and look as it did.
+bool all_settled(const Closure& closure) {
+  return std::all_of(closure.found.begin(), closure.found.end(), [](const FoundHeader& header) {
+    return header.path.empty() || is_settled(header.stamp);
+  });
 }
 
 tl::unexpected<Error> cancelled(const Query& query) {
@@ -121,18 +129,18 @@ std::optional<Obtained> Pipeline::stored(const Query& query, const Query& asked,
   return found;
 }
 
-Result<Obtained> Pipeline::obtain(const Query& query, const std::stop_token& stop) {
+Result<Obtained> Pipeline::obtain(const Query& query, const Errand& errand) {
   const auto flight = query.flight();
-  auto obtained = share_or_obtain(query, flight, stop);
+  auto obtained = share_or_obtain(query, flight, errand);
   record(query, flight, obtained);
   if (obtained) served_.remember(query.program, query.target, obtained->artifact);
   return obtained;
 }
 
 Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& flight,
-                                           const std::stop_token& stop) {
-  auto landed = flights_.run(flight, stop, [&](const std::stop_token& nobody_left) {
-    return look_up_or_compile(query, nobody_left);
+                                           const Errand& errand) {
+  auto landed = flights_.run(flight, errand.stop, [&](const std::stop_token& nobody_left) {
+    return look_up_or_compile(query, {nobody_left, errand.when_compiled});
   });
   if (!landed) return cancelled(query);
   auto& outcome = landed->outcome;
@@ -142,17 +150,17 @@ Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& fli
   // What was compiled for another thread may be older than a header is now, or not to be kept.
   std::string why_not;
   if (auto found = look_up(query, why_not)) return std::move(*found);
-  return look_up_or_compile(query, stop);
+  return look_up_or_compile(query, errand);
 }
 
-Result<Obtained> Pipeline::look_up_or_compile(const Query& query, const std::stop_token& stop) {
+Result<Obtained> Pipeline::look_up_or_compile(const Query& query, const Errand& errand) {
   const Stopwatch watch;
   std::string why;
   if (auto found = look_up(query, why)) return std::move(*found);
   ++counters_.look_ups.misses;
   reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
   if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, why));
-  return compile_in_turn(query, why, stop);
+  return compile_in_turn(query, why, errand);
 }
 
 // `why_not` becomes what speaks against the newest entry.
@@ -175,9 +183,9 @@ std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_n
 
 // One process compiles what several ask for; those who waited share what it came to.
 Result<Obtained> Pipeline::compile_in_turn(const Query& query, std::string why,
-                                           const std::stop_token& stop) {
-  auto turn = layers_.take_turn(turn_of(query), patience_, stop);
-  if (stop.stop_requested()) return cancelled(query);
+                                           const Errand& errand) {
+  auto turn = layers_.take_turn(turn_of(query), patience_, errand.stop);
+  if (errand.stop.stop_requested()) return cancelled(query);
   if (turn && turn->waited()) {
     ++counters_.look_ups.waits;
     if (auto found = look_up(query, why)) return std::move(*found);
@@ -189,7 +197,7 @@ Result<Obtained> Pipeline::compile_in_turn(const Query& query, std::string why,
   if (mode == Mode::warn) {
     reporter_.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
   }
-  auto compiled = compile_and_store(query, stop);
+  auto compiled = compile_and_store(query, errand);
   // That there is no compiler, say, is this process's own affair.
   if (turn && !compiled && is_of_the_program(compiled.error())) turn->fail(compiled.error());
   return compiled;
@@ -207,7 +215,7 @@ bool Pipeline::repeats(const Query& query) const {
   return !expected_.empty() && expected_.contains(beginning_of(query.program, query.target));
 }
 
-Result<Obtained> Pipeline::compile_and_store(const Query& query, const std::stop_token& stop) {
+Result<Obtained> Pipeline::compile_and_store(const Query& query, const Errand& errand) {
   const auto& search = compiler_.search();
   if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
   const auto& toolchain = search.files->toolchain;
@@ -215,12 +223,14 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, const std::stop
       fmt::format("compile {} for {}", query.program.name(), query.target.arch()));
   const Stopwatch watch;
   auto closure = close_over(query.program, query.search, files_);
+  const bool settled = all_settled(closure);
   reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
   ++counters_.compiles;
   auto job = make_job(query.program, query.target, query.search, query.request_digest, closure);
   job.prelude_repeats = repeats(query);
-  auto compiled = service_.run(job, stop);
-  if (compiled && stop.stop_requested()) compiled = cancelled(query);
+  auto compiled = service_.run(job, errand.stop);
+  if (errand.when_compiled) errand.when_compiled();
+  if (compiled && errand.stop.stop_requested()) compiled = cancelled(query);
   if (!compiled) {
     reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
                    compiled.error().message);
@@ -231,6 +241,8 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, const std::stop
   if (compiled->headers_read) {
     closure = narrow(closure, *compiled->headers_read, query.program, query.search, files_);
   }
+  // Narrowing has looked at every header, which is enough for those that are settled.
+  if (!compiled->headers_read || !settled) decline_changed(query, closure);
   record_output_paths(query.program, query.target, query.search, made.image, closure);
   made.toolchain = toolchain.text;
   made.key =
@@ -241,13 +253,17 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, const std::stop
   return Obtained{artifact, Origin::compiled};
 }
 
-void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolchain,
-                    const std::shared_ptr<const Artifact>& artifact) {
+// What the headers say now need not be what the compiler read.
+void Pipeline::decline_changed(const Query& query, Closure& closure) {
   const auto now = replay(closure.dependencies, query.search, nullptr, files_);
   if (closure.unaccountable.empty() && (!now.difference.empty() || now.trusted != 0)) {
     closure.unaccountable = "while it was compiled, " +
                             (now.difference.empty() ? "a header went away" : now.difference);
   }
+}
+
+void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolchain,
+                    const std::shared_ptr<const Artifact>& artifact) {
   if (!closure.unaccountable.empty()) {
     return reporter_.tell(EventKind::not_stored, *artifact, Origin::compiled, 0,
                           closure.unaccountable);

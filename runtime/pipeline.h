@@ -4,11 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <string>
 
 #include "compile_service.h"
 #include "compiler_on_this_machine.h"
+#include "errand.h"
 #include "expected_beginnings.h"
 #include "fingerprint.h"
 #include "fingerprint_query.h"
@@ -55,7 +55,7 @@ class Pipeline {
 
   /// Looks up, or compiles and stores: once for all threads and processes that ask together. Errors: those
   /// of Runtime::compile(), cancelled.
-  [[nodiscard]] Result<Obtained> obtain(const Query& query, const std::stop_token& stop);
+  [[nodiscard]] Result<Obtained> obtain(const Query& query, const Errand& errand);
 
   /// Runtime::explain().
   [[nodiscard]] Explanation explain(const Query& query);
@@ -74,16 +74,15 @@ class Pipeline {
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
  private:
-  Result<Obtained> share_or_obtain(const Query& query, const Digest& flight,
-                                   const std::stop_token& stop);
-  Result<Obtained> look_up_or_compile(const Query& query, const std::stop_token& stop);
-  Result<Obtained> compile_in_turn(const Query& query, std::string why,
-                                   const std::stop_token& stop);
-  Result<Obtained> compile_and_store(const Query& query, const std::stop_token& stop);
+  Result<Obtained> share_or_obtain(const Query& query, const Digest& flight, const Errand& errand);
+  Result<Obtained> look_up_or_compile(const Query& query, const Errand& errand);
+  Result<Obtained> compile_in_turn(const Query& query, std::string why, const Errand& errand);
+  Result<Obtained> compile_and_store(const Query& query, const Errand& errand);
   Digest turn_of(const Query& query);
   bool repeats(const Query& query) const;
   std::optional<Obtained> look_up(const Query& query, std::string& why_not,
                                   std::optional<Loading> loading = {});
+  void decline_changed(const Query& query, Closure& closure);
   void keep(const Query& query, Closure& closure, const Toolchain& toolchain,
             const std::shared_ptr<const Artifact>& artifact);
   void store(const Query& query, const Closure& closure, const Toolchain& toolchain,

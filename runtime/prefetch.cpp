@@ -1,6 +1,7 @@
 #include "prefetch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <map>
@@ -137,7 +138,7 @@ class Prefetch {
         progress_(progress),
         order_(in_groups(items)),
         stretches_(costs_of(items, order_), workers),
-        busy_(workers) {}
+        workers_(workers) {}
 
   PrefetchReport run(const std::stop_token& stop) {
     for (;;) {
@@ -158,27 +159,38 @@ class Prefetch {
     std::size_t index;
     std::size_t worker;
     Compiling compiling;
+    std::shared_ptr<const std::atomic<bool>> compiled;  ///< The worker may have the next.
   };
 
-  // One for each worker: a second one that waits would go to whoever is free first, and have its group's
-  // headers read there once more.
+  // One at a time for each worker: a second one that waits for the compiler would go to whoever is free first,
+  // and have its group's headers read there once more.
   void begin_what_fits(const std::stop_token& stop) {
-    for (std::size_t worker = 0; worker < busy_.size(); ++worker) {
-      while (!busy_[worker] && !stop.stop_requested() && begin_next(worker)) {
+    for (std::size_t worker = 0; worker < workers_; ++worker) {
+      while (!is_busy(worker) && !stop.stop_requested() && begin_next(worker)) {
       }
     }
+  }
+
+  [[nodiscard]] bool is_busy(std::size_t worker) const {
+    return std::any_of(under_way_.begin(), under_way_.end(),
+                       [&](const UnderWay& one) { return one.worker == worker && !*one.compiled; });
   }
 
   bool begin_next(std::size_t worker) {
     const auto place = stretches_.next(worker);
     if (!place) return false;
     const auto index = order_[*place];
-    auto compiling = begin_(items_[index], [bell = bell_] { bell->ring(); });
+    const auto compiled = std::make_shared<std::atomic<bool>>(false);
+    const auto ring = [bell = bell_] { bell->ring(); };
+    const auto ring_for_next = [ring, compiled] {
+      *compiled = true;
+      ring();
+    };
+    auto compiling = begin_(items_[index], {ring_for_next, ring});
     if (compiling.ready()) {
       account(index, compiling.get());
     } else {
-      busy_[worker] = true;
-      under_way_.push_back({index, worker, std::move(compiling)});
+      under_way_.push_back({index, worker, std::move(compiling), compiled});
     }
     return true;
   }
@@ -189,7 +201,6 @@ class Prefetch {
         ++at;
         continue;
       }
-      busy_[at->worker] = false;
       account(at->index, at->compiling.get());
       at = under_way_.erase(at);
     }
@@ -200,7 +211,7 @@ class Prefetch {
   }
 
   void report_the_rest() {
-    for (std::size_t worker = 0; worker < busy_.size(); ++worker) {
+    for (std::size_t worker = 0; worker < workers_; ++worker) {
       while (const auto place = stretches_.next(worker)) {
         account(order_[*place], fail(ErrorCode::cancelled, "the prefetch was cancelled"));
       }
@@ -226,7 +237,7 @@ class Prefetch {
   const PrefetchProgress& progress_;
   const std::vector<std::size_t> order_;
   Stretches stretches_;
-  std::vector<bool> busy_;  ///< Of each worker: whether an item is under way.
+  const std::size_t workers_;
   std::list<UnderWay> under_way_;
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
   std::size_t done_ = 0;

@@ -26,14 +26,19 @@ constexpr int prefetch_priority = std::numeric_limits<int>::min();
 /// in the order of their first items, items of one group in their own.
 [[nodiscard]] std::vector<std::size_t> in_groups(const std::vector<PrefetchItem>& items);
 
-/// Begins one item; `when_ready` as Compiling::State has it.
-using BeginItem =
-    std::function<Compiling(const PrefetchItem& item, std::function<void()> when_ready)>;
+/// What an item that was begun tells, on any thread.
+struct PrefetchNews {
+  std::function<void()> when_compiled;  ///< As Errand has it.
+  std::function<void()> when_ready;     ///< As Compiling::State has it.
+};
+
+/// Begins one item.
+using BeginItem = std::function<Compiling(const PrefetchItem& item, PrefetchNews news)>;
 
 /// Has all items, for so many workers, each of which gets a run of neighbours in the order above and, at
 /// its end, the half by cost of what another one has left. A group of items that begin alike is shared out
-/// only where it is long. Few items are on their way at one time, and no artifact is kept. Everything is
-/// called on the calling thread.
+/// only where it is long. A worker's next item is begun when the one before has left the compiler, so few
+/// are on their way at one time; no artifact is kept. Everything is called on the calling thread.
 [[nodiscard]] PrefetchReport prefetch_all(const std::vector<PrefetchItem>& items,
                                           std::size_t workers, const BeginItem& begin,
                                           const PrefetchProgress& progress,

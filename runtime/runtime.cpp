@@ -114,7 +114,7 @@ class Runtime::Impl {
     if (resolved->kind() == ImageKind::fatbin) return fatbin(program, {*resolved}, stop);
     const auto choice = choose(program, *resolved);
     if (auto known = pipeline_.served_before(choice.program(), *resolved)) return std::move(*known);
-    return pipeline_.obtain(query(choice.program(), *resolved), stop);
+    return pipeline_.obtain(query(choice.program(), *resolved), {stop});
   }
 
   // As obtain(), without waiting for a compile: `request` says how that is to be queued. What is there
@@ -136,9 +136,7 @@ class Runtime::Impl {
     if (auto found = pipeline_.at_hand(*asked)) return at_once(std::move(*found));
     request.name = chosen.name();
     request.key = asked->flight();
-    request.work = [this, asked](const std::stop_token& stop) {
-      return pipeline_.obtain(*asked, stop);
-    };
+    request.work = [this, asked](const Errand& errand) { return pipeline_.obtain(*asked, errand); };
     return queue_.add(std::move(request));
   }
 
@@ -147,13 +145,15 @@ class Runtime::Impl {
     // Before they are put in order, since variants begin differently.
     auto items = wanted;
     for (auto& item : items) item.program = preferred(item.program);
-    const auto begin_item = [this](const PrefetchItem& item, std::function<void()> when_ready) {
-      return begin(
-          item.program, item.target,
-          {.priority = prefetch_priority, .bounded = false, .when_ready = std::move(when_ready)});
+    const auto begin_item = [this](const PrefetchItem& item, PrefetchNews news) {
+      return begin(item.program, item.target,
+                   {.priority = prefetch_priority,
+                    .bounded = false,
+                    .when_compiled = std::move(news.when_compiled),
+                    .when_ready = std::move(news.when_ready)});
     };
     const ExpectedBeginnings::Scope expecting(pipeline_.expected(), repeated_beginnings(items));
-    return prefetch_all(items, queue_.threads(), begin_item, progress, stop);
+    return prefetch_all(items, service_->concurrency(), begin_item, progress, stop);
   }
 
   Result<Obtained> link(LinkSpec spec) {
@@ -340,8 +340,8 @@ class Runtime::Impl {
                          CompileQueue::Request request) {
     request.name = program.name();
     request.key = query(program, target).flight();
-    request.work = [this, program, target](const std::stop_token& stop) {
-      return fatbin(program, {target}, stop);
+    request.work = [this, program, target](const Errand& errand) {
+      return fatbin(program, {target}, errand.stop);
     };
     return queue_.add(std::move(request));
   }

@@ -1,11 +1,14 @@
 #include "source.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <optional>
-#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,8 +26,32 @@ struct Unit {
   std::uint32_t lookup;  // That found it; source_parent for the source.
 };
 
+// One look-up: an include's spelling, and whose neighbour it asks for.
+struct LookUp {
+  std::string_view spelling;
+  std::uint32_t parent;
+
+  bool operator==(const LookUp&) const = default;
+};
+
+struct LookUpHash {
+  std::size_t operator()(const LookUp& look_up) const noexcept {
+    return std::hash<std::string_view>()(look_up.spelling) * 31 + look_up.parent;
+  }
+};
+
+// Whether a path says its folders one after the other and nothing else, as most do.
+bool is_plain(std::string_view place) {
+  for (auto at = place.find('/'); at != std::string_view::npos; at = place.find('/', at + 1)) {
+    const auto rest = place.substr(at + 1);
+    if (rest.starts_with('/') || rest.starts_with('.')) return false;
+  }
+  return !place.starts_with('.');
+}
+
 // So that one file has one name, however it was reached.
 std::string plain_name(std::string_view place) {
+  if (is_plain(place)) return std::string(place);
   return std::filesystem::path(place).lexically_normal().string();
 }
 
@@ -57,17 +84,19 @@ class WhatWasRead {
     return at != known_.end() ? std::optional(at->second) : std::nullopt;
   }
 
-  // A header that was read and that the closure does not have; empty where there is none.
+  // A header that was read and that the closure does not have, of several the first by name; empty where
+  // there is none.
   [[nodiscard]] std::string unforeseen() const {
+    std::string first;
     for (const auto& [header, accounted] : read_) {
-      if (!accounted) return header;
+      if (!accounted && (first.empty() || header < first)) first = header;
     }
-    return {};
+    return first;
   }
 
  private:
-  std::map<std::string_view, std::size_t> known_;
-  std::map<std::string, bool> read_;
+  std::unordered_map<std::string_view, std::size_t> known_;
+  std::unordered_map<std::string, bool> read_;
 };
 
 class ClosureBuilder {
@@ -129,10 +158,10 @@ class ClosureBuilder {
 
   void follow_all() {
     for (; !pending_.empty(); pending_.pop_front()) {
-      const Unit& unit = *read_.insert(read_.end(), pending_.front());
+      const Unit& unit = read_.emplace_back(std::move(pending_.front()));
       for (const auto& include : unit.text->directives.includes) {
         if (include.form == Form::macro) {
-          macro_includes_.emplace_back(include, unit);
+          macro_includes_.push_back({include, &unit});
         } else {
           follow(include, unit);
         }
@@ -146,7 +175,7 @@ class ClosureBuilder {
     // Not by the includer's folder: files that lie together here may lie apart elsewhere.
     const auto parent = quoted ? includer.lookup : Dependency::no_parent;
     // Headers repeat each other's includes many times over, and each search asks the filesystem.
-    if (lookups_.contains({include.spelling, parent})) return;
+    if (lookups_.contains(LookUp{include.spelling, parent})) return;
     auto found = quoted ? search_.find_quoted(include.spelling, includer.where)
                         : search_.find(include.spelling);
     auto text = read(found);
@@ -154,7 +183,7 @@ class ClosureBuilder {
     // What the compiler did not read cannot tell, but for being there where that was asked.
     if (text && !reached && !include.tested) return;
 
-    lookups_.emplace(include.spelling, parent);
+    lookups_.insert({include.spelling, parent});
     if (!text) found = {};
     const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
     closure_.dependencies.lookups.push_back(
@@ -162,8 +191,13 @@ class ClosureBuilder {
     closure_.found.push_back(found);
     closure_.includers.push_back(includer.lookup);
     closure_.texts.push_back(text);
-    if (!reached || !headers_.emplace(found.embedded != nullptr, found.place()).second) return;
+    if (!reached || !is_new(found)) return;
     add_unit({std::move(text), std::move(found), position});
+  }
+
+  bool is_new(const FoundHeader& found) {
+    auto& known = found.embedded != nullptr ? embedded_ : on_disk_;
+    return known.emplace(found.place()).second;
   }
 
   // A header that no search finds is not found after the includer either. libcu++ of CUDA 12 has such
@@ -179,7 +213,7 @@ class ClosureBuilder {
                                  include.spelling),
                      includer);
     }
-    if (candidates.empty()) follow({include.spelling, Form::angled, 0, 0}, includer);
+    if (candidates.empty()) follow(keep({include.spelling, Form::angled, 0, 0}), includer);
   }
 
   std::shared_ptr<const HeaderText> read(FoundHeader& found) {
@@ -207,7 +241,8 @@ class ClosureBuilder {
     const MacroBodies options = macros_of_options();
     std::vector<const MacroBodies*> macros{&options};
     for (const auto& unit : read_) macros.push_back(&unit.text->macros());
-    for (const auto& [include, unit] : std::exchange(macro_includes_, {})) {
+    for (const auto& [include, includer] : std::exchange(macro_includes_, {})) {
+      const Unit& unit = *includer;
       const auto& name = include.spelling;
       const auto spellings = expand_include_macro(name, macros);
       if (spellings.empty())
@@ -220,10 +255,16 @@ class ClosureBuilder {
                               spelling, name),
                   unit);
         }
-        follow({spelling.substr(1, spelling.size() - 2), form, 0, 0, include.tested, include.next},
+        follow(keep({spelling.substr(1, spelling.size() - 2), form, 0, 0, include.tested,
+                     include.next}),
                unit);
       }
     }
+  }
+
+  // One that no text holds, for which a look-up's spelling is to stay where it is.
+  const IncludeDirective& keep(IncludeDirective include) {
+    return made_.emplace_back(std::move(include));
   }
 
   // -DNAME=BODY, in one option or two, is a definition like any other.
@@ -255,7 +296,7 @@ class ClosureBuilder {
   // Those that are reached; all of them where the closure is not known to be whole.
   void add_embedded() {
     for (const auto* header : search_.embedded()) {
-      const bool reached = headers_.contains({true, std::string(header->name)});
+      const bool reached = embedded_.contains(std::string(header->name));
       if (!reached && closure_.unaccountable.empty()) continue;
       closure_.embedded.push_back(
           {std::string(header->name), with_neighbours_spelled_out(*header)});
@@ -283,9 +324,12 @@ class ClosureBuilder {
   Closure closure_;
   std::deque<Unit> pending_;
   std::deque<Unit> read_;  // A deque, since includers are referred to while it grows.
-  std::set<std::pair<std::string, std::uint32_t>> lookups_;
-  std::set<std::pair<bool, std::string>> headers_;
-  std::vector<std::pair<IncludeDirective, Unit>> macro_includes_;
+  std::deque<IncludeDirective> made_;
+  std::unordered_set<LookUp, LookUpHash>
+      lookups_;                               // Spelled by the texts, which stay until the end.
+  std::unordered_set<std::string> embedded_;  // Headers that are reached, by name,
+  std::unordered_set<std::string> on_disk_;   // and by path.
+  std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
 
   // When narrowing.
   const Closure* whole_ = nullptr;

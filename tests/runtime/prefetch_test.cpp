@@ -33,10 +33,10 @@ class Prefetching : public AsyncFixture {
                                                        std::size_t workers) {
     std::vector<std::string> begun;
     std::stop_source stop;
-    const BeginItem begin = [&](const PrefetchItem& what, std::function<void()> when_ready) {
+    const BeginItem begin = [&](const PrefetchItem& what, PrefetchNews news) {
       begun.push_back(what.program.name());
       if (begun.size() == workers) stop.request_stop();
-      return Compiling(std::make_shared<Compiling::State>(std::move(when_ready)));
+      return Compiling(std::make_shared<Compiling::State>(std::move(news.when_ready)));
     };
     (void)prefetch_all(items, workers, begin, {}, stop.get_token());
     return begun;
@@ -61,9 +61,9 @@ TEST_F(Prefetching, EachWorkerHasNeighboursAndHelpsTheOthersAtItsEnd) {
   for (int index = 0; index < 12; ++index) items.push_back(item(std::to_string(index)));
   auto runtime = open();
   std::vector<std::string> begun;
-  const BeginItem begin = [&](const PrefetchItem& what, std::function<void()> when_ready) {
+  const BeginItem begin = [&](const PrefetchItem& what, const PrefetchNews& news) {
     begun.push_back(what.program.name());
-    when_ready();
+    news.when_ready();
     return runtime.compile_async(what.program, what.target);
   };
   const auto warm = runtime.prefetch(items);

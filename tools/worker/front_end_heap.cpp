@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,53 @@ void* system_map(void* address, std::size_t size, int protection, int flags, int
   // NOLINTNEXTLINE(performance-no-int-to-ptr): what the system calls an address.
   return reinterpret_cast<void*>(
       ::syscall(SYS_mmap, address, size, protection, flags, file, offset));
+}
+
+// Whether all of it could be read, or as much as there is before the end of the file.
+bool read_bytes(std::byte* place, std::size_t size, int file, off_t offset) noexcept {
+  std::size_t done = 0;
+  while (done < size) {
+    const auto got = ::pread(file, place + done, size - done, offset + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  std::memset(place + done, 0, size - done);
+  return true;
+}
+
+// A stretch of a file that holds data: from `begin`, which is `end` where there is no more of it.
+struct Data {
+  off_t begin;
+  off_t end;
+};
+
+// The file's next data between the two; all of that where the system does not know.
+Data next_data(int file, off_t offset, off_t end) noexcept {
+  const auto begin = ::lseek(file, offset, SEEK_DATA);
+  if (begin < 0) return errno == ENXIO ? Data{end, end} : Data{offset, end};
+  if (begin >= end) return {end, end};
+  const auto hole = ::lseek(file, begin, SEEK_HOLE);
+  return {begin, hole < 0 ? end : std::min(hole, end)};
+}
+
+// As read_bytes(), but holes are not read: the system would make a page of the file for each of theirs, and
+// the front end's temporary file is nothing but holes, 178 MB of them for CUB.
+bool read_data(std::byte* place, std::size_t size, int file, off_t offset) noexcept {
+  const auto position = ::lseek(file, 0, SEEK_CUR);
+  if (position < 0) return false;
+  const auto end = offset + static_cast<off_t>(size);
+  bool done = true;
+  for (auto at = offset; done && at < end;) {
+    const auto data = next_data(file, at, end);
+    std::memset(place + (at - offset), 0, static_cast<std::size_t>(data.begin - at));
+    done = read_bytes(place + (data.begin - offset),
+                      static_cast<std::size_t>(data.end - data.begin), file, data.begin);
+    at = data.end;
+  }
+  ::lseek(file, position, SEEK_SET);
+  return done;
 }
 
 }  // namespace
@@ -71,15 +119,7 @@ void FrontEndHeap::begin_anew() noexcept {
 bool FrontEndHeap::read_into_place(void* address, std::size_t size, int file,
                                    off_t offset) noexcept {
   auto* const place = static_cast<std::byte*>(address);
-  std::size_t done = 0;
-  while (done < size) {
-    const auto got = ::pread(file, place + done, size - done, offset + static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return false;
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  std::memset(place + done, 0, size - done);
+  if (!read_data(place, size, file, offset)) return false;
   const auto end = static_cast<std::size_t>(place + size - begin_);
   std::size_t used = used_;
   while (used < end && !used_.compare_exchange_weak(used, end)) {
