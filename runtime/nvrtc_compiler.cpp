@@ -35,6 +35,16 @@ bool hold(const std::vector<HeaderOnDisk>& files) {
   });
 }
 
+// NVRTC has one heap for the process. What somebody else wants more of stays.
+void make_room_for_preludes(const vendor::Nvrtc& nvrtc) {
+  if (nvrtc.get_precompiled_heap_size == nullptr || nvrtc.set_precompiled_heap_size == nullptr)
+    return;
+  std::size_t size = 0;
+  if (nvrtc.get_precompiled_heap_size(&size) != NVRTC_SUCCESS || size >= precompiled_heap_bytes)
+    return;
+  nvrtc.set_precompiled_heap_size(precompiled_heap_bytes);
+}
+
 void add_headers(const std::vector<std::string>& more, std::vector<std::string>& headers) {
   std::vector<std::string> all;
   std::set_union(headers.begin(), headers.end(), more.begin(), more.end(), std::back_inserter(all));
@@ -56,16 +66,17 @@ std::string join_logs(const std::string& prelude, const std::string& rest) {
 NvrtcCompiler::NvrtcCompiler(std::uint64_t precompiled_max_bytes)
     : precompiled_max_bytes_(precompiled_max_bytes) {}
 
-void NvrtcCompiler::set_up() {
+void NvrtcCompiler::set_up(const vendor::Nvrtc& nvrtc) {
   auto made = ScratchFolder::make();
   if (!made) return;
+  if (precompiled_max_bytes_ != 0) make_room_for_preludes(nvrtc);
   scratch_.emplace(std::move(*made));
   precompiled_.emplace(scratch_->path(), precompiled_max_bytes_);
 }
 
 Result<CompileOutcome> NvrtcCompiler::run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                           const std::stop_token& stop) {
-  std::call_once(set_up_, [this] { set_up(); });
+  std::call_once(set_up_, [&] { set_up(nvrtc); });
   if (precompiled_ && nvrtc.has_precompiled_headers()) {
     if (const auto prelude = precompiled_->of(job)) {
       if (auto outcome = with(*prelude, nvrtc, job, stop)) return std::move(*outcome);

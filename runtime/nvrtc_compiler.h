@@ -31,7 +31,7 @@ class NvrtcCompiler {
                                            const std::stop_token& stop = {});
 
  private:
-  void set_up();
+  void set_up(const vendor::Nvrtc& nvrtc);
   [[nodiscard]] Result<CompileOutcome> traced(const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                               std::vector<std::string> options,
                                               const std::stop_token& stop);

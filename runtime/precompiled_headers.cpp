@@ -11,11 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// NVRTC builds a prelude in a mapped file of this size, then writes it out: 178 MB for CUB (NVRTC 13.0).
-constexpr std::uint64_t largest_prelude = 256ULL << 20;
+constexpr std::uint64_t largest_prelude = precompiled_heap_bytes;
 
-// A full disk under a mapped file is a signal, not an error: there must be room for both, and to spare.
-constexpr std::uint64_t room_wanted = 4 * largest_prelude;
+// NVRTC builds a prelude in a mapped file, then writes it out to another.
+constexpr std::uint64_t room_wanted = 2 * largest_prelude;
 
 constexpr std::size_t most_met = 65'536;
 

@@ -16,6 +16,10 @@
 
 namespace kiln {
 
+/// What NVRTC's front end may use of address space while precompiled headers are on: the most that a prelude
+/// can take. All of CUB takes 178 MB with CUDA 13.0, 309 MB with 13.5; NVRTC's own choice are 256 MiB.
+inline constexpr std::size_t precompiled_heap_bytes = std::size_t{512} << 20;
+
 /// One prelude, precompiled: the headers that a source begins with, as NVRTC keeps them in a file of a
 /// folder of their own. Programs of one CompileJob::prelude share it.
 ///

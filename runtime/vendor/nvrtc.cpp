@@ -23,6 +23,8 @@ bool bind(const SharedLibrary& library, const char* name, Function& function,
 void bind_optional(const SharedLibrary& library, Nvrtc& table) {
   std::string missing;
   bind(library, "nvrtcSetFlowCallback", table.set_flow_callback, missing);
+  bind(library, "nvrtcGetPCHHeapSize", table.get_precompiled_heap_size, missing);
+  bind(library, "nvrtcSetPCHHeapSize", table.set_precompiled_heap_size, missing);
 }
 
 // The first function that is not there stops it; its name is in `missing`.

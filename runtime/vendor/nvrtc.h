@@ -69,7 +69,9 @@ struct Nvrtc {
   decltype(&::nvrtcGetLTOIR) get_ltoir;
   decltype(&::nvrtcGetOptiXIRSize) get_optixir_size;
   decltype(&::nvrtcGetOptiXIR) get_optixir;
-  decltype(&::nvrtcSetFlowCallback) set_flow_callback;  ///< Since 12.8; null before.
+  decltype(&::nvrtcSetFlowCallback) set_flow_callback;         ///< Since 12.8; null before.
+  decltype(&::nvrtcGetPCHHeapSize) get_precompiled_heap_size;  ///< Since 12.8; null before.
+  decltype(&::nvrtcSetPCHHeapSize) set_precompiled_heap_size;  ///< Since 12.8; null before.
 
   int major = 0;
   int minor = 0;

@@ -11,15 +11,17 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "precompiled_headers.h"
 #include "support/scratch.h"
 
 namespace kiln::test {
 namespace {
 
-constexpr std::size_t heap_bytes = 256UL << 20;
+constexpr std::size_t heap_bytes = precompiled_heap_bytes;
 constexpr std::size_t page = 4096;
 constexpr std::size_t piece = 16 * page;
 constexpr int read_and_write = PROT_READ | PROT_WRITE;
@@ -79,6 +81,34 @@ TEST_F(FrontEndHeapTest, BehindTheEndOfAFileIsNothing) {
   std::fill_n(region_, piece, 'z');
   ASSERT_EQ(map_piece(0, 3 * piece), region_);
   EXPECT_EQ(std::string(region_, piece), std::string(piece - 100, 'd') + std::string(100, '\0'));
+}
+
+// The front end's temporary file is full of holes, for which the system would make pages if they were read.
+TEST_F(FrontEndHeapTest, AHoleIsNothingAndStaysAHole) {
+  constexpr std::size_t pieces = 64;
+  const auto path = scratch_ / "temporary";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  for (std::size_t at = 0; at < pieces; ++at) {
+    // As the front end does: a byte where the next piece begins, then the piece is mapped.
+    ASSERT_EQ(::lseek(file, static_cast<off_t>((at + 1) * piece), SEEK_SET), (at + 1) * piece);
+    ASSERT_EQ(::write(file, "x", 1), 1);
+    char* place = region_ + at * piece;
+    std::fill_n(place, piece, 'z');
+    ASSERT_EQ(heap_.map(place, piece, read_and_write, MAP_PRIVATE | MAP_FIXED, file,
+                        static_cast<off_t>(at * piece)),
+              place);
+    EXPECT_EQ(place[0], at == 0 ? '\0' : 'x');
+    EXPECT_EQ(std::string(place + 1, piece - 1), std::string(piece - 1, '\0'));
+    EXPECT_EQ(::lseek(file, 0, SEEK_CUR), (at + 1) * piece + 1);
+  }
+  void* mapped = ::mmap(nullptr, pieces * piece, PROT_READ, MAP_SHARED, file, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  std::vector<unsigned char> resident(pieces * piece / page);
+  ASSERT_EQ(::mincore(mapped, pieces * piece, resident.data()), 0);
+  EXPECT_LE(std::count_if(resident.begin(), resident.end(), [](auto is) { return (is & 1) != 0; }),
+            2 * pieces);
+  ::munmap(mapped, pieces * piece);
+  ::close(file);
 }
 
 TEST_F(FrontEndHeapTest, BegunAnewItIsEmpty) {

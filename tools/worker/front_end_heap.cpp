@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "precompiled_headers.h"
+
 namespace kiln {
 
 namespace {
 
-constexpr std::size_t heap_bytes = 256UL << 20;
+constexpr std::size_t heap_bytes = precompiled_heap_bytes;
 
 constexpr int reserving = MAP_PRIVATE | MAP_ANONYMOUS;
 constexpr int beginning_anew = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;

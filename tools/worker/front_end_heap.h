@@ -7,10 +7,10 @@
 
 namespace kiln {
 
-/// The region that NVRTC's front end works in while precompiled headers are on: 256 MiB at one address for
-/// the life of the process (12.8 to 13.5), into which it maps files privately, some 64 KiB at a time: a
-/// temporary one that grows, and a precompiled header to use it (2,700 pieces for CUB). It touches most
-/// pages of all that, and as mappings each of them is a page fault, a third of such a compile.
+/// The region that NVRTC's front end works in while precompiled headers are on: precompiled_heap_bytes at one
+/// address for the life of the process (12.8 to 13.5), into which it maps files privately, some 64 KiB at
+/// a time: a temporary one that grows, and a precompiled header to use it (2,700 pieces for CUB). It touches
+/// most pages of all that, and as mappings each of them is a page fault, a third of such a compile.
 ///
 /// Here the region has large pages that stay, and a file is read into its place. To the front end that is
 /// the same: nobody writes to such a file while it is mapped. Where the region cannot be told, or a file
