@@ -149,16 +149,24 @@ def images_of(machine, manifest, cache, **more):
 
 def check_precompiled(machine):
     """Where headers can be precompiled they are, and the images are the same."""
+    check_precompiled_header(machine, "cuda_fp16.h", "__half")
+    # The longest there is; what came with NVRTC 12.0 and 12.4 has errors under it.
+    if machine.has["precompiled"]:
+        check_precompiled_header(machine, "cub/block/block_reduce.cuh", "double")
+
+
+def check_precompiled_header(machine, header, element):
     programs = [{"name": f"{name}.cu", "kernels": ["k"],
-                 "source": f'#include <cuda_fp16.h>\nextern "C" __global__ void k(__half* {name}) {{ *{name} = 1; }}\n'}
+                 "source": f'#include <{header}>\nextern "C" __global__ void k({element}* {name}) {{ *{name} = 1; }}\n'}
                 for name in "abcd"]
-    manifest = write(machine.scratch / "alike.json",
+    scratch = machine.scratch / "alike" / pathlib.Path(header).stem
+    manifest = write(scratch / "manifest.json",
                      json.dumps({"kiln_manifest": 1, "targets": ["sm_80"], "programs": programs}))
-    times, images = images_of(machine, manifest, machine.scratch / "alike")
-    never, plain = images_of(machine, manifest, machine.scratch / "plain", KILN_PCH_MAX_SIZE="0")
-    expect((times, never) == (3 if machine.has["precompiled"] else 0, 0),
-           f"{machine.text}: precompiled headers were used {times} and {never} times")
-    expect(len(images) == len(programs) and images == plain, f"{machine.text}: precompiled headers show")
+    times, images = images_of(machine, manifest, scratch / "cache")
+    never, plain = images_of(machine, manifest, scratch / "plain", KILN_PCH_MAX_SIZE="0")
+    expect((times, never) == (len(programs) - 1 if machine.has["precompiled"] else 0, 0),
+           f"{machine.text}: {header}, precompiled, was used {times} and {never} times")
+    expect(len(images) == len(programs) and images == plain, f"{machine.text}: {header}, precompiled, shows")
 
 
 def check_trace(machine):

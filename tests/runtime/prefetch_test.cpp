@@ -74,6 +74,25 @@ TEST_F(Prefetching, EachWorkerHasNeighboursAndHelpsTheOthersAtItsEnd) {
   EXPECT_THAT(begun, ElementsAre("0", "1", "2", "3", "6", "7", "10", "11", "5", "9", "4", "8"));
 }
 
+TEST_F(Prefetching, AWorkersNextItemIsBegunWhenTheLastHasLeftTheCompiler) {
+  std::vector<PrefetchItem> items;
+  for (int index = 0; index < 4; ++index) items.push_back(item(std::to_string(index)));
+  std::vector<std::string> begun;
+  std::vector<std::shared_ptr<Compiling::State>> under_way;
+  const BeginItem begin = [&](const PrefetchItem& what, const PrefetchNews& news) {
+    begun.push_back(what.program.name());
+    under_way.push_back(std::make_shared<Compiling::State>(news.when_ready));
+    news.when_compiled();
+    if (begun.size() == items.size()) {
+      for (const auto& state : under_way) state->complete(fail(ErrorCode::compile_failed, ""));
+    }
+    return Compiling(under_way.back());
+  };
+  const auto report = prefetch_all(items, 1, begin, {}, {});
+  EXPECT_THAT(begun, ElementsAre("0", "1", "2", "3"));
+  EXPECT_EQ(report.failures.size(), 4U);
+}
+
 TEST_F(Prefetching, NoPreludeIsGivenToTwoWorkersButALongOne) {
   const auto items_of = [](std::size_t long_group) {
     std::vector<PrefetchItem> items;
