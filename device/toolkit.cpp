@@ -34,8 +34,9 @@ Result<ToolkitHeaders> toolkit_headers(const std::vector<std::filesystem::path>&
   const auto program = Program::make({.name = "toolkit.cu", .source = source});
   if (!program) return tl::unexpected(program.error());
   const HeaderSearch search(*program, directories);
+  const HeaderFinder finder(search);
   for (const auto& name : names) {
-    if (search.find(name).found()) continue;
+    if (finder.find(name).found()) continue;
     return fail(ErrorCode::header_not_found,
                 fmt::format("{} is not below {}", name, fmt::join(search.directories(), ", ")));
   }

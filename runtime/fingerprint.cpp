@@ -19,7 +19,7 @@ class Replay {
  public:
   Replay(const DependencySet& recorded, const HeaderSearch& search, const Witness* witness,
          HeaderFiles& files, std::vector<HeaderDifference>* all)
-      : recorded_(recorded), search_(search), files_(files), all_(all) {
+      : recorded_(recorded), search_(search), finder_(search), files_(files), all_(all) {
     const bool fits = witness != nullptr && witness->stamps.size() == recorded.lookups.size();
     stamps_ = fits ? &witness->stamps : nullptr;
   }
@@ -60,13 +60,13 @@ class Replay {
   }
 
   FoundHeader find(const Dependency& lookup) const {
-    if (lookup.parent == Dependency::no_parent) return search_.find(lookup.spelling);
+    if (lookup.parent == Dependency::no_parent) return finder_.find(lookup.spelling);
     if (lookup.parent == Dependency::source_parent)
-      return search_.find_quoted(lookup.spelling, search_.source());
+      return finder_.find_quoted(lookup.spelling, search_.source());
     if (lookup.parent < found_.size() && found_[lookup.parent].found()) {
-      return search_.find_quoted(lookup.spelling, found_[lookup.parent]);
+      return finder_.find_quoted(lookup.spelling, found_[lookup.parent]);
     }
-    return search_.find(lookup.spelling);
+    return finder_.find(lookup.spelling);
   }
 
   std::optional<Kind> compare(std::size_t index) {
@@ -88,6 +88,7 @@ class Replay {
 
   const DependencySet& recorded_;
   const HeaderSearch& search_;
+  const HeaderFinder finder_;
   HeaderFiles& files_;
   const std::vector<FileStamp>* stamps_;
   std::vector<HeaderDifference>* all_;

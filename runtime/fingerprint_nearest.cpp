@@ -144,7 +144,7 @@ class NearestSearch {
 
   // Whether what was recorded still lies on the path, behind another file of its name.
   std::string shadowing(const HeaderDifference& header, const Dependency& lookup) {
-    for (const auto& place : missed_.search.find_all(lookup.spelling)) {
+    for (const auto& place : HeaderFinder(missed_.search).find_all(lookup.spelling)) {
       if (place.place() == header.place) continue;
       const auto content = place.embedded != nullptr ? std::optional(place.embedded->digest)
                                                      : files_.digest(place.path, place.stamp);

@@ -45,8 +45,12 @@ constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
 }  // namespace
 
 std::optional<FileStamp> stamp_of(const std::string& path) {
+  return stamp_of(AT_FDCWD, path.c_str());
+}
+
+std::optional<FileStamp> stamp_of(int directory, const char* path) {
   struct stat status;
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (::fstatat(directory, path, &status, 0) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   return FileStamp{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
                    nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
 }

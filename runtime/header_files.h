@@ -34,6 +34,9 @@ struct HeaderText {
 /// How a regular file looks now, a link followed; nothing where there is none.
 [[nodiscard]] std::optional<FileStamp> stamp_of(const std::string& path);
 
+/// The same of a path that begins in an open directory.
+[[nodiscard]] std::optional<FileStamp> stamp_of(int directory, const char* path);
+
 /// Reads header files and remembers those that are settled, so that many compiles read and scan each
 /// once. A file that no longer looks as it did is read again. Safe to use from any thread.
 class HeaderFiles {

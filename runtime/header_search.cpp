@@ -1,5 +1,9 @@
 #include "header_search.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstddef>
 #include <utility>
 
 #include "header_files.h"
@@ -8,9 +12,10 @@ namespace kiln {
 
 namespace {
 
-// Fills path and stamp if there is a regular file.
-bool look_at(std::string path, FoundHeader& header) {
-  const auto stamp = stamp_of(path);
+// Fills path and stamp if there is a regular file. The path's first bytes, so many, are of the directory
+// that the handle stands for, unless that is -1.
+bool look_at(std::string path, int directory, std::size_t prefix, FoundHeader& header) {
+  const auto stamp = directory < 0 ? stamp_of(path) : stamp_of(directory, path.c_str() + prefix);
   if (!stamp) return false;
   header.stamp = *stamp;
   header.path = std::move(path);
@@ -35,44 +40,6 @@ HeaderSearch::HeaderSearch(const Program& program,
   std::string all;
   for (const auto& directory : directories_) all.append(directory).push_back('\0');
   roots_ = digest_of(all);
-}
-
-FoundHeader HeaderSearch::find(std::string_view spelling) const {
-  FoundHeader header;
-  header.embedded = find_embedded(spelling);
-  return header.embedded != nullptr ? header : find_in_directories(spelling);
-}
-
-std::vector<FoundHeader> HeaderSearch::find_all(std::string_view spelling) const {
-  std::vector<FoundHeader> all;
-  for (const auto& set : headers_) {
-    if (const auto* header = set.find(spelling)) all.emplace_back().embedded = header;
-  }
-  if (spelling.starts_with('/')) return all;
-  for (std::size_t index = 0; index < directories_.size(); ++index) {
-    FoundHeader header;
-    if (!look_at((directories_[index] + '/').append(spelling), header)) continue;
-    header.in_toolkit = is_toolkit_directory(index);
-    all.push_back(std::move(header));
-  }
-  return all;
-}
-
-FoundHeader HeaderSearch::find_quoted(std::string_view spelling,
-                                      const FoundHeader& includer) const {
-  FoundHeader header;
-  if (includer.embedded != nullptr) {
-    header.embedded = neighbour(spelling, *includer.embedded);
-    return header.embedded != nullptr ? header : find(spelling);
-  }
-  header.embedded = find_embedded(spelling);
-  if (header.embedded != nullptr) return header;
-  if (!spelling.starts_with('/') &&
-      look_at(std::string(folder_of(includer.path)).append(spelling), header)) {
-    header.in_toolkit = includer.in_toolkit;
-    return header;
-  }
-  return find_in_directories(spelling);
 }
 
 const EmbeddedHeader* HeaderSearch::neighbour(std::string_view spelling,
@@ -109,15 +76,85 @@ const EmbeddedHeader* HeaderSearch::find_embedded(std::string_view name) const {
   return nullptr;
 }
 
-FoundHeader HeaderSearch::find_in_directories(std::string_view spelling) const {
+std::vector<const EmbeddedHeader*> HeaderSearch::find_all_embedded(std::string_view name) const {
+  std::vector<const EmbeddedHeader*> all;
+  for (const auto& set : headers_) {
+    if (const auto* header = set.find(name)) all.push_back(header);
+  }
+  return all;
+}
+
+HeaderFinder::HeaderFinder(const HeaderSearch& search) : search_(search) {
+  for (const auto& directory : search.directories()) {
+    directories_.push_back(
+        {directory + '/', ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)});
+  }
+}
+
+HeaderFinder::~HeaderFinder() {
+  for (const auto& directory : directories_) {
+    if (directory.handle >= 0) ::close(directory.handle);
+  }
+}
+
+FoundHeader HeaderFinder::find(std::string_view spelling) const {
+  FoundHeader header;
+  header.embedded = search_.find_embedded(spelling);
+  return header.embedded != nullptr ? header : find_in_directories(spelling);
+}
+
+std::vector<FoundHeader> HeaderFinder::find_all(std::string_view spelling) const {
+  std::vector<FoundHeader> all;
+  for (const auto* header : search_.find_all_embedded(spelling)) {
+    all.emplace_back().embedded = header;
+  }
+  if (spelling.starts_with('/')) return all;
+  for (std::size_t index = 0; index < directories_.size(); ++index) {
+    const auto& [prefix, handle] = directories_[index];
+    FoundHeader header;
+    if (!look_at(prefix + std::string(spelling), handle, prefix.size(), header)) continue;
+    header.in_toolkit = search_.is_toolkit_directory(index);
+    all.push_back(std::move(header));
+  }
+  return all;
+}
+
+FoundHeader HeaderFinder::find_quoted(std::string_view spelling,
+                                      const FoundHeader& includer) const {
+  FoundHeader header;
+  if (includer.embedded != nullptr) {
+    header.embedded = search_.neighbour(spelling, *includer.embedded);
+    return header.embedded != nullptr ? header : find(spelling);
+  }
+  header.embedded = search_.find_embedded(spelling);
+  if (header.embedded != nullptr) return header;
+  if (!spelling.starts_with('/') && look_beside(includer, spelling, header)) {
+    header.in_toolkit = includer.in_toolkit;
+    return header;
+  }
+  return find_in_directories(spelling);
+}
+
+bool HeaderFinder::look_beside(const FoundHeader& includer, std::string_view spelling,
+                               FoundHeader& header) const {
+  std::string path = std::string(folder_of(includer.path)).append(spelling);
+  for (const auto& [prefix, handle] : directories_) {
+    if (path.starts_with(prefix) && path[prefix.size()] != '/')
+      return look_at(std::move(path), handle, prefix.size(), header);
+  }
+  return look_at(std::move(path), -1, 0, header);
+}
+
+FoundHeader HeaderFinder::find_in_directories(std::string_view spelling) const {
   FoundHeader header;
   if (spelling.starts_with('/')) {
-    look_at(std::string(spelling), header);
+    look_at(std::string(spelling), -1, 0, header);
     return header;
   }
   for (std::size_t index = 0; index < directories_.size(); ++index) {
-    if (look_at((directories_[index] + '/').append(spelling), header)) {
-      header.in_toolkit = is_toolkit_directory(index);
+    const auto& [prefix, handle] = directories_[index];
+    if (look_at(prefix + std::string(spelling), handle, prefix.size(), header)) {
+      header.in_toolkit = search_.is_toolkit_directory(index);
       break;
     }
   }

@@ -70,10 +70,7 @@ void Layers::lose(const std::string& what, const std::string& why) {
 std::optional<Layers::Found> Layers::find(const Request& request, const Digest& digest,
                                           const Digest& roots, const Accept& accept,
                                           bool& damaged) {
-  const auto accept_kept = [&](const DependencySet& dependencies, const Toolchain& toolchain) {
-    return accept(dependencies, toolchain, nullptr);
-  };
-  if (auto artifact = memory_.find(digest, accept_kept)) {
+  if (auto artifact = memory_.find(digest, roots, accept)) {
     count_memory_hit(*artifact);
     return Found{std::move(artifact), Origin::memory};
   }
@@ -93,10 +90,12 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
                                              const Digest& digest, const Digest& roots,
                                              const Accept& accept, bool& damaged) {
   DependencySet dependencies;
+  Witness witness;
   Toolchain toolchain;
   const auto note_accepted = [&](const Candidate& candidate) {
     if (!accept(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
     dependencies = std::move(candidate.dependencies);
+    if (candidate.witness != nullptr) witness = *candidate.witness;
     toolchain = candidate.toolchain;
     return true;
   };
@@ -105,7 +104,7 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
   damaged |= why == MissReason::damaged || why == MissReason::unreadable;
   if (!found) return std::nullopt;
   auto artifact = std::make_shared<const Artifact>(std::move(*found));
-  memory_.put(digest, std::move(dependencies), toolchain, artifact);
+  memory_.put(digest, std::move(dependencies), std::move(witness), toolchain, artifact);
   const Origin origin = artifact->origin;
   return Found{std::move(artifact), origin};
 }
@@ -113,10 +112,7 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
 std::optional<Layers::Found> Layers::peek(const Request& request, const Digest& digest,
                                           const Digest& roots, const Accept& accept,
                                           bool& damaged) {
-  const auto accept_kept = [&](const DependencySet& dependencies, const Toolchain& toolchain) {
-    return accept(dependencies, toolchain, nullptr);
-  };
-  if (auto artifact = memory_.find(digest, accept_kept)) {
+  if (auto artifact = memory_.find(digest, roots, accept)) {
     return Found{std::move(artifact), Origin::memory};
   }
   const auto accept_stored = [&](const Candidate& candidate) {
@@ -140,7 +136,8 @@ std::vector<Layers::Store> Layers::stores() {
 
 void Layers::remember(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
                       std::shared_ptr<const Artifact> artifact) {
-  memory_.put(request, std::move(dependencies), toolchain, std::move(artifact));
+  // This process has read the headers, and knows them by their looks.
+  memory_.put(request, std::move(dependencies), {}, toolchain, std::move(artifact));
 }
 
 void Layers::count_memory_hit(const Artifact& artifact) noexcept {

@@ -4,20 +4,22 @@
 
 namespace kiln {
 
-std::shared_ptr<const Artifact> MemoryLayer::find(const Digest& request, const Accept& accept) {
+std::shared_ptr<const Artifact> MemoryLayer::find(const Digest& request, const Digest& roots,
+                                                  const Accept& accept) {
   const std::lock_guard lock(mutex_);
   const auto [first, last] = by_request_.equal_range(request);
   for (auto at = first; at != last; ++at) {
     const auto entry = at->second;
-    if (!accept(entry->dependencies, entry->toolchain)) continue;
+    const Witness* witness = entry->witness.roots == roots ? &entry->witness : nullptr;
+    if (!accept(entry->dependencies, entry->toolchain, witness)) continue;
     entries_.splice(entries_.begin(), entries_, entry);
     return entry->artifact;
   }
   return nullptr;
 }
 
-void MemoryLayer::put(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
-                      std::shared_ptr<const Artifact> artifact) {
+void MemoryLayer::put(const Digest& request, DependencySet dependencies, Witness witness,
+                      const Toolchain& toolchain, std::shared_ptr<const Artifact> artifact) {
   const std::lock_guard lock(mutex_);
   const auto [first, last] = by_request_.equal_range(request);
   for (auto at = first; at != last; ++at) {
@@ -26,7 +28,8 @@ void MemoryLayer::put(const Digest& request, DependencySet dependencies, const T
     break;
   }
   bytes_ += artifact->image.size();
-  entries_.push_front({request, std::move(dependencies), toolchain, std::move(artifact)});
+  entries_.push_front(
+      {request, std::move(dependencies), std::move(witness), toolchain, std::move(artifact)});
   by_request_.emplace(request, entries_.begin());
   drop_surplus();
 }

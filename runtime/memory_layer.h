@@ -20,14 +20,17 @@ class MemoryLayer {
  public:
   explicit MemoryLayer(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain)>;
+  /// `witness` is nullptr where there is none for the include directories that were asked about.
+  using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain,
+                                    const Witness* witness)>;
 
-  /// The first artifact of the request that `accept` takes, or nullptr.
-  [[nodiscard]] std::shared_ptr<const Artifact> find(const Digest& request, const Accept& accept);
+  /// The first artifact of the request that `accept` takes, or nullptr. `roots` as a Witness has them.
+  [[nodiscard]] std::shared_ptr<const Artifact> find(const Digest& request, const Digest& roots,
+                                                     const Accept& accept);
 
-  /// Replaces one of the same key.
-  void put(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
-           std::shared_ptr<const Artifact> artifact);
+  /// Replaces one of the same key. `witness` may be empty.
+  void put(const Digest& request, DependencySet dependencies, Witness witness,
+           const Toolchain& toolchain, std::shared_ptr<const Artifact> artifact);
 
   /// Drops what has this key.
   void forget(const Digest& key);
@@ -36,6 +39,7 @@ class MemoryLayer {
   struct Entry {
     Digest request;
     DependencySet dependencies;
+    Witness witness;
     Toolchain toolchain;
     std::shared_ptr<const Artifact> artifact;
   };

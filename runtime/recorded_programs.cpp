@@ -39,7 +39,7 @@ bool was_embedded(const RecordedHeader& header) {
   return !header.path.empty() && !header.path.starts_with('/');
 }
 
-AgainstToolkit compare(const std::vector<RecordedHeader>& recorded, const HeaderSearch& toolkit,
+AgainstToolkit compare(const std::vector<RecordedHeader>& recorded, const HeaderFinder& toolkit,
                        HeaderFiles& files) {
   AgainstToolkit result;
   for (const auto& header : recorded) {
@@ -56,7 +56,7 @@ AgainstToolkit compare(const std::vector<RecordedHeader>& recorded, const Header
 }
 
 // What speaks against an image made here, where paths reach the output; empty if nothing does.
-std::string misplaced(const ListedProgram& listed, const HeaderSearch& toolkit,
+std::string misplaced(const ListedProgram& listed, const HeaderFinder& toolkit,
                       bool toolkit_is_searched) {
   std::error_code failure;
   if (!listed.working_directory.empty() &&
@@ -257,7 +257,8 @@ Result<Program> make_listed(const ListedProgram& listed,
                             HeaderFiles& files) {
   auto bare = Program::make({.name = listed.spec.name, .source = {}});
   if (!bare) return bare;
-  const HeaderSearch toolkit(*bare, toolkit_dirs);
+  const HeaderSearch search(*bare, toolkit_dirs);
+  const HeaderFinder toolkit(search);
   auto compared = compare(listed.recorded, toolkit, files);
   auto spec = listed.spec;
   if (compared.contradicts || shadows_neighbours(compared)) {

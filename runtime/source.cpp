@@ -102,7 +102,7 @@ class WhatWasRead {
 class ClosureBuilder {
  public:
   ClosureBuilder(const Program& program, const HeaderSearch& search, HeaderFiles& files)
-      : program_(program), search_(search), files_(files) {}
+      : program_(program), search_(search), finder_(search), files_(files) {}
 
   Closure build() {
     follow_program();
@@ -176,8 +176,8 @@ class ClosureBuilder {
     const auto parent = quoted ? includer.lookup : Dependency::no_parent;
     // Headers repeat each other's includes many times over, and each search asks the filesystem.
     if (lookups_.contains(LookUp{include.spelling, parent})) return;
-    auto found = quoted ? search_.find_quoted(include.spelling, includer.where)
-                        : search_.find(include.spelling);
+    auto found = quoted ? finder_.find_quoted(include.spelling, includer.where)
+                        : finder_.find(include.spelling);
     auto text = read(found);
     const bool reached = text && was_read(found);
     // What the compiler did not read cannot tell, but for being there where that was asked.
@@ -203,7 +203,7 @@ class ClosureBuilder {
   // A header that no search finds is not found after the includer either. libcu++ of CUDA 12 has such
   // directives in branches that are not for NVRTC.
   void follow_next(const IncludeDirective& include, const Unit& includer) {
-    const auto candidates = search_.find_all(include.spelling);
+    const auto candidates = finder_.find_all(include.spelling);
     const bool is_read = std::any_of(candidates.begin(), candidates.end(),
                                      [&](const FoundHeader& header) { return was_read(header); });
     const bool embedded_quotes = include.form == Form::quoted && includer.where.embedded != nullptr;
@@ -320,6 +320,7 @@ class ClosureBuilder {
 
   const Program& program_;
   const HeaderSearch& search_;
+  const HeaderFinder finder_;
   HeaderFiles& files_;
   Closure closure_;
   std::deque<Unit> pending_;

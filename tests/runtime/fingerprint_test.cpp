@@ -27,13 +27,13 @@ class Replaying : public ::testing::Test {
 };
 
 TEST_F(Replaying, AFileThatLooksAsItDidIsNotRead) {
-  const Witness witness{search_.roots(), {search_.find("a.h").stamp}};
+  const Witness witness{search_.roots(), {HeaderFinder(search_).find("a.h").stamp}};
   EXPECT_EQ(replay_with(digest_of("anything else"), &witness).difference, "");
   EXPECT_EQ(replay_with(digest_of("anything else"), nullptr).difference, "header a.h changed");
 }
 
 TEST_F(Replaying, AFileThatLooksDifferentIsRead) {
-  const auto stamp = search_.find("a.h").stamp;
+  const auto stamp = HeaderFinder(search_).find("a.h").stamp;
   auto size = stamp, modified = stamp, changed = stamp, inode = stamp;
   ++size.size, --modified.modified_ns, --changed.changed_ns, ++inode.inode;
   for (const auto& other : {size, modified, changed, inode, FileStamp{}}) {
@@ -57,7 +57,7 @@ TEST_F(Replaying, WhatIsNotHereIsCounted) {
 }
 
 TEST_F(Replaying, AYoungFileIsReadEachTime) {
-  const auto stamp = search_.find("a.h").stamp;
+  const auto stamp = HeaderFinder(search_).find("a.h").stamp;
   EXPECT_FALSE(is_settled(stamp));
   EXPECT_EQ(files_.digest((scratch_ / "a.h").string(), stamp), digest_of("#define A 1\n"));
   write_file(scratch_ / "a.h", "#define A 2\n");
