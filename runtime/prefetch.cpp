@@ -26,6 +26,7 @@ constexpr std::size_t cost_of_reading = 8;
 struct Cost {
   std::size_t first;  ///< As the first of its group that a worker has.
   std::size_t next;   ///< After the item before it.
+  bool begins_group;
 };
 
 std::vector<Cost> costs_of(const std::vector<PrefetchItem>& items,
@@ -35,29 +36,25 @@ std::vector<Cost> costs_of(const std::vector<PrefetchItem>& items,
   for (const auto index : order) {
     const auto& [program, target] = items[index];
     const auto own = beginning_of(program, target);
-    const auto first = read_directives(program.source()).prelude == 0 ? 1 : cost_of_reading;
-    costs.push_back({first, own == group ? 1 : first});
+    const bool shares = read_directives(program.source()).prelude != 0;
+    const auto first = shares ? cost_of_reading : 1;
+    const bool begins_group = own != group || !shares;
+    costs.push_back({first, begins_group ? first : 1, begins_group});
     group = own;
   }
   return costs;
 }
 
-// Who has which stretch of the order. They are cut such that the workers end together, and so between
-// groups, but for one that is so long that it pays to read its headers twice.
+// Who has which stretch of the order. A worker takes one group after the other, as they stand; where none is
+// left, a part of what another one has, if it pays to read the headers twice.
 class Stretches {
  public:
-  Stretches(std::vector<Cost> costs, std::size_t workers) : costs_(std::move(costs)) {
-    std::size_t begin = 0;
-    for (auto others = workers; others-- > 0;) {
-      const Stretch rest{begin, costs_.size()};
-      const auto end = others == 0 ? rest.end : best_cut(rest, others);
-      stretches_.push_back({begin, end});
-      begin = end;
-    }
-  }
+  Stretches(std::vector<Cost> costs, std::size_t workers)
+      : costs_(std::move(costs)), stretches_(workers) {}
 
   std::optional<std::size_t> next(std::size_t worker) {
     auto& own = stretches_[worker];
+    if (own.begin == own.end) own = next_group();
     if (own.begin == own.end) take_from_the_longest(own);
     if (own.begin == own.end) return std::nullopt;
     return own.begin++;
@@ -65,16 +62,23 @@ class Stretches {
 
  private:
   struct Stretch {
-    std::size_t begin;
-    std::size_t end;
+    std::size_t begin = 0;
+    std::size_t end = 0;
   };
+
+  Stretch next_group() {
+    const auto begin = begun_;
+    if (begun_ < costs_.size()) ++begun_;
+    while (begun_ < costs_.size() && !costs_[begun_].begins_group) ++begun_;
+    return {begin, begun_};
+  }
 
   // Nothing, where its owner has it done sooner.
   void take_from_the_longest(Stretch& own) {
     auto& longest = *std::max_element(
         stretches_.begin(), stretches_.end(),
         [this](const auto& a, const auto& b) { return cost_to_go_on(a) < cost_to_go_on(b); });
-    const auto cut = best_cut(longest, 1);
+    const auto cut = best_cut(longest);
     own = {cut, longest.end};
     longest.end = cut;
   }
@@ -85,26 +89,27 @@ class Stretches {
     return sum;
   }
 
-  // Where a stretch is cut best for its owner, and as many others for what is behind the cut.
-  [[nodiscard]] std::size_t best_cut(const Stretch& stretch, std::size_t others) const {
+  // Where a stretch is cut best for its owner and for another, who has what is behind the cut.
+  [[nodiscard]] std::size_t best_cut(const Stretch& stretch) const {
     std::size_t best = stretch.end;
     std::size_t kept = 0;
     std::size_t given = cost_to_go_on(stretch);
-    std::size_t least = given * others;
+    std::size_t least = given;
     for (auto cut = stretch.begin; cut < stretch.end; ++cut) {
-      const auto [first, next] = costs_[cut];
-      const auto longer = std::max(kept * others, given - next + first);
+      const auto& cost = costs_[cut];
+      const auto longer = std::max(kept, given - cost.next + cost.first);
       if (longer < least || (longer == least && best == stretch.end)) {
         least = longer;
         best = cut;
       }
-      kept += next;
-      given -= next;
+      kept += cost.next;
+      given -= cost.next;
     }
     return best;
   }
 
   const std::vector<Cost> costs_;
+  std::size_t begun_ = 0;  ///< Of the order: where the first group begins that nobody has.
   std::vector<Stretch> stretches_;
 };
 

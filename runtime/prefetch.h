@@ -35,9 +35,9 @@ struct PrefetchNews {
 /// Begins one item.
 using BeginItem = std::function<Compiling(const PrefetchItem& item, PrefetchNews news)>;
 
-/// Has all items, for so many workers, each of which gets a run of neighbours in the order above and, at
-/// its end, the half by cost of what another one has left. A group of items that begin alike is shared out
-/// only where it is long. A worker's next item is begun when the one before has left the compiler, so few
+/// Has all items, for so many workers, each of which gets one group after the other in the order above and,
+/// where none is left, the half by cost of what another one has left. A group of items that begin alike is
+/// shared out only where it is long. A worker's next item is begun when the one before has left the compiler, so few
 /// are on their way at one time; no artifact is kept. Everything is called on the calling thread.
 [[nodiscard]] PrefetchReport prefetch_all(const std::vector<PrefetchItem>& items,
                                           std::size_t workers, const BeginItem& begin,

@@ -1,9 +1,11 @@
 #include "prefetch.h"
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,16 +30,22 @@ class Prefetching : public AsyncFixture {
         Target::parse(arch).value()};
   }
 
-  /// What so many workers begin with: nothing is done before each of them has something.
-  static std::vector<std::string> first_of_each_worker(const std::vector<PrefetchItem>& items,
-                                                       std::size_t workers) {
+  /// What so many workers begin with, before any of it is done; `least` are waited for.
+  static std::vector<std::string> begun_at_once(const std::vector<PrefetchItem>& items,
+                                                std::size_t workers, std::size_t least) {
     std::vector<std::string> begun;
+    std::promise<void> enough;
     std::stop_source stop;
     const BeginItem begin = [&](const PrefetchItem& what, PrefetchNews news) {
       begun.push_back(what.program.name());
-      if (begun.size() == workers) stop.request_stop();
+      if (begun.size() == least) enough.set_value();
       return Compiling(std::make_shared<Compiling::State>(std::move(news.when_ready)));
     };
+    const auto stopping = std::async(std::launch::async, [&] {
+      enough.get_future().wait();
+      std::this_thread::sleep_for(20ms);  // For one more that there should not be.
+      stop.request_stop();
+    });
     (void)prefetch_all(items, workers, begin, {}, stop.get_token());
     return begun;
   }
@@ -56,7 +64,7 @@ TEST_F(Prefetching, WhatBeginsAlikeForOneTargetIsNeighbours) {
   EXPECT_THAT(gate_.begun(), ElementsAre("0", "2", "6", "1", "5", "3", "4"));
 }
 
-TEST_F(Prefetching, EachWorkerHasNeighboursAndHelpsTheOthersAtItsEnd) {
+TEST_F(Prefetching, WhatSharesNothingIsBegunAsItStands) {
   std::vector<PrefetchItem> items;
   for (int index = 0; index < 12; ++index) items.push_back(item(std::to_string(index)));
   auto runtime = open();
@@ -68,10 +76,9 @@ TEST_F(Prefetching, EachWorkerHasNeighboursAndHelpsTheOthersAtItsEnd) {
   };
   const auto warm = runtime.prefetch(items);
   ASSERT_EQ(warm.compiled, 12U);
-  // Each is ready at once, so that the first worker never has enough.
   const auto report = prefetch_all(items, 3, begin, {}, {});
   EXPECT_EQ(report.hits, 12U);
-  EXPECT_THAT(begun, ElementsAre("0", "1", "2", "3", "6", "7", "10", "11", "5", "9", "4", "8"));
+  EXPECT_THAT(begun, ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"));
 }
 
 TEST_F(Prefetching, AWorkersNextItemIsBegunWhenTheLastHasLeftTheCompiler) {
@@ -94,16 +101,19 @@ TEST_F(Prefetching, AWorkersNextItemIsBegunWhenTheLastHasLeftTheCompiler) {
 }
 
 TEST_F(Prefetching, NoPreludeIsGivenToTwoWorkersButALongOne) {
-  const auto items_of = [](std::size_t long_group) {
+  const auto items_of = [](std::size_t of_a, std::size_t of_b) {
     std::vector<PrefetchItem> items;
-    for (std::size_t index = 0; index < long_group + 4; ++index) {
-      const bool in_long_group = index < long_group;
-      items.push_back(item(std::to_string(index), in_long_group ? "#define A\n" : "#define B\n"));
-    }
+    for (std::size_t index = 0; index < of_a + of_b; ++index)
+      items.push_back(item(std::to_string(index), index < of_a ? "#define A\n" : "#define B\n"));
     return items;
   };
-  EXPECT_THAT(first_of_each_worker(items_of(5), 2), ElementsAre("0", "5"));
-  EXPECT_THAT(first_of_each_worker(items_of(30), 2), ElementsAre("0", "20"));
+  EXPECT_THAT(begun_at_once(items_of(5, 4), 2, 2), ElementsAre("0", "5"));
+  EXPECT_THAT(begun_at_once(items_of(30, 4), 2, 2), ElementsAre("0", "30"));
+  // The second worker takes what it has done as soon as the first has what it keeps.
+  EXPECT_THAT(begun_at_once(items_of(30, 0), 2, 2), ElementsAre("0", "19"));
+  EXPECT_THAT(begun_at_once(items_of(30, 4), 3, 3), ElementsAre("0", "30", "19"));
+  // Of short ones nothing is taken: they are done sooner by those who have their headers.
+  EXPECT_THAT(begun_at_once(items_of(5, 4), 3, 2), ElementsAre("0", "5"));
 }
 
 TEST_F(Prefetching, TellsOfEachAndOfFailuresInTheirOrder) {
