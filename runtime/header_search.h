@@ -89,7 +89,8 @@ class HeaderSearch {
 /// its neighbour in the set, which the compile stage makes true by rewriting the directive.
 ///
 /// For one pass over many look-ups: it holds the directories open, so that the system need not walk to them
-/// for each (which is a quarter of what a look-up of 700 headers costs). Borrows the search. For one thread.
+/// for each (which is a quarter of what a look-up of 700 headers costs). Borrows the search. Safe to use from
+/// several threads.
 class HeaderFinder {
  public:
   explicit HeaderFinder(const HeaderSearch& search);
