@@ -2,6 +2,11 @@
 
 #include "fingerprint.h"
 
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "support/scratch.h"
@@ -62,6 +67,61 @@ TEST_F(Replaying, AYoungFileIsReadEachTime) {
   EXPECT_EQ(files_.digest((scratch_ / "a.h").string(), stamp), digest_of("#define A 1\n"));
   write_file(scratch_ / "a.h", "#define A 2\n");
   EXPECT_EQ(files_.digest((scratch_ / "a.h").string(), stamp), digest_of("#define A 2\n"));
+}
+
+// So many look-ups that two threads make them; every fifth asks for a neighbour of the one before.
+class ReplayingMany : public Replaying {
+ protected:
+  ReplayingMany() {
+    for (std::uint32_t index = 0; index < 600; ++index) {
+      const auto text = "#define H " + std::to_string(index);
+      write_file(scratch_ / name_of(index), text);
+      const auto parent = index % 5 == 4 ? index - 1 : Dependency::no_parent;
+      recorded_.lookups.push_back({name_of(index), parent, digest_of(text), {}});
+    }
+  }
+
+  static std::string name_of(std::uint32_t index) { return "h" + std::to_string(index) + ".h"; }
+
+  /// The spellings of what does not hold.
+  std::vector<std::string> differences(HeaderDifference::Kind kind) {
+    std::vector<HeaderDifference> all;
+    (void)replay(recorded_, search_, nullptr, files_, &all);
+    std::vector<std::string> spellings;
+    for (const auto& difference : all) {
+      EXPECT_EQ(difference.kind, kind);
+      spellings.push_back(recorded_.lookups[difference.lookup].spelling);
+    }
+    return spellings;
+  }
+
+  DependencySet recorded_;
+};
+
+TEST_F(ReplayingMany, EachIsLookedAtInItsPlace) {
+  using Kind = HeaderDifference::Kind;
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(differences(Kind::changed), Names());
+  for (const std::uint32_t index : {0U, 4U, 299U, 300U, 304U, 598U, 599U}) {
+    const auto file = scratch_ / name_of(index);
+    write_file(file, "another");
+    EXPECT_EQ(differences(Kind::changed), Names{name_of(index)});
+    EXPECT_EQ(replay(recorded_, search_, nullptr, files_).difference.substr(0, 19),
+              ("header " + name_of(index) + " changed").substr(0, 19));
+    std::filesystem::remove(file);
+    EXPECT_EQ(differences(Kind::absent), Names{name_of(index)});
+    EXPECT_EQ(replay(recorded_, search_, nullptr, files_).trusted, 1U);
+    write_file(file, "#define H " + std::to_string(index));
+  }
+}
+
+TEST_F(ReplayingMany, TheFirstOfSeveralIsTold) {
+  for (const std::uint32_t index : {550U, 299U, 20U}) {
+    write_file(scratch_ / name_of(index), "another");
+    EXPECT_EQ(replay(recorded_, search_, nullptr, files_).difference,
+              "header " + name_of(index) + " changed" +
+                  (index % 5 == 4 ? ", reached through " + name_of(index - 1) : ""));
+  }
 }
 
 TEST(Stamps, AnOldFileIsSettled) {
