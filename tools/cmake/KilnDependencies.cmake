@@ -5,7 +5,7 @@ if(KILN_SELF_CONTAINED)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
   # Debian has no static fmt; its headers are enough.
   add_compile_definitions(FMT_HEADER_ONLY)
-  add_link_options(-static-libstdc++ -static-libgcc LINKER:--as-needed)
+  add_link_options(-static-libstdc++ -static-libgcc LINKER:--as-needed,--strip-all)
 endif()
 
 # What kiln is built from. Only tl::expected shows in the public headers.

@@ -143,7 +143,8 @@ bool run(const Words& words) {
 void add_options(CLI::App& app, Words& words) {
   const std::map<std::string, Device> devices{
       {"auto", Device::any}, {"cpu", Device::cpu}, {"gpu", Device::gpu}};
-  app.add_option("--seed", words.seed, "What the weights are made of");
+  app.add_option("--seed", words.seed, "What the weights are made of")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--prompt", words.prompt, "Token ids, separated by commas")->delimiter(',');
   app.add_option("--tokens", words.tokens, "How many tokens to make")
       ->check(CLI::Range(1, shape::max_positions));
