@@ -73,7 +73,7 @@ std::vector<fs::path> usable_bundles(const Words& words) {
     bundles.push_back(fs::absolute(given));
     if (const auto bundle = kiln::Cache::open_bundle(bundles.back()); !bundle) {
       throw std::invalid_argument(
-          fmt::format("--bundle {}: {}", given.string(), bundle.error().message));
+          fmt::format("--bundle: {}; `kiln export` makes one", bundle.error().message));
     }
   }
   return bundles;
