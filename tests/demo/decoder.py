@@ -28,7 +28,8 @@ class Decoder:
 
 def expect(condition, what, outcome):
     if not condition:
-        sys.exit(f"{what}\n{' '.join(map(str, outcome.args))}\nstatus {outcome.returncode}\n{outcome.stdout}\n{outcome.stderr}")
+        sys.exit(f"{what}\n{' '.join(map(str, outcome.args))}\nstatus {outcome.returncode}\n"
+                 f"{outcome.stdout}\n{outcome.stderr}")
 
 
 def checksum_of(outcome):
@@ -65,7 +66,7 @@ def check_errors(decoder, scratch):
             (["--what"], "--what"),
     ):
         outcome = decoder.run(*words)
-        expect(outcome.returncode == 2 and not outcome.stdout and all(word.lower() in outcome.stderr.lower() for word in told),
+        expect(outcome.returncode == 2 and not outcome.stdout and all(word in outcome.stderr for word in told),
                f"the error does not tell of {told}", outcome)
     outcome = decoder.run("--manifest", scratch / "no" / "folder.json")
     expect(outcome.returncode == 1 and "folder.json" in outcome.stderr and "No such file" in outcome.stderr,

@@ -43,6 +43,7 @@ double cold_milliseconds(const kiln::Artifact& artifact) {
 
 std::vector<kiln::Program> made(std::vector<kiln::ProgramSpec> specs) {
   std::vector<kiln::Program> programs;
+  programs.reserve(specs.size());
   for (auto& spec : specs) programs.push_back(kiln::Program::make(std::move(spec)).value());
   return programs;
 }
