@@ -116,9 +116,8 @@ bool check_on_gpu(const demo::Generation& reference, const demo::DecoderWeights&
   const auto [error, other, wrong] = demo::compare(found, reference, tolerance);
   const bool right = error <= tolerance && wrong == 0;
   fmt::print(
-      "{}: largest error of a logit {:.2e} of the largest, tolerance {:.2e}; {} other tokens "
-      "chosen, {} "
-      "of them by more than that\n",
+      "{}: largest error of a logit {:.2e} of the largest, tolerance {:.2e}; other tokens {}, "
+      "wrong ones {}\n",
       right ? "right" : "WRONG", error, tolerance, other, wrong);
   return right;
 }
