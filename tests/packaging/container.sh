@@ -39,8 +39,8 @@ run_image() {
   while [[ $1 != -- ]]; do options+=("$1"); shift; done
   shift
   container=$(images from --pull-never kiln-decoder)
-  read -ra entry_point < <(
-    images inspect --format '{{range .OCIv1.Config.Entrypoint}}{{.}} {{end}}' "$container")
+  read -ra entry_point <<<"$(
+    images inspect --format '{{range .OCIv1.Config.Entrypoint}}{{.}} {{end}}' "$container")"
   images run --isolation chroot "${options[@]}" "$container" -- "${entry_point[@]}" "$@"
 }
 
