@@ -33,7 +33,7 @@ namespace shape = demo::shape;
 constexpr int exit_usage = 2;
 
 /// Of a step's largest logit. Rounding to halves all the way moves logits by less than half as much
-/// (tests/demo/decoder_test.cpp), a wrong layout by hundreds of times.
+/// (tests/demo/decoder_test.cpp), a wrong layout by dozens of times as much.
 constexpr double tolerance = 0x1p-8;
 
 enum class Device { any, cpu, gpu };
