@@ -262,6 +262,7 @@ double sample_top_k_error(const Gpu& gpu, const kiln::Kernel& kernel, int max_to
   return error;
 }
 
+/// Adds checks of kernels for one element type.
 template <class T>
 class Adder {
  public:
