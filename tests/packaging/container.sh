@@ -14,6 +14,7 @@ images() { buildah --storage-driver vfs --root "$scratch/storage" --runroot "$sc
 
 make_base() {
   local container
+  rm -rf "$scratch/storage" "$scratch/run"
   tests/packaging/bare_root.sh "$scratch" true
   container=$(images from scratch)
   images add --quiet "$container" "$scratch/root.tar" / >/dev/null
