@@ -22,6 +22,7 @@
 
 #include "cubin.h"
 #include "fake_image.h"
+#include "fake_kernels.h"
 
 // What the driver's handles point to is the driver's own affair.
 struct CUctx_st {
@@ -334,6 +335,37 @@ CUresult stream_synchronize(CUstream) {
   return call.result();
 }
 
+/// Filled with what is no number, as memory of a device is not zero either.
+CUresult mem_alloc(CUdeviceptr* address, std::size_t size) {
+  const Call call("cuMemAlloc");
+  if (call.fails()) return call.result();
+  void* memory = std::malloc(size);
+  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(std::memset(memory, 0xff, size));
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_free(CUdeviceptr address) {
+  const Call call("cuMemFree");
+  if (call.fails()) return call.result();
+  std::free(reinterpret_cast<void*>(address));
+  return CUDA_SUCCESS;
+}
+
+CUresult memcpy_htod(CUdeviceptr to, const void* from, std::size_t size) {
+  const Call call("cuMemcpyHtoD");
+  if (call.fails()) return call.result();
+  std::memcpy(reinterpret_cast<void*>(to), from, size);
+  return CUDA_SUCCESS;
+}
+
+CUresult memcpy_dtoh(void* to, CUdeviceptr from, std::size_t size) {
+  const Call call("cuMemcpyDtoH");
+  if (call.fails()) return call.result();
+  std::memcpy(to, reinterpret_cast<const void*>(from), size);
+  return CUDA_SUCCESS;
+}
+
 CUresult memcpy_htod_async(CUdeviceptr to, const void* from, std::size_t size, CUstream) {
   const Call call("cuMemcpyHtoDAsync");
   if (call.fails()) return call.result();
@@ -442,8 +474,10 @@ CUresult launch_as(std::string_view name, const CUlaunchConfig& config, CUfuncti
   const CUkern_st& kernel = *reinterpret_cast<CUkernel>(function);
   if (!is_loadable(kernel.image)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   const CUresult result = refusal(config, kernel, extra);
-  if (result == CUDA_SUCCESS) state().launches.push_back(make_launch(config, kernel, params));
-  return result;
+  if (result != CUDA_SUCCESS) return result;
+  state().launches.push_back(make_launch(config, kernel, params));
+  const bool computes = fake::run_kernel != nullptr;
+  return computes ? fake::run_kernel(kernel.facts.symbol.c_str(), config, params) : CUDA_SUCCESS;
 }
 
 CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -586,6 +620,10 @@ const std::vector<Function>& functions() {
       FUNCTION(cuFuncLoad, 12040, func_load),
       FUNCTION(cuStreamIsCapturing, 10000, stream_is_capturing),
       FUNCTION(cuStreamSynchronize, 2000, stream_synchronize),
+      FUNCTION(cuMemAlloc, 3020, mem_alloc),
+      FUNCTION(cuMemFree, 3020, mem_free),
+      FUNCTION(cuMemcpyHtoD, 3020, memcpy_htod),
+      FUNCTION(cuMemcpyDtoH, 3020, memcpy_dtoh),
       FUNCTION(cuMemcpyHtoDAsync, 3020, memcpy_htod_async),
       FUNCTION(cuMemcpyDtoHAsync, 3020, memcpy_dtoh_async),
       FUNCTION(cuLaunchKernel, 4000, launch_kernel),

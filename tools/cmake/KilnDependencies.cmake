@@ -1,3 +1,13 @@
+if(KILN_SELF_CONTAINED)
+  if(BUILD_SHARED_LIBS)
+    message(FATAL_ERROR "KILN_SELF_CONTAINED is for static libraries: set BUILD_SHARED_LIBS to OFF.")
+  endif()
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  # Debian has no static fmt; its headers are enough.
+  add_compile_definitions(FMT_HEADER_ONLY)
+  add_link_options(-static-libstdc++ -static-libgcc LINKER:--as-needed,--strip-all)
+endif()
+
 # What kiln is built from. Only tl::expected shows in the public headers.
 find_package(tl-expected REQUIRED)
 find_package(SQLite3 REQUIRED)

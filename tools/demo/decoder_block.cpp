@@ -4,8 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "demo/engine_headers.h"
-#include "demo/kernel_sources.h"
+#include "kernel_program.h"
 
 namespace demo {
 
@@ -27,12 +26,8 @@ std::vector<std::string> for_each_element(std::initializer_list<std::string_view
   return kernels;
 }
 
-kiln::ProgramSpec program(std::string_view name, std::initializer_list<std::string_view> patterns) {
-  return {.name = std::string(name),
-          .source = std::string(kernel_sources().find(name)->text()),
-          .headers = {kiln::device_headers(), engine_headers()},
-          .kernels = for_each_element(patterns),
-          .options = {"--std=c++17"}};
+kiln::ProgramSpec program(std::string_view file, std::initializer_list<std::string_view> patterns) {
+  return kernel_program(file, for_each_element(patterns));
 }
 
 }  // namespace

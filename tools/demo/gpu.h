@@ -36,7 +36,7 @@ class DeviceArray {
       : gpu_(std::move(gpu)),
         size_(values.size()),
         address_(static_cast<T*>(gpu_.allocate(size_ * sizeof(T)))) {
-    gpu_.upload(address_, values.data(), size_ * sizeof(T));
+    assign(values);
   }
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
@@ -45,9 +45,17 @@ class DeviceArray {
   /// For kernels.
   [[nodiscard]] T* get() const noexcept { return address_; }
 
-  [[nodiscard]] std::vector<T> values() const {
-    std::vector<T> values(size_);
-    gpu_.download(values.data(), address_, size_ * sizeof(T));
+  /// Overwrites the first values. REQUIRES: no more than there are.
+  void assign(const std::vector<T>& values) const {
+    gpu_.upload(address_, values.data(), values.size() * sizeof(T));
+  }
+
+  [[nodiscard]] std::vector<T> values() const { return first(size_); }
+
+  /// The first `count` values. REQUIRES: no more than there are.
+  [[nodiscard]] std::vector<T> first(std::size_t count) const {
+    std::vector<T> values(count);
+    gpu_.download(values.data(), address_, count * sizeof(T));
     return values;
   }
 

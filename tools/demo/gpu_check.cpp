@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <random>
 #include <span>
-#include <stdexcept>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "decoder_shape.h"
+#include "gpu_launch.h"
 #include "reference.h"
 
 namespace demo {
@@ -33,10 +34,6 @@ struct Element<kiln::BFloat16> {
 
 /// What a vector of 16 bytes holds, in every kernel.
 constexpr int vector_width = 8;
-
-std::uint32_t ceil_div(int value, int divisor) {
-  return static_cast<std::uint32_t>((value + divisor - 1) / divisor);
-}
 
 /// The same numbers on every run.
 std::mt19937& generator() {
@@ -68,26 +65,6 @@ std::vector<float> floats(const std::vector<T>& values) {
   return result;
 }
 
-double relative_error(std::span<const float> found, std::span<const float> expected) {
-  double error = 0;
-  double largest = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(found[i]) - expected[i]);
-    if (std::isnan(difference)) return difference;
-    error = std::max(error, difference);
-    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
-  }
-  return error / largest;
-}
-
-/// In the default stream.
-template <class... Args>
-void launch(const kiln::Kernel& kernel, const kiln::LaunchConfig& config, Args... args) {
-  if (const auto launched = kernel.launch(nullptr, config, args...); !launched) {
-    throw std::runtime_error(launched.error().message);
-  }
-}
-
 constexpr float epsilon = 1e-5f;
 
 /// Probabilities are computed and given in float.
@@ -102,8 +79,8 @@ double rms_norm_error(const Gpu& gpu, const kiln::Kernel& kernel, int hidden) {
       out(gpu, std::vector<T>(x.size()));
   launch(kernel, {.grid = {rows}, .block = {256}}, out.get(), device_x.get(), device_weight.get(),
          epsilon);
-  return relative_error(floats(out.values()),
-                        reference::rms_norm(floats(x), floats(weight), epsilon));
+  return reference::relative_error(floats(out.values()),
+                                   reference::rms_norm(floats(x), floats(weight), epsilon));
 }
 
 template <class T>
@@ -121,8 +98,8 @@ double add_rms_norm_error(const Gpu& gpu, const kiln::Kernel& kernel, int hidden
   launch(kernel, {.grid = {rows}, .block = {256}}, out.get(), device_residual.get(), device_x.get(),
          device_weight.get(), epsilon);
   const auto expected = reference::rms_norm(floats(sum), floats(weight), epsilon);
-  return std::max(relative_error(floats(out.values()), expected),
-                  relative_error(floats(device_residual.values()), floats(sum)));
+  return std::max(reference::relative_error(floats(out.values()), expected),
+                  reference::relative_error(floats(device_residual.values()), floats(sum)));
 }
 
 template <class T>
@@ -134,24 +111,16 @@ double rotary_error(const Gpu& gpu, const kiln::Kernel& kernel, int head_dim) {
   const int stride = (query_heads + key_heads) * head_dim;
   const auto heads = random_values<T>(static_cast<std::size_t>(tokens) * stride);
   const auto positions = random_indices(tokens, max_positions);
-  std::vector<float> angles;
-  for (int position = 0; position < max_positions; ++position) {
-    for (int i = 0; i < head_dim; ++i) {
-      const float frequency = std::pow(
-          10000.0f, -2.0f * static_cast<float>(i % (head_dim / 2)) / static_cast<float>(head_dim));
-      const float angle = static_cast<float>(position) * frequency;
-      angles.push_back(i < head_dim / 2 ? std::cos(angle) : std::sin(angle));
-    }
-  }
+  const auto angles = reference::rotary_angles(max_positions, head_dim);
   const DeviceArray device_heads(gpu, heads);
   const DeviceArray device_angles(gpu, angles);
   const DeviceArray device_positions(gpu, positions);
   T* keys = device_heads.get() + query_heads * head_dim;
   launch(kernel, {.grid = {tokens}, .block = {128}}, device_heads.get(), keys, device_angles.get(),
          device_positions.get(), query_heads, key_heads, stride, stride);
-  return relative_error(floats(device_heads.values()),
-                        reference::rotary_embedding(floats(heads), angles, positions,
-                                                    query_heads + key_heads, head_dim));
+  return reference::relative_error(floats(device_heads.values()),
+                                   reference::rotary_embedding(floats(heads), angles, positions,
+                                                               query_heads + key_heads, head_dim));
 }
 
 template <class T>
@@ -162,8 +131,8 @@ double silu_and_mul_error(const Gpu& gpu, const kiln::Kernel& kernel, int interm
   const DeviceArray out(gpu, std::vector<T>(gate_and_up.size() / 2));
   const std::uint32_t blocks = ceil_div(intermediate / vector_width, 256);
   launch(kernel, {.grid = {blocks, rows}, .block = {256}}, out.get(), device_input.get());
-  return relative_error(floats(out.values()),
-                        reference::silu_and_mul(floats(gate_and_up), intermediate));
+  return reference::relative_error(floats(out.values()),
+                                   reference::silu_and_mul(floats(gate_and_up), intermediate));
 }
 
 template <class T>
@@ -182,8 +151,8 @@ double int4_gemv_error(const Gpu& gpu, const kiln::Kernel& kernel, int in_featur
       y(gpu, std::vector<T>(out_features));
   launch(kernel, {.grid = {ceil_div(out_features, rows_per_block)}, .block = {256}}, y.get(),
          device_words.get(), device_scales.get(), device_x.get(), out_features);
-  return relative_error(floats(y.values()),
-                        reference::int4_gemv(words, floats(scales), floats(x), group_size));
+  return reference::relative_error(
+      floats(y.values()), reference::int4_gemv(words, floats(scales), floats(x), group_size));
 }
 
 template <class T>
@@ -197,7 +166,7 @@ double gemm_error(const Gpu& gpu, const kiln::Kernel& kernel, int tile_m, int ti
   const DeviceArray device_a(gpu, a), device_b(gpu, b), c(gpu, std::vector<T>(m * n));
   launch(kernel, {.grid = {ceil_div(n, tile_n), ceil_div(m, tile_m)}, .block = {256}}, c.get(),
          device_a.get(), device_b.get(), m, n, k);
-  return relative_error(floats(c.values()), reference::gemm(floats(a), floats(b), k));
+  return reference::relative_error(floats(c.values()), reference::gemm(floats(a), floats(b), k));
 }
 
 template <class T>
@@ -224,9 +193,47 @@ double paged_attention_error(const Gpu& gpu, const kiln::Kernel& kernel, int hea
   launch(kernel, {.grid = {kv_heads, static_cast<std::uint32_t>(sequences)}, .block = {128}},
          out.get(), device_query.get(), device_keys.get(), device_values.get(), device_table.get(),
          device_lengths.get(), max_pages, scale);
-  return relative_error(floats(out.values()),
-                        reference::paged_attention(shape, floats(query), floats(keys),
-                                                   floats(values), page_table, lengths, scale));
+  return reference::relative_error(
+      floats(out.values()), reference::paged_attention(shape, floats(query), floats(keys),
+                                                       floats(values), page_table, lengths, scale));
+}
+
+template <class T>
+double embed_error(const Gpu& gpu, const kiln::Kernel& kernel, int hidden) {
+  constexpr int vocabulary = 100;
+  const auto table = random_values<T>(static_cast<std::size_t>(vocabulary) * hidden);
+  const auto tokens = random_indices(16, vocabulary);
+  const DeviceArray device_table(gpu, table), out(gpu, std::vector<T>(tokens.size() * hidden));
+  const DeviceArray device_tokens(gpu, tokens);
+  launch(kernel, {.grid = {static_cast<std::uint32_t>(tokens.size())}, .block = {64}}, out.get(),
+         device_table.get(), device_tokens.get());
+  return reference::relative_error(floats(out.values()),
+                                   reference::embed(floats(table), tokens, hidden));
+}
+
+template <class T>
+double write_key_values_error(const Gpu& gpu, const kiln::Kernel& kernel, int head_dim,
+                              int page_size) {
+  constexpr int pages = 8;
+  const reference::CacheShape shape{.kv_heads = 3, .head_dim = head_dim, .page_size = page_size};
+  // Two sequences with two pages each: the first ends in the one page, the other goes over to the next.
+  const std::vector<int> positions = {0, 1, page_size - 1, page_size};
+  const std::vector<int> page_table = {5, 2, 5, 2, 7, 1, 7, 1};
+  const std::size_t new_values = positions.size() * shape.kv_heads * head_dim;
+  const auto key = random_values<T>(new_values), value = random_values<T>(new_values);
+  const auto old =
+      random_values<T>(static_cast<std::size_t>(pages) * shape.kv_heads * page_size * head_dim);
+  const DeviceArray device_key(gpu, key), device_value(gpu, value), keys(gpu, old),
+      values(gpu, old);
+  const DeviceArray device_positions(gpu, positions), device_table(gpu, page_table);
+  launch(kernel, {.grid = {static_cast<std::uint32_t>(positions.size())}, .block = {64}},
+         keys.get(), values.get(), device_key.get(), device_value.get(), device_positions.get(),
+         device_table.get(), shape.kv_heads, 2);
+  auto expected_keys = floats(old), expected_values = floats(old);
+  reference::write_pages(shape, expected_keys, floats(key), positions, page_table);
+  reference::write_pages(shape, expected_values, floats(value), positions, page_table);
+  return std::max(reference::relative_error(floats(keys.values()), expected_keys),
+                  reference::relative_error(floats(values.values()), expected_values));
 }
 
 template <class T>
@@ -255,17 +262,29 @@ double sample_top_k_error(const Gpu& gpu, const kiln::Kernel& kernel, int max_to
   return error;
 }
 
+/// Adds checks of kernels for one element type.
 template <class T>
-void add_checks(std::map<std::string, GpuCheck>& checks) {
-  constexpr double rounding = Element<T>::tolerance;
-  // `error` is one of the functions above; `sizes` are what the kernel takes after the element type.
-  const auto add = [&](std::string_view name, double tolerance, auto error, auto... sizes) {
+class Adder {
+ public:
+  explicit Adder(std::map<std::string, GpuCheck>& checks) : checks_(checks) {}
+
+  /// `error` is one of the functions above; `sizes` are what the kernel takes after the element type.
+  template <class Error, class... Sizes>
+  void operator()(std::string_view name, double tolerance, Error error, Sizes... sizes) {
     const std::vector<int> list = {sizes...};
-    checks.emplace(fmt::format("{}<{}, {}>", name, Element<T>::name, fmt::join(list, ", ")),
-                   GpuCheck{tolerance, [=](const Gpu& gpu, const kiln::Kernel& kernel) {
-                              return error(gpu, kernel, sizes...);
-                            }});
-  };
+    checks_.emplace(fmt::format("{}<{}, {}>", name, Element<T>::name, fmt::join(list, ", ")),
+                    GpuCheck{tolerance, [=](const Gpu& gpu, const kiln::Kernel& kernel) {
+                               return error(gpu, kernel, sizes...);
+                             }});
+  }
+
+ private:
+  std::map<std::string, GpuCheck>& checks_;
+};
+
+template <class T>
+void add_block_checks(Adder<T>& add) {
+  constexpr double rounding = Element<T>::tolerance;
   for (const int hidden : {4096, 8192}) {
     add("rms_norm", rounding, rms_norm_error<T>, hidden);
     add("add_rms_norm", rounding, add_rms_norm_error<T>, hidden);
@@ -286,12 +305,26 @@ void add_checks(std::map<std::string, GpuCheck>& checks) {
   }
 }
 
+/// What the decoder has beside the block: its own sizes, and what only copies, which is exact.
+void add_decoder_checks(Adder<kiln::Half>& add) {
+  using namespace shape;
+  constexpr double rounding = Element<kiln::Half>::tolerance;
+  add("embed", 0, embed_error<kiln::Half>, hidden);
+  add("write_key_values", 0, write_key_values_error<kiln::Half>, head_dim, page_size);
+  add("rms_norm", rounding, rms_norm_error<kiln::Half>, hidden);
+  add("add_rms_norm", rounding, add_rms_norm_error<kiln::Half>, hidden);
+  add("silu_and_mul", rounding, silu_and_mul_error<kiln::Half>, intermediate);
+}
+
 }  // namespace
 
 std::map<std::string, GpuCheck> gpu_checks() {
   std::map<std::string, GpuCheck> checks;
-  add_checks<kiln::Half>(checks);
-  add_checks<kiln::BFloat16>(checks);
+  Adder<kiln::Half> half(checks);
+  Adder<kiln::BFloat16> bfloat16(checks);
+  add_block_checks(half);
+  add_block_checks(bfloat16);
+  add_decoder_checks(half);
   return checks;
 }
 

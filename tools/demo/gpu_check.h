@@ -17,7 +17,7 @@ struct GpuCheck {
   std::function<double(const Gpu&, const kiln::Kernel&)> error;
 };
 
-/// The check of every kernel of decoder_block(), by its name expression.
+/// The check of every kernel of decoder_block() and of decoder_programs(), by its name expression.
 [[nodiscard]] std::map<std::string, GpuCheck> gpu_checks();
 
 }  // namespace demo

@@ -4,11 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -19,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include "decoder_block.h"
+#include "decoder_programs.h"
 #include "gpu.h"
 #include "gpu_check.h"
 #include "kiln/kiln.h"
@@ -38,13 +41,14 @@ double cold_milliseconds(const kiln::Artifact& artifact) {
   return static_cast<double>(artifact.compile_us) / 1000;
 }
 
-std::vector<kiln::Program> programs() {
-  std::vector<kiln::Program> result;
-  for (auto& spec : demo::decoder_block()) {
-    result.push_back(kiln::Program::make(std::move(spec)).value());
-  }
-  return result;
+std::vector<kiln::Program> made(std::vector<kiln::ProgramSpec> specs) {
+  std::vector<kiln::Program> programs;
+  programs.reserve(specs.size());
+  for (auto& spec : specs) programs.push_back(kiln::Program::make(std::move(spec)).value());
+  return programs;
 }
+
+std::vector<kiln::Program> programs() { return made(demo::decoder_block()); }
 
 /// Says why something will not be served the next time.
 void report_not_stored(const kiln::Event& event) {
@@ -175,7 +179,7 @@ bool run_second_process(const fs::path& cache, const Architectures& architecture
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// Runs every kernel against its reference where there is a GPU. True if none is wrong.
+/// Runs every kernel, also those of the decoder, against its reference where there is a GPU. True if none is wrong.
 bool check_on_gpu(const fs::path& cache) {
   kiln::Runtime runtime = open_runtime(cache);
   const kiln::Availability driver = runtime.driver();
@@ -187,8 +191,10 @@ bool check_on_gpu(const fs::path& cache) {
              "tolerance");
   const demo::Gpu gpu = demo::Gpu::open(driver.path);
   const auto checks = demo::gpu_checks();
+  auto checked = programs();
+  std::ranges::move(made(demo::decoder_programs()), std::back_inserter(checked));
   bool right = true;
-  for (const kiln::Program& program : programs()) {
+  for (const kiln::Program& program : checked) {
     for (const std::string& expression : program.kernels()) {
       const demo::GpuCheck& check = checks.at(expression);
       const double error = check.error(gpu, runtime.kernel(program, expression).value());

@@ -66,6 +66,27 @@ void attend(std::span<const float> query, const CachedTokens& keys, const Cached
 
 }  // namespace
 
+double relative_error(std::span<const float> found, std::span<const float> expected) {
+  double error = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(found[i]) - expected[i]);
+    if (std::isnan(difference)) return difference;
+    error = std::max(error, difference);
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+  }
+  return error / largest;
+}
+
+std::vector<float> embed(std::span<const float> table, std::span<const int> tokens, int hidden) {
+  std::vector<float> out;
+  for (const int token : tokens) {
+    const auto row = table.subspan(static_cast<std::size_t>(token) * hidden, hidden);
+    out.insert(out.end(), row.begin(), row.end());
+  }
+  return out;
+}
+
 std::vector<float> rms_norm(std::span<const float> x, std::span<const float> weight,
                             float epsilon) {
   const std::size_t hidden = weight.size();
@@ -79,6 +100,18 @@ std::vector<float> rms_norm(std::span<const float> x, std::span<const float> wei
     }
   }
   return out;
+}
+
+std::vector<float> rotary_angles(int positions, int head_dim) {
+  const int half = head_dim / 2;
+  std::vector<float> angles;
+  for (int position = 0; position < positions; ++position) {
+    for (int i = 0; i < head_dim; ++i) {
+      const double angle = position * std::pow(10000.0, -2.0 * (i % half) / head_dim);
+      angles.push_back(static_cast<float>(i < half ? std::cos(angle) : std::sin(angle)));
+    }
+  }
+  return angles;
 }
 
 std::vector<float> rotary_embedding(std::span<const float> heads, std::span<const float> angles,
@@ -138,6 +171,22 @@ std::vector<float> gemm(std::span<const float> a, std::span<const float> b, int 
     }
   }
   return c;
+}
+
+void write_pages(const CacheShape& shape, std::span<float> cache, std::span<const float> rows,
+                 std::span<const int> positions, std::span<const int> page_table) {
+  const std::size_t max_pages = page_table.size() / positions.size();
+  const std::size_t head_dim = shape.head_dim;
+  for (std::size_t token = 0; token < positions.size(); ++token) {
+    const int position = positions[token];
+    const std::size_t page = page_table[token * max_pages + position / shape.page_size];
+    for (int head = 0; head < shape.kv_heads; ++head) {
+      const auto row = rows.subspan((token * shape.kv_heads + head) * head_dim, head_dim);
+      const std::size_t slot =
+          (page * shape.kv_heads + head) * shape.page_size + position % shape.page_size;
+      std::copy(row.begin(), row.end(), cache.subspan(slot * head_dim, head_dim).begin());
+    }
+  }
 }
 
 std::vector<float> paged_attention(const AttentionShape& shape, std::span<const float> query,

@@ -8,9 +8,20 @@
 /// kernels read (rounded to their element type already); sums are taken in double.
 namespace demo::reference {
 
+/// The largest difference, relative to the largest number expected; NaN where one was found.
+[[nodiscard]] double relative_error(std::span<const float> found, std::span<const float> expected);
+
+/// The rows of `table`, of `hidden` elements each, that belong to the tokens.
+[[nodiscard]] std::vector<float> embed(std::span<const float> table, std::span<const int> tokens,
+                                       int hidden);
+
 /// Each row of `hidden` elements divided by its root mean square, times `weight`.
 [[nodiscard]] std::vector<float> rms_norm(std::span<const float> x, std::span<const float> weight,
                                           float epsilon);
+
+/// For each position head_dim / 2 cosines, then as many sines. The first pair of elements turns by one
+/// radian from token to token, the last by nearly 1 / 10,000 of that.
+[[nodiscard]] std::vector<float> rotary_angles(int positions, int head_dim);
 
 /// Turns every head of every token by the angles of its position. `angles` has, for each position,
 /// head_dim / 2 cosines and as many sines.
@@ -29,6 +40,17 @@ namespace demo::reference {
 
 /// c = a b^T for a of [m][k] and b of [n][k].
 [[nodiscard]] std::vector<float> gemm(std::span<const float> a, std::span<const float> b, int k);
+
+struct CacheShape {
+  int kv_heads;
+  int head_dim;
+  int page_size;
+};
+
+/// Puts each token's row of key heads (or value heads) where paged_attention() reads them; each row of
+/// the page table is that of the token's sequence.
+void write_pages(const CacheShape& shape, std::span<float> cache, std::span<const float> rows,
+                 std::span<const int> positions, std::span<const int> page_table);
 
 struct AttentionShape {
   int sequences;

@@ -11,11 +11,12 @@ namespace {
 
 constexpr int threads = 256;
 
-// One thread's share of a row, as vectors that are `threads` vectors apart.
+// One thread's share of a row, as vectors that are `threads` vectors apart. A short row has short ones.
 template <typename T, int Hidden>
 struct Row {
-  static constexpr int width = kiln::full_width<T>;
-  static constexpr int vectors = Hidden / (width * threads);
+  static constexpr int share = Hidden / threads;
+  static constexpr int width = share < kiln::full_width<T> ? share : kiln::full_width<T>;
+  static constexpr int vectors = share / width;
   static_assert(Hidden % (width * threads) == 0, "a row is a whole number of vectors per thread");
 
   __device__ static int offset(int vector) {
@@ -25,7 +26,7 @@ struct Row {
 
 template <typename T, int Hidden>
 struct Weights {
-  kiln::FullVec<T> vectors[Row<T, Hidden>::vectors];
+  kiln::Vec<T, Row<T, Hidden>::width> vectors[Row<T, Hidden>::vectors];
 
   __device__ explicit Weights(const T* weight) {
 #pragma unroll
