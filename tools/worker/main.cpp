@@ -198,6 +198,8 @@ int main(int argc, char** argv) {
   kiln::forget_nvrtc_variables();
   kiln::keep_out_of_the_way();
   kiln::keep_memory();
+  // Each worker removes its own files, hundreds of megabytes, beside the others.
+  const int status = kiln::Worker(*socket).serve();
   // Nothing of the compiler is to run at the end, which may have left it in any state.
-  ::_exit(kiln::Worker(*socket).serve());
+  ::_exit(status);
 }
