@@ -17,6 +17,9 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
   all.append(std::string_view(job.source).substr(0, closure.prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');
   all.append(job.arch).append(to_string(job.kind));
+  // NVRTC takes a precompiled header only with the options that it was made with, and asks of these jobs in
+  // another way what they read.
+  all.push_back(job.embedded.empty() ? '\0' : '\1');
   return digest_of(all);
 }
 

@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "compile.h"
@@ -63,8 +66,8 @@ std::string join_logs(const std::string& prelude, const std::string& rest) {
   return prelude.empty() ? rest : prelude + without_remark(rest);
 }
 
-NvrtcCompiler::NvrtcCompiler(std::uint64_t precompiled_max_bytes)
-    : precompiled_max_bytes_(precompiled_max_bytes) {}
+NvrtcCompiler::NvrtcCompiler(std::uint64_t precompiled_max_bytes, ReadingWatch* watch)
+    : precompiled_max_bytes_(precompiled_max_bytes), watch_(watch) {}
 
 void NvrtcCompiler::set_up(const vendor::Nvrtc& nvrtc) {
   auto made = ScratchFolder::make();
@@ -83,7 +86,52 @@ Result<CompileOutcome> NvrtcCompiler::run(const vendor::Nvrtc& nvrtc, const Comp
       if (stop.stop_requested()) return tl::unexpected(cancelled(job));
     }
   }
-  return traced(nvrtc, job, {}, stop);
+  return observed(nvrtc, job, {}, stop);
+}
+
+// Of an embedded header, which is no file, only the trace tells.
+Result<CompileOutcome> NvrtcCompiler::observed(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                               const std::vector<std::string>& options,
+                                               const std::stop_token& stop) {
+  const bool watch = watch_ != nullptr && job.embedded.empty() && watch_sees_all(nvrtc, job);
+  return watch ? watched(nvrtc, job, options, stop) : traced(nvrtc, job, options, stop);
+}
+
+Result<CompileOutcome> NvrtcCompiler::watched(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                              const std::vector<std::string>& options,
+                                              const std::stop_token& stop) {
+  watch_->begin();
+  auto outcome = compile(nvrtc, job, options, stop);
+  auto opened = watch_->end();
+  // Precompiled headers are read as well.
+  std::erase_if(opened, [this](const std::string& path) {
+    return scratch_ && path.starts_with(scratch_->path().native());
+  });
+  if (outcome) outcome->headers_read = std::move(opened);
+  return outcome;
+}
+
+// NVRTC may come to open files in another way: what is not seen would be no dependency. So it is tried out.
+bool NvrtcCompiler::watch_sees_all(const vendor::Nvrtc& nvrtc, const CompileJob& wanted) {
+  if (watch_sees_all_) return *watch_sees_all_;
+  watch_sees_all_ = false;
+  if (!scratch_) return false;
+  const auto folder = scratch_->path() / "headers";
+  std::error_code failure;
+  std::filesystem::create_directory(folder, failure);
+  for (const char* name : {"read.h", "quoted.h", "unread.h"}) std::ofstream(folder / name) << '\n';
+  CompileJob job;
+  job.program = "headers.cu";
+  job.source = "#include <read.h>\n#if 0\n#include <unread.h>\n#endif\n#include \"quoted.h\"\n";
+  job.include_dirs = {folder.string()};
+  job.arch = wanted.arch;
+  job.kind = wanted.kind;
+  watch_->begin();
+  const auto outcome = compile(nvrtc, job, {}, {});
+  const std::vector<std::string> all{folder / "quoted.h", folder / "read.h"};
+  watch_sees_all_ = watch_->end() == all && outcome;
+  std::filesystem::remove_all(folder, failure);
+  return *watch_sees_all_;
 }
 
 Result<CompileOutcome> NvrtcCompiler::traced(const vendor::Nvrtc& nvrtc, const CompileJob& job,
@@ -118,7 +166,7 @@ std::optional<CompileOutcome> NvrtcCompiler::with(PrecompiledPrelude& prelude,
 std::optional<CompileOutcome> NvrtcCompiler::make(PrecompiledPrelude& prelude,
                                                   const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                                   const std::stop_token& stop) {
-  auto outcome = traced(nvrtc, job, prelude.options(), stop);
+  auto outcome = observed(nvrtc, job, prelude.options(), stop);
   if (!outcome) return std::nullopt;
   if (prelude.files() != 1) {
     prelude.state = State::declined;
@@ -131,7 +179,7 @@ std::optional<CompileOutcome> NvrtcCompiler::make(PrecompiledPrelude& prelude,
   }
   const std::string& whole = outcome->artifact.log;
   if (!whole.empty()) {
-    const auto again = traced(nvrtc, job, prelude.options(), stop);
+    const auto again = observed(nvrtc, job, prelude.options(), stop);
     const auto own = again ? log_of_prelude(whole, again->artifact.log) : std::nullopt;
     if (!own) {
       prelude.state = State::declined;
@@ -148,7 +196,7 @@ std::optional<CompileOutcome> NvrtcCompiler::make(PrecompiledPrelude& prelude,
 std::optional<CompileOutcome> NvrtcCompiler::use(PrecompiledPrelude& prelude,
                                                  const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                                  const std::stop_token& stop) {
-  auto outcome = traced(nvrtc, job, prelude.options(), stop);
+  auto outcome = observed(nvrtc, job, prelude.options(), stop);
   // NVRTC makes another where it does not take the one that is there.
   if (!outcome || prelude.files() != 1) return std::nullopt;
   outcome->precompiled = true;

@@ -12,6 +12,7 @@
 #include "compile_job.h"
 #include "kiln/error.h"
 #include "precompiled_headers.h"
+#include "reading_watch.h"
 #include "scratch_folder.h"
 #include "vendor/nvrtc.h"
 
@@ -23,8 +24,9 @@ namespace kiln {
 /// from any thread.
 class NvrtcCompiler {
  public:
-  /// Keeps up to so many bytes of precompiled headers; 0 for none.
-  explicit NvrtcCompiler(std::uint64_t precompiled_max_bytes);
+  /// Keeps up to so many bytes of precompiled headers; 0 for none. With a `watch`, which is borrowed, all runs
+  /// must be on one thread.
+  explicit NvrtcCompiler(std::uint64_t precompiled_max_bytes, ReadingWatch* watch = nullptr);
 
   /// Errors: those of compile().
   [[nodiscard]] Result<CompileOutcome> run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
@@ -32,9 +34,17 @@ class NvrtcCompiler {
 
  private:
   void set_up(const vendor::Nvrtc& nvrtc);
+  /// A compile of which is known what it read, if that can be.
+  [[nodiscard]] Result<CompileOutcome> observed(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                                const std::vector<std::string>& options,
+                                                const std::stop_token& stop);
+  [[nodiscard]] Result<CompileOutcome> watched(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                               const std::vector<std::string>& options,
+                                               const std::stop_token& stop);
   [[nodiscard]] Result<CompileOutcome> traced(const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                               std::vector<std::string> options,
                                               const std::stop_token& stop);
+  [[nodiscard]] bool watch_sees_all(const vendor::Nvrtc& nvrtc, const CompileJob& wanted);
   [[nodiscard]] std::optional<CompileOutcome> with(PrecompiledPrelude& prelude,
                                                    const vendor::Nvrtc& nvrtc,
                                                    const CompileJob& job,
@@ -48,6 +58,8 @@ class NvrtcCompiler {
                                                   const std::stop_token& stop);
 
   const std::uint64_t precompiled_max_bytes_;
+  ReadingWatch* const watch_;
+  std::optional<bool> watch_sees_all_;  ///< Once it was tried out.
   std::once_flag set_up_;
   std::optional<ScratchFolder> scratch_;
   std::optional<PrecompiledHeaders> precompiled_;

@@ -41,6 +41,7 @@ class CompileFixture : public ::testing::Test {
   RuntimeOptions options() {
     RuntimeOptions options;
     options.cache_directory = cache_directory();
+    options.compile_workers = compile_workers_;
     options.observer = [this](const Event& event) {
       if (event.kind == EventKind::not_stored) not_stored_.emplace_back(event.detail);
       if (event.kind == EventKind::miss) misses_.emplace_back(event.detail);
@@ -51,6 +52,7 @@ class CompileFixture : public ::testing::Test {
   [[nodiscard]] std::filesystem::path cache_directory() const { return scratch_ / "cache"; }
 
   ScratchDirectory scratch_;
+  unsigned compile_workers_ = 0;
   std::vector<std::string> not_stored_;
   std::vector<std::string> misses_;
 };

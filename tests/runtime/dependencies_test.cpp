@@ -14,11 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the headers of a row lie.
-enum class Place { embedded, on_disk };
+/// Where the headers of a row lie. In a worker it is the C library that tells which were read.
+enum class Place { embedded, on_disk, on_disk_for_a_worker };
 
 class Dependencies : public CompileFixture, public ::testing::WithParamInterface<Place> {
  protected:
+  Dependencies() { compile_workers_ = GetParam() == Place::on_disk_for_a_worker ? 1 : 0; }
+
   struct Header {
     std::string name;
     std::string text;
@@ -157,13 +159,20 @@ TEST_P(Dependencies, ThroughTwoDoorsOneOfThemShut) {
   EXPECT_EQ(origin_of(program(changed)), Origin::compiled);
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, Dependencies, ::testing::Values(Place::embedded, Place::on_disk),
-                         [](const auto& info) {
-                           return info.param == Place::embedded ? "Embedded" : "OnDisk";
-                         });
+std::string name_of(const ::testing::TestParamInfo<Place>& info) {
+  return info.param == Place::embedded  ? "Embedded"
+         : info.param == Place::on_disk ? "OnDisk"
+                                        : "OnDiskForAWorker";
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, Dependencies,
+                         ::testing::Values(Place::embedded, Place::on_disk,
+                                           Place::on_disk_for_a_worker),
+                         name_of);
 
 class DependenciesOnDisk : public Dependencies {};
-INSTANTIATE_TEST_SUITE_P(Disk, DependenciesOnDisk, ::testing::Values(Place::on_disk));
+INSTANTIATE_TEST_SUITE_P(Disk, DependenciesOnDisk,
+                         ::testing::Values(Place::on_disk, Place::on_disk_for_a_worker), name_of);
 
 TEST_P(DependenciesOnDisk, AFileThatNewlyShadowsAnother) {
   auto spec = program({{"lib/top.cuh", "#define VALUE 1\n"}});

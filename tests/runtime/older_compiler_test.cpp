@@ -9,6 +9,7 @@
 
 #include "async_fixture.h"
 #include "compile_fixture.h"
+#include "support/sanitized.h"
 #include "toolchains.h"
 
 namespace kiln::test {
@@ -87,6 +88,16 @@ class OlderCompiler : public CompileFixture, public ::testing::WithParamInterfac
             .kernels = {"k<int>"}};
   }
 
+  [[nodiscard]] fs::path include_folder() const { return scratch_ / "include"; }
+  [[nodiscard]] fs::path unread_header() const { return include_folder() / "unread.cuh"; }
+
+  ProgramSpec with_unread_header() {
+    auto asked = spec("k.cu", "#if 0\n#include <unread.cuh>\n#endif\n");
+    asked.include_dirs = {include_folder()};
+    write_file(unread_header(), "// one\n");
+    return asked;
+  }
+
   [[nodiscard]] Error failure(const std::string& arch) {
     const auto artifact = try_compile(spec(), arch);
     EXPECT_FALSE(artifact) << arch;
@@ -132,13 +143,30 @@ TEST_P(OlderCompiler, PrecompilesHeadersWhereItCan) {
 
 // It does not say what it read, so that all that it may have read counts.
 TEST_P(OlderCompiler, AHeaderThatIsNotReadCountsToo) {
-  const auto include = scratch_ / "include";
-  auto asked = spec("k.cu", "#if 0\n#include <unread.cuh>\n#endif\n");
-  asked.include_dirs = {include};
-  write_file(include / "unread.cuh", "// one\n");
+  const auto asked = with_unread_header();
   ASSERT_EQ(origin_of(asked), Origin::compiled);
   EXPECT_EQ(origin_of(asked), Origin::local);
-  write_file(include / "unread.cuh", "// another\n");
+  write_file(unread_header(), "// another\n");
+  EXPECT_EQ(origin_of(asked), Origin::compiled);
+}
+
+// But in a worker it is seen which files it opens.
+TEST_P(OlderCompiler, AHeaderThatAWorkerDoesNotReadCountsNot) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitized worker does not see what is opened";
+  compile_workers_ = 1;
+  auto asked = with_unread_header();
+  const auto read = include_folder() / "read.cuh";
+  write_file(read, "// one\n");
+  asked.source += "\n#include <read.cuh>\n";
+  asked.source.erase(
+      0, asked.source.find('\n') + 1);  // The embedded header, of which nothing is seen.
+  asked.headers.clear();
+  asked.source = "__device__ inline int a(int x) { return x; }\n" + asked.source;
+  ASSERT_EQ(origin_of(asked), Origin::compiled);
+  EXPECT_EQ(origin_of(asked), Origin::local);
+  write_file(unread_header(), "// another\n");
+  EXPECT_EQ(origin_of(asked), Origin::local);
+  write_file(read, "// another\n");
   EXPECT_EQ(origin_of(asked), Origin::compiled);
 }
 
