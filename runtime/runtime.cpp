@@ -28,7 +28,6 @@
 #include "layers.h"
 #include "link_images.h"
 #include "load_kernels.h"
-#include "meanwhile.h"
 #include "obtained.h"
 #include "pipeline.h"
 #include "prefetch.h"
@@ -93,7 +92,6 @@ class Runtime::Impl {
             settings_.nvrtc,
             worker_.empty() ? vendor::NvrtcVariables::inherited : vendor::NvrtcVariables::cleared,
             EligibleToolchains::parse(settings_.toolchains).value_or(EligibleToolchains())),
-        searching_(std::in_place, [this] { (void)compiler_.search(); }),
         linker_(vendor::find_nvjitlink, settings_.nvjitlink, compiler_),
         packer_(vendor::find_nvfatbin, settings_.nvfatbin, compiler_),
         layers_(settings_, reporter_),
@@ -107,9 +105,7 @@ class Runtime::Impl {
               return obtain_for(device, program);
             },
             [this](const Digest& key) { pipeline_.forget(key); }),
-        queue_(service_->concurrency(), settings_.compile_queue) {
-    searching_.reset();
-  }
+        queue_(service_->concurrency(), settings_.compile_queue) {}
 
   Result<Obtained> obtain(const Program& program, const Target& target,
                           const std::stop_token& stop = {}) {
@@ -404,8 +400,6 @@ class Runtime::Impl {
   const Reporter reporter_;
   const std::filesystem::path worker_;
   CompilerOnThisMachine compiler_;
-  std::optional<Meanwhile>
-      searching_;  ///< For the compiler, while the layers are opened: each takes as long.
   ToolOnThisMachine<vendor::NvJitLink> linker_;
   ToolOnThisMachine<vendor::NvFatbin> packer_;
 
