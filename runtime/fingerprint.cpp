@@ -1,7 +1,5 @@
 #include "fingerprint.h"
 
-#include <atomic>
-#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -11,53 +9,10 @@
 #include <fmt/ranges.h>
 
 #include "driver_age.h"
-#include "meanwhile.h"
 
 namespace kiln {
 
 namespace {
-
-// From so many look-ups on, a second thread costs less than it saves: some 60 us, where one takes 1 us.
-constexpr std::size_t enough_for_two = 256;
-
-// What include directives in angle brackets find, which depends on no other look-up: those of the second half,
-// looked for by another thread while the first half is replayed.
-class SecondHalf {
- public:
-  SecondHalf(const std::vector<Dependency>& lookups, const HeaderFinder& finder)
-      : lookups_(lookups),
-        finder_(finder),
-        begin_(lookups.size() < enough_for_two ? lookups.size() : lookups.size() / 2),
-        found_(lookups.size() - begin_) {
-    if (!found_.empty()) thread_.emplace([this] { find_all(); });
-  }
-  ~SecondHalf() { not_wanted_ = true; }
-  SecondHalf(const SecondHalf&) = delete;
-  SecondHalf& operator=(const SecondHalf&) = delete;
-
-  // Nothing where that look-up was not made.
-  std::optional<FoundHeader> take(std::size_t index) {
-    if (index < begin_) return std::nullopt;
-    if (thread_) thread_->wait();
-    return std::move(found_[index - begin_]);
-  }
-
- private:
-  void find_all() {
-    for (auto index = begin_; index < lookups_.size() && !not_wanted_; ++index) {
-      const auto& lookup = lookups_[index];
-      if (lookup.parent == Dependency::no_parent)
-        found_[index - begin_] = finder_.find(lookup.spelling);
-    }
-  }
-
-  const std::vector<Dependency>& lookups_;
-  const HeaderFinder& finder_;
-  const std::size_t begin_;
-  std::vector<std::optional<FoundHeader>> found_;
-  std::atomic<bool> not_wanted_ = false;
-  std::optional<Meanwhile> thread_;  // The last, so that it ends before what it uses.
-};
 
 // One pass over the recorded look-ups; each parent is found before its children.
 class Replay {
@@ -71,11 +26,9 @@ class Replay {
 
   Replayed run() {
     if (!in_its_directory() && !go_on({Kind::working_directory})) return std::move(result_);
-    SecondHalf second_half(recorded_.lookups, finder_);
     found_.reserve(recorded_.lookups.size());
     for (std::size_t index = 0; index < recorded_.lookups.size(); ++index) {
-      auto known = second_half.take(index);
-      found_.push_back(known ? std::move(*known) : find(recorded_.lookups[index]));
+      found_.push_back(find(recorded_.lookups[index]));
       const auto difference = compare(index);
       if (!difference) continue;
       if (!go_on({*difference, index, std::string(found_.back().place())})) break;

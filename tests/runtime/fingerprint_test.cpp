@@ -69,7 +69,7 @@ TEST_F(Replaying, AYoungFileIsReadEachTime) {
   EXPECT_EQ(files_.digest((scratch_ / "a.h").string(), stamp), digest_of("#define A 2\n"));
 }
 
-// So many look-ups that two threads make them; every fifth asks for a neighbour of the one before.
+// Every fifth look-up asks for a neighbour of the one before.
 class ReplayingMany : public Replaying {
  protected:
   ReplayingMany() {

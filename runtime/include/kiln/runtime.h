@@ -55,8 +55,7 @@ struct Availability {
 ///
 /// A handle: cheap to copy, all copies share one runtime, which ends with the last of them. Safe to
 /// use from any thread. Opening needs no GPU, no driver and no NVRTC; each is looked for when first
-/// needed, once, and what was found (or why not) is remembered. No fault of the cache fails a call. A look-up
-/// of hundreds of headers has a second thread work for it, which has ended when the call returns.
+/// needed, once, and what was found (or why not) is remembered. No fault of the cache fails a call.
 /// A runtime that ends makes what it was asked for and is not done ready with `cancelled`, and waits for
 /// its threads, which is soon; it must not end in one of its own callbacks. Compiles that NVRTC does not
 /// let go of run out on their own, and what they make is dropped.
