@@ -33,8 +33,8 @@ class CompileQueue {
     std::function<void()> when_ready = {};  ///< As Compiling::State has it.
   };
 
-  /// At most `compiles` tasks are at the compiler at one time, as many more have what it gave them stored,
-  /// and `bound` wait.
+  /// At most `compiles` tasks are at the compiler at one time, as many more have what it gave them stored (or
+  /// are asked once more, by somebody who came late), and `bound` wait.
   CompileQueue(std::size_t compiles, std::size_t bound);
 
   /// What is there becomes ready with `cancelled`; what runs is stopped and waited for.

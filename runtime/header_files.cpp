@@ -12,12 +12,33 @@ namespace kiln {
 
 namespace {
 
-std::optional<std::string> read_file(const std::string& path, std::uint64_t expected_size) {
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
+FileStamp stamp_in(const struct stat& status) {
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+// Not by device and inode, in which some filesystems differ between a path and an open file.
+bool looks_alike(const FileStamp& left, const FileStamp& right) {
+  return left.size == right.size && left.modified_ns == right.modified_ns &&
+         left.changed_ns == right.changed_ns;
+}
+
+// Nothing where it is no longer what was found: a folder on the way may have been exchanged since.
+std::optional<std::string> read_file(const std::string& path, const FileStamp& found) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
+  struct stat status;
+  if (::fstat(file, &status) != 0 || !looks_alike(stamp_in(status), found)) {
+    ::close(file);
+    return std::nullopt;
+  }
   std::string text;
   // One byte more than expected, so that the usual end of file costs no second round.
-  text.resize(expected_size + 1);
+  text.resize(found.size + 1);
   std::size_t length = 0;
   for (;;) {
     const auto got = ::read(file, text.data() + length, text.size() - length);
@@ -35,10 +56,6 @@ std::optional<std::string> read_file(const std::string& path, std::uint64_t expe
   return std::nullopt;
 }
 
-std::int64_t nanoseconds(const timespec& time) {
-  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
-}
-
 // Longer than a tick of any filesystem's clock (FAT's is the longest).
 constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
 
@@ -51,13 +68,12 @@ std::optional<FileStamp> stamp_of(const std::string& path) {
 std::optional<FileStamp> stamp_of(int directory, const char* path) {
   struct stat status;
   if (::fstatat(directory, path, &status, 0) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return FileStamp{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                   nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  return stamp_in(status);
 }
 
-bool is_settled(const FileStamp& stamp) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto latest = std::chrono::nanoseconds(now).count() - youngest_settled_ns;
+bool is_settled(const FileStamp& stamp, std::chrono::system_clock::time_point now) {
+  const auto latest =
+      std::chrono::nanoseconds(now.time_since_epoch()).count() - youngest_settled_ns;
   return stamp.modified_ns < latest && stamp.changed_ns < latest;
 }
 
@@ -81,7 +97,7 @@ std::shared_ptr<const HeaderText> HeaderFiles::read(const std::string& path,
     const auto at = known_.find(path);
     if (at != known_.end() && at->second.stamp == stamp && at->second.text) return at->second.text;
   }
-  auto text = read_file(path, stamp.size);
+  auto text = read_file(path, stamp);
   if (!text) return nullptr;
   auto header = scan_text(std::move(*text));
   remember(path, stamp, header->digest, header);
@@ -94,7 +110,7 @@ std::optional<Digest> HeaderFiles::digest(const std::string& path, const FileSta
     const auto at = known_.find(path);
     if (at != known_.end() && at->second.stamp == stamp) return at->second.digest;
   }
-  const auto text = read_file(path, stamp.size);
+  const auto text = read_file(path, stamp);
   if (!text) return std::nullopt;
   const auto found = digest_of(*text);
   remember(path, stamp, found, nullptr);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,7 +30,8 @@ struct HeaderText {
 
 /// Whether a file that looks like this can be told from a changed one by its looks: one written a
 /// moment ago may be written again within one tick of its filesystem's clock, and look the same.
-[[nodiscard]] bool is_settled(const FileStamp& stamp);
+[[nodiscard]] bool is_settled(const FileStamp& stamp, std::chrono::system_clock::time_point now =
+                                                          std::chrono::system_clock::now());
 
 /// How a regular file looks now, a link followed; nothing where there is none.
 [[nodiscard]] std::optional<FileStamp> stamp_of(const std::string& path);

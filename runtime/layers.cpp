@@ -95,7 +95,7 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
   const auto note_accepted = [&](const Candidate& candidate) {
     if (!accept(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
     dependencies = std::move(candidate.dependencies);
-    if (candidate.witness != nullptr) witness = *candidate.witness;
+    witness = candidate.witness != nullptr ? *candidate.witness : Witness{};
     toolchain = candidate.toolchain;
     return true;
   };

@@ -1,7 +1,6 @@
 #include "nvrtc_compiler.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -38,8 +37,11 @@ bool hold(const std::vector<HeaderOnDisk>& files) {
   });
 }
 
-// NVRTC has one heap for the process. What somebody else wants more of stays.
+// NVRTC has one heap for the process. What somebody else wants more of stays, and where memory is short its own
+// choice.
 void make_room_for_preludes(const vendor::Nvrtc& nvrtc) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < 4 * precompiled_heap_bytes) return;
   if (nvrtc.get_precompiled_heap_size == nullptr || nvrtc.set_precompiled_heap_size == nullptr)
     return;
   std::size_t size = 0;
@@ -103,10 +105,6 @@ Result<CompileOutcome> NvrtcCompiler::watched(const vendor::Nvrtc& nvrtc, const 
   watch_->begin();
   auto outcome = compile(nvrtc, job, options, stop);
   auto opened = watch_->end();
-  // Precompiled headers are read as well.
-  std::erase_if(opened, [this](const std::string& path) {
-    return scratch_ && path.starts_with(scratch_->path().native());
-  });
   if (outcome) outcome->headers_read = std::move(opened);
   return outcome;
 }
@@ -129,9 +127,15 @@ bool NvrtcCompiler::watch_sees_all(const vendor::Nvrtc& nvrtc, const CompileJob&
   watch_->begin();
   const auto outcome = compile(nvrtc, job, {}, {});
   const std::vector<std::string> all{folder / "quoted.h", folder / "read.h"};
-  watch_sees_all_ = watch_->end() == all && outcome;
+  const bool sees_all = watch_->end() == all;
   std::filesystem::remove_all(folder, failure);
-  return *watch_sees_all_;
+  // What fails for another reason, an unknown architecture say, tells nothing.
+  if (!outcome) {
+    watch_sees_all_.reset();
+    return false;
+  }
+  watch_sees_all_ = sees_all;
+  return sees_all;
 }
 
 Result<CompileOutcome> NvrtcCompiler::traced(const vendor::Nvrtc& nvrtc, const CompileJob& job,
@@ -166,8 +170,15 @@ std::optional<CompileOutcome> NvrtcCompiler::with(PrecompiledPrelude& prelude,
 std::optional<CompileOutcome> NvrtcCompiler::make(PrecompiledPrelude& prelude,
                                                   const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                                   const std::stop_token& stop) {
+  // What was left by one that was not made to its end is of no use: NVRTC would read no header for it, and
+  // none would be known.
+  if (prelude.files() != 0) prelude.discard();
   auto outcome = observed(nvrtc, job, prelude.options(), stop);
-  if (!outcome) return std::nullopt;
+  if (!outcome) {
+    // NVRTC writes it before it comes to an error of the program's own.
+    prelude.discard();
+    return std::nullopt;
+  }
   if (prelude.files() != 1) {
     prelude.state = State::declined;
     return std::nullopt;

@@ -1,6 +1,7 @@
 #include "pipeline.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <set>
 #include <utility>
@@ -35,9 +36,9 @@ std::vector<FileStamp> settled_stamps(const Closure& closure) {
 }
 
 // A file that was written a moment ago may have been written again since, and look as it did.
-bool all_settled(const Closure& closure) {
-  return std::all_of(closure.found.begin(), closure.found.end(), [](const FoundHeader& header) {
-    return header.path.empty() || is_settled(header.stamp);
+bool all_settled(const Closure& closure, std::chrono::system_clock::time_point when) {
+  return std::all_of(closure.found.begin(), closure.found.end(), [&](const FoundHeader& header) {
+    return header.path.empty() || is_settled(header.stamp, when);
   });
 }
 
@@ -222,8 +223,9 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, const Errand& e
   const vendor::ProfilerRange range(
       fmt::format("compile {} for {}", query.program.name(), query.target.arch()));
   const Stopwatch watch;
+  const auto before = std::chrono::system_clock::now();
   auto closure = close_over(query.program, query.search, files_);
-  const bool settled = all_settled(closure);
+  const bool settled = all_settled(closure, before);
   reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
   ++counters_.compiles;
   auto job = make_job(query.program, query.target, query.search, query.request_digest, closure);

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-/// Sees which files this process opens to read. Whoever can offer one knows what a compile read without
+/// Sees which files this process opens as NVRTC opens headers: fopen(path, "r"). Whoever can offer one knows what a compile read without
 /// having NVRTC write it down, which takes a tenth of a compile that finds its prelude precompiled.
 class ReadingWatch {
  public:

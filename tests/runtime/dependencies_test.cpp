@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -173,6 +174,41 @@ INSTANTIATE_TEST_SUITE_P(Places, Dependencies,
 class DependenciesOnDisk : public Dependencies {};
 INSTANTIATE_TEST_SUITE_P(Disk, DependenciesOnDisk,
                          ::testing::Values(Place::on_disk, Place::on_disk_for_a_worker), name_of);
+
+TEST_P(DependenciesOnDisk, AFolderOfAHeadersNameIsNone) {
+  auto spec = program({{"lib/top.cuh", "#define VALUE 1\n"}});
+  const auto first = scratch_ / "first";
+  fs::create_directories(first / "lib/top.cuh");
+  spec.include_dirs.insert(spec.include_dirs.begin(), first);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(folder() / "lib/top.cuh", "#define VALUE 2\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+// Of a program that fails NVRTC may have kept the headers by then.
+TEST_P(DependenciesOnDisk, AFailureBetweenTwoProgramsOfOnePrelude) {
+  const auto good = program({{"lib/top.cuh", "#define VALUE 1\n"}});
+  auto bad = good;
+  auto last = good;
+  bad.name = "bad.cu";
+  bad.source += "\nnonsense\n";
+  last.name = "last.cu";
+  const auto compile_all = [&] {
+    auto runtime = Runtime::open(options()).value();
+    std::vector<Origin> origins;
+    for (const auto& spec : {good, bad, last}) {
+      const auto artifact =
+          runtime.compile(Program::make(spec).value(), Target::parse("sm_80").value());
+      if (artifact) origins.push_back(artifact->origin);
+    }
+    return origins;
+  };
+  EXPECT_EQ(compile_all(), (std::vector{Origin::compiled, Origin::compiled}));
+  EXPECT_EQ(compile_all(), (std::vector{Origin::local, Origin::local}));
+  write_file(folder() / "lib/top.cuh", "#define VALUE 2\n");
+  EXPECT_EQ(compile_all(), (std::vector{Origin::compiled, Origin::compiled}));
+}
 
 TEST_P(DependenciesOnDisk, AFileThatNewlyShadowsAnother) {
   auto spec = program({{"lib/top.cuh", "#define VALUE 1\n"}});

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,16 @@ TEST_F(Replaying, AYoungFileIsReadEachTime) {
   EXPECT_FALSE(is_settled(stamp));
   EXPECT_EQ(files_.digest((scratch_ / "a.h").string(), stamp), digest_of("#define A 1\n"));
   write_file(scratch_ / "a.h", "#define A 2\n");
-  EXPECT_EQ(files_.digest((scratch_ / "a.h").string(), stamp), digest_of("#define A 2\n"));
+  const auto later = HeaderFinder(search_).find("a.h").stamp;
+  EXPECT_EQ(files_.digest((scratch_ / "a.h").string(), later), digest_of("#define A 2\n"));
+  EXPECT_NE(files_.digest((scratch_ / "a.h").string(), stamp), digest_of("#define A 1\n"));
+}
+
+TEST_F(Replaying, AFileIsNotReadForAnother) {
+  auto stamp = HeaderFinder(search_).find("a.h").stamp;
+  --stamp.modified_ns;
+  EXPECT_EQ(files_.digest((scratch_ / "a.h").string(), stamp), std::nullopt);
+  EXPECT_EQ(files_.read((scratch_ / "a.h").string(), stamp), nullptr);
 }
 
 // Every fifth look-up asks for a neighbour of the one before.

@@ -88,6 +88,7 @@ TEST_F(FrontEndHeapTest, AHoleIsNothingAndStaysAHole) {
   constexpr std::size_t pieces = 64;
   const auto path = scratch_ / "temporary";
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::unlink(path.c_str()), 0);
   for (std::size_t at = 0; at < pieces; ++at) {
     // As the front end does: a byte where the next piece begins, then the piece is mapped.
     ASSERT_EQ(::lseek(file, static_cast<off_t>((at + 1) * piece), SEEK_SET), (at + 1) * piece);

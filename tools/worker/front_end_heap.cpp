@@ -1,6 +1,7 @@
 #include "front_end_heap.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,8 +59,13 @@ Data next_data(int file, off_t offset, off_t end) noexcept {
   return {begin, hole < 0 ? end : std::min(hole, end)};
 }
 
-// As read_bytes(), but holes are not read: the system would make a page of the file for each of theirs, and
-// the front end's temporary file is nothing but holes, 178 MB of them for CUB.
+// Whether it is the front end's temporary file, which has no name and is nothing but holes, 178 MB for CUB.
+bool is_temporary(int file) noexcept {
+  struct stat status;
+  return ::fstat(file, &status) == 0 && status.st_nlink == 0;
+}
+
+// As read_bytes(), but holes are not read: the system would make a page of the file for each of theirs.
 bool read_data(std::byte* place, std::size_t size, int file, off_t offset) noexcept {
   const auto position = ::lseek(file, 0, SEEK_CUR);
   if (position < 0) return false;
@@ -121,7 +127,9 @@ void FrontEndHeap::begin_anew() noexcept {
 bool FrontEndHeap::read_into_place(void* address, std::size_t size, int file,
                                    off_t offset) noexcept {
   auto* const place = static_cast<std::byte*>(address);
-  if (!read_data(place, size, file, offset)) return false;
+  const bool done = is_temporary(file) ? read_data(place, size, file, offset)
+                                       : read_bytes(place, size, file, offset);
+  if (!done) return false;
   const auto end = static_cast<std::size_t>(place + size - begin_);
   std::size_t used = used_;
   while (used < end && !used_.compare_exchange_weak(used, end)) {

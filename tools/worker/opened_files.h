@@ -9,7 +9,8 @@
 namespace kiln {
 
 /// Learns from the C library which files are opened to be read: NVRTC opens each header that it reads, and each
-/// that `__has_include` asks for, with fopen(path, "r"). Safe to use from any thread.
+/// that `__has_include` asks for, with fopen(path, "r"). So what is only asked for counts as read here, where a
+/// trace does not name it. Safe to use from any thread.
 class OpenedFiles : public ReadingWatch {
  public:
   void begin() override;
