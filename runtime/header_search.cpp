@@ -12,14 +12,17 @@ namespace kiln {
 
 namespace {
 
-// Fills path and stamp if there is a regular file. The path's first bytes, so many, are of the directory
-// that the handle stands for, unless that is -1.
-bool look_at(std::string path, int directory, std::size_t prefix, FoundHeader& header) {
-  const auto stamp = directory < 0 ? stamp_of(path) : stamp_of(directory, path.c_str() + prefix);
+// Fills path and stamp if there is a regular file, which is how it looks.
+bool fill(std::string path, const std::optional<FileStamp>& stamp, FoundHeader& header) {
   if (!stamp) return false;
   header.stamp = *stamp;
   header.path = std::move(path);
   return true;
+}
+
+bool look_at(std::string path, FoundHeader& header) {
+  const auto stamp = stamp_of(path);
+  return fill(std::move(path), stamp, header);
 }
 
 std::string_view folder_of(std::string_view file) {
@@ -84,17 +87,23 @@ std::vector<const EmbeddedHeader*> HeaderSearch::find_all_embedded(std::string_v
   return all;
 }
 
-HeaderFinder::HeaderFinder(const HeaderSearch& search) : search_(search) {
-  for (const auto& directory : search.directories()) {
-    directories_.push_back(
-        {directory + '/', ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)});
-  }
+HeaderFinder::Directory::Directory(Directory&& other) noexcept
+    : prefix_(std::move(other.prefix_)),
+      opened_(other.opened_),
+      handle_(std::exchange(other.handle_, -1)) {}
+
+HeaderFinder::Directory::~Directory() {
+  if (handle_ >= 0) ::close(handle_);
 }
 
-HeaderFinder::~HeaderFinder() {
-  for (const auto& directory : directories_) {
-    if (directory.handle >= 0) ::close(directory.handle);
-  }
+std::optional<FileStamp> HeaderFinder::Directory::stamp(const std::string& path) const {
+  if (!opened_) handle_ = ::open(prefix_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  opened_ = true;
+  return handle_ < 0 ? stamp_of(path) : stamp_of(handle_, path.c_str() + prefix_.size());
+}
+
+HeaderFinder::HeaderFinder(const HeaderSearch& search) : search_(search) {
+  for (const auto& directory : search.directories()) directories_.emplace_back(directory);
 }
 
 FoundHeader HeaderFinder::find(std::string_view spelling) const {
@@ -110,9 +119,8 @@ std::vector<FoundHeader> HeaderFinder::find_all(std::string_view spelling) const
   }
   if (spelling.starts_with('/')) return all;
   for (std::size_t index = 0; index < directories_.size(); ++index) {
-    const auto& [prefix, handle] = directories_[index];
     FoundHeader header;
-    if (!look_at(prefix + std::string(spelling), handle, prefix.size(), header)) continue;
+    if (!look_into(directories_[index], spelling, header)) continue;
     header.in_toolkit = search_.is_toolkit_directory(index);
     all.push_back(std::move(header));
   }
@@ -138,22 +146,30 @@ FoundHeader HeaderFinder::find_quoted(std::string_view spelling,
 bool HeaderFinder::look_beside(const FoundHeader& includer, std::string_view spelling,
                                FoundHeader& header) const {
   std::string path = std::string(folder_of(includer.path)).append(spelling);
-  for (const auto& [prefix, handle] : directories_) {
-    if (path.starts_with(prefix) && path[prefix.size()] != '/')
-      return look_at(std::move(path), handle, prefix.size(), header);
+  for (const auto& directory : directories_) {
+    const auto& prefix = directory.prefix();
+    if (!path.starts_with(prefix) || path[prefix.size()] == '/') continue;
+    const auto stamp = directory.stamp(path);
+    return fill(std::move(path), stamp, header);
   }
-  return look_at(std::move(path), -1, 0, header);
+  return look_at(std::move(path), header);
+}
+
+bool HeaderFinder::look_into(const Directory& directory, std::string_view spelling,
+                             FoundHeader& header) {
+  auto path = directory.prefix() + std::string(spelling);
+  const auto stamp = directory.stamp(path);
+  return fill(std::move(path), stamp, header);
 }
 
 FoundHeader HeaderFinder::find_in_directories(std::string_view spelling) const {
   FoundHeader header;
   if (spelling.starts_with('/')) {
-    look_at(std::string(spelling), -1, 0, header);
+    look_at(std::string(spelling), header);
     return header;
   }
   for (std::size_t index = 0; index < directories_.size(); ++index) {
-    const auto& [prefix, handle] = directories_[index];
-    if (look_at(prefix + std::string(spelling), handle, prefix.size(), header)) {
+    if (look_into(directories_[index], spelling, header)) {
       header.in_toolkit = search_.is_toolkit_directory(index);
       break;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,12 +90,11 @@ class HeaderSearch {
 /// its neighbour in the set, which the compile stage makes true by rewriting the directive.
 ///
 /// For one pass over many look-ups: it holds the directories open, so that the system need not walk to them
-/// for each (which is a quarter of what a look-up of 700 headers costs). Borrows the search. Safe to use from
-/// several threads.
+/// for each (which is a quarter of what a look-up of 700 headers costs). Each is opened when it is first looked
+/// into, since many programs have no header on the disk. Borrows the search. For one thread.
 class HeaderFinder {
  public:
   explicit HeaderFinder(const HeaderSearch& search);
-  ~HeaderFinder();
   HeaderFinder(const HeaderFinder&) = delete;
   HeaderFinder& operator=(const HeaderFinder&) = delete;
 
@@ -110,15 +110,31 @@ class HeaderFinder {
                                         const FoundHeader& includer) const;
 
  private:
-  /// A directory of the search; `handle` is -1 where it cannot be opened.
-  struct Directory {
-    std::string prefix;  ///< Its path, and a slash.
-    int handle;
+  /// A directory of the search.
+  class Directory {
+   public:
+    explicit Directory(const std::string& path) : prefix_(path + '/') {}
+    Directory(Directory&& other) noexcept;
+    Directory& operator=(Directory&&) = delete;
+    ~Directory();
+
+    /// Its path, and a slash.
+    [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
+
+    /// How the file looks that this path, which begins with the prefix, leads to.
+    [[nodiscard]] std::optional<FileStamp> stamp(const std::string& path) const;
+
+   private:
+    std::string prefix_;
+    mutable bool opened_ = false;
+    mutable int handle_ = -1;  ///< Where it was opened, and can be.
   };
 
   [[nodiscard]] FoundHeader find_in_directories(std::string_view spelling) const;
   [[nodiscard]] bool look_beside(const FoundHeader& includer, std::string_view spelling,
                                  FoundHeader& header) const;
+  [[nodiscard]] static bool look_into(const Directory& directory, std::string_view spelling,
+                                      FoundHeader& header);
 
   const HeaderSearch& search_;
   std::vector<Directory> directories_;

@@ -112,7 +112,6 @@ Result<CompileOutcome> NvrtcCompiler::watched(const vendor::Nvrtc& nvrtc, const 
 // NVRTC may come to open files in another way: what is not seen would be no dependency. So it is tried out.
 bool NvrtcCompiler::watch_sees_all(const vendor::Nvrtc& nvrtc, const CompileJob& wanted) {
   if (watch_sees_all_) return *watch_sees_all_;
-  watch_sees_all_ = false;
   if (!scratch_) return false;
   const auto folder = scratch_->path() / "headers";
   std::error_code failure;
@@ -130,12 +129,8 @@ bool NvrtcCompiler::watch_sees_all(const vendor::Nvrtc& nvrtc, const CompileJob&
   const bool sees_all = watch_->end() == all;
   std::filesystem::remove_all(folder, failure);
   // What fails for another reason, an unknown architecture say, tells nothing.
-  if (!outcome) {
-    watch_sees_all_.reset();
-    return false;
-  }
-  watch_sees_all_ = sees_all;
-  return sees_all;
+  if (outcome) watch_sees_all_ = sees_all;
+  return outcome && sees_all;
 }
 
 Result<CompileOutcome> NvrtcCompiler::traced(const vendor::Nvrtc& nvrtc, const CompileJob& job,
