@@ -20,6 +20,7 @@ enum class Tag : std::uint8_t {
   expression = 0x06,
   arch = 0x07,
   kind = 0x08,
+  standard_headers = 0x09,
 
   dependencies_version = 0x20,
   working_directory = 0x21,
@@ -27,6 +28,12 @@ enum class Tag : std::uint8_t {
   parent = 0x23,
   content = 0x24,
   path = 0x25,
+  tested = 0x26,
+  same_path = 0x27,
+  same_file = 0x28,
+  modified_ns = 0x29,
+  directories = 0x2a,
+  embedded_names = 0x2b,
 
   key_version = 0x40,
   request_digest = 0x41,

@@ -12,9 +12,8 @@
 
 namespace kiln {
 
-/// The headers that a program looks up. As close_over() gives it, all that it may read: with all
-/// conditionals taken as true, so it holds what the compiler reads and at times a little more. As narrow()
-/// gives it, what the compiler did read.
+/// The headers that a program looks up. As close_over() gives it, all that it may read, as far as a scan can tell:
+/// with all conditionals taken as true. As narrow() gives it, what the compiler did ask for, exactly.
 struct Closure {
   DependencySet dependencies;
   std::vector<FoundHeader> found;  ///< Beside each look-up.
@@ -24,6 +23,9 @@ struct Closure {
   std::vector<std::uint32_t> includers;
   std::vector<HeaderForCompiler> embedded;  ///< Those that are reached.
   std::size_t prelude = 0;                  ///< Of the source, in bytes: see Directives.
+
+  /// What the scan cannot follow, so that the compiler may ask for more; empty where there is nothing such.
+  std::string unresolved;
 
   /// Why this compile's result cannot be known by its key; empty when it can.
   std::string unaccountable;

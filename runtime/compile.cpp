@@ -83,6 +83,7 @@ std::vector<std::string> all_options(const Nvrtc& nvrtc, const CompileJob& job) 
   if (nvrtc.has_own_cache()) options.emplace_back("--no-cache");
   if (nvrtc.has_random_seed()) options.push_back("-frandom-seed=" + job.seed.hex());
   for (const auto& directory : job.include_dirs) options.push_back("-I" + directory);
+  if (job.include_dirs.empty()) options.push_back(fmt::format("-I{}", no_directory));
   options.insert(options.end(), job.options.begin(), job.options.end());
   return options;
 }

@@ -1,7 +1,5 @@
 #include "compile_job.h"
 
-#include <cstddef>
-#include <set>
 #include <string_view>
 
 namespace kiln {
@@ -17,21 +15,7 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
   all.append(std::string_view(job.source).substr(0, closure.prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');
   all.append(job.arch).append(to_string(job.kind));
-  // NVRTC takes a precompiled header only with the options that it was made with, and asks of these jobs in
-  // another way what they read.
-  all.push_back(job.embedded.empty() ? '\0' : '\1');
   return digest_of(all);
-}
-
-std::vector<HeaderOnDisk> headers_on_disk(const Closure& closure) {
-  std::vector<HeaderOnDisk> files;
-  std::set<std::string_view> known;
-  for (std::size_t index = 0; index < closure.found.size(); ++index) {
-    const auto& found = closure.found[index];
-    if (found.path.empty() || !known.insert(found.path).second) continue;
-    files.push_back({found.path, found.stamp, closure.dependencies.lookups[index].content});
-  }
-  return files;
 }
 
 }  // namespace
@@ -49,7 +33,6 @@ CompileJob make_job(const Program& program, const Target& target, const HeaderSe
   job.kind = target.kind();
   job.seed = request;
   job.prelude = prelude_of(job, search, closure);
-  if (!job.prelude.empty()) job.files = headers_on_disk(closure);
   return job;
 }
 

@@ -12,17 +12,9 @@
 #include "kiln/program.h"
 #include "kiln/request.h"
 #include "kiln/target.h"
+#include "reading.h"
 
 namespace kiln {
-
-/// A header on the disk, as it was when the job was made.
-struct HeaderOnDisk {
-  std::string path;
-  FileStamp stamp;
-  Digest content;
-
-  bool operator==(const HeaderOnDisk&) const = default;
-};
 
 /// One compile with all that it needs: a value that owns what it holds, so that it may outlive the call
 /// that made it, and may be sent to another process.
@@ -42,7 +34,6 @@ struct CompileJob {
   /// read, and what else a precompiled header depends on: jobs of one digest may share one. Empty where
   /// there is none to share.
   Digest prelude;
-  std::vector<HeaderOnDisk> files;  ///< All that the program may read.
   bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
 };
 
@@ -55,9 +46,7 @@ struct CompileJob {
 /// What a job came to. The artifact lacks its key and toolchain, which are the caller's.
 struct CompileOutcome {
   Artifact artifact;
-  /// Each header that the compiler read: an embedded one by its name, another by its path. Nothing
-  /// where the compiler could not be asked.
-  std::optional<std::vector<std::string>> headers_read = {};
+  std::optional<Readings> readings = {};  ///< Nothing where nobody can see what the compiler reads.
   bool precompiled = false;  ///< Its prelude was precompiled.
 };
 

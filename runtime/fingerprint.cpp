@@ -1,5 +1,7 @@
 #include "fingerprint.h"
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -9,6 +11,9 @@
 #include <fmt/ranges.h>
 
 #include "driver_age.h"
+#include "identities.h"
+#include "kiln/headers.h"
+#include "places.h"
 
 namespace kiln {
 
@@ -25,7 +30,7 @@ class Replay {
   }
 
   Replayed run() {
-    if (!in_its_directory() && !go_on({Kind::working_directory})) return std::move(result_);
+    if (!surroundings_hold()) return std::move(result_);
     found_.reserve(recorded_.lookups.size());
     for (std::size_t index = 0; index < recorded_.lookups.size(); ++index) {
       found_.push_back(find(recorded_.lookups[index]));
@@ -39,6 +44,16 @@ class Replay {
  private:
   using Kind = HeaderDifference::Kind;
 
+  // Whether to go on: they hold, or all differences are wanted.
+  bool surroundings_hold() {
+    if (!in_its_directory() && !go_on({Kind::working_directory})) return false;
+    const auto& names = recorded_.embedded_names;
+    if (!names.empty() && names != search_.embedded_names() && !go_on({Kind::embedded}))
+      return false;
+    find_holding();
+    return holding_.size() == recorded_.directories || go_on({Kind::directories});
+  }
+
   [[nodiscard]] bool in_its_directory() const {
     if (recorded_.working_directory.empty()) return true;
     std::error_code failure;
@@ -46,21 +61,31 @@ class Replay {
     return !failure && here == recorded_.working_directory;
   }
 
+  void find_holding() {
+    std::vector<std::string_view> rests;
+    for (const auto& lookup : recorded_.lookups) {
+      if (lookup.parent != Dependency::at_place) continue;
+      const auto place = read_place(lookup.spelling);
+      if (!place.directory.empty()) rests.push_back(place.rest);
+    }
+    if (!rests.empty()) holding_ = directories_with(rests, search_.directories());
+  }
+
   // Notes a difference; whether the replay goes on.
   bool go_on(HeaderDifference difference) {
-    const bool is_trusted = difference.kind == Kind::absent;
-    if (is_trusted) {
-      ++result_.trusted;
-    } else if (result_.difference.empty()) {
-      result_.difference =
-          in_words(difference, recorded_, parents_of(recorded_, difference.lookup));
-    }
+    const bool is_absence = difference.kind == Kind::absent || difference.kind == Kind::untold;
+    auto& first = is_absence ? result_.absence : result_.difference;
+    if (first.empty())
+      first = in_words(difference, recorded_, parents_of(recorded_, difference.lookup));
+    if (is_absence) ++result_.absent;
+    result_.compiles &= difference.kind != Kind::absent;
     if (all_ != nullptr) all_->push_back(std::move(difference));
-    return is_trusted || all_ != nullptr;
+    return is_absence || all_ != nullptr;
   }
 
   FoundHeader find(const Dependency& lookup) const {
     if (lookup.parent == Dependency::no_parent) return finder_.find(lookup.spelling);
+    if (lookup.parent == Dependency::at_place) return find_placed(read_place(lookup.spelling));
     if (lookup.parent == Dependency::source_parent)
       return finder_.find_quoted(lookup.spelling, search_.source());
     if (lookup.parent < found_.size() && found_[lookup.parent].found()) {
@@ -69,15 +94,39 @@ class Replay {
     return finder_.find(lookup.spelling);
   }
 
+  // What no directory held, none of the others holds.
+  FoundHeader find_placed(const Place& place) const {
+    if (place.directory.empty()) return HeaderFinder::find_file(std::string(place.rest));
+    std::size_t number = holding_.size();
+    const auto& digits = place.directory;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (number >= holding_.size()) return {};
+    auto found =
+        HeaderFinder::find_file(std::string(holding_[number]).append("/").append(place.rest));
+    for (std::size_t index = 0; index < search_.directories().size(); ++index) {
+      if (search_.directories()[index] == holding_[number])
+        found.in_toolkit = search_.is_toolkit_directory(index);
+    }
+    return found;
+  }
+
   std::optional<Kind> compare(std::size_t index) {
     const auto& lookup = recorded_.lookups[index];
     const auto& here = found_[index];
-    if (!here.found()) return lookup.content.empty() ? std::nullopt : std::optional(Kind::absent);
+    const auto same = identities_.add(here);
+    if (!here.found()) {
+      if (lookup.content.empty()) return std::nullopt;
+      return lookup.tested ? Kind::untold : Kind::absent;
+    }
     if (lookup.content.empty()) return Kind::appeared;
     if (!lookup.path.empty() && lookup.path != here.place()) return Kind::elsewhere;
-    const bool same =
+    if (lookup.modified_ns != 0 && lookup.modified_ns != here.stamp.modified_ns)
+      return Kind::touched;
+    const bool as_it_was =
         here.embedded != nullptr ? here.embedded->digest == lookup.content : has_content(index);
-    return same ? std::nullopt : std::optional(Kind::changed);
+    if (!as_it_was) return Kind::changed;
+    if (!(same == Same{lookup.same_path, lookup.same_file})) return Kind::identity;
+    return std::nullopt;
   }
 
   bool has_content(std::size_t index) {
@@ -94,13 +143,32 @@ class Replay {
   std::vector<HeaderDifference>* all_;
   Replayed result_;
   std::vector<FoundHeader> found_;
+  std::vector<std::string> holding_;  ///< The directories that places are numbered by.
+  Identities identities_;
 };
+
+}  // namespace
+
+namespace {
+
+bool has_standard_headers(const Program& program) {
+  const auto* standard = standard_headers().headers().data();
+  return std::any_of(program.headers().begin(), program.headers().end(),
+                     [&](const HeaderSet& set) { return set.headers().data() == standard; });
+}
+
+// A look-up as people are told of it.
+std::string_view name_of(const Dependency& lookup) {
+  return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
+                                               : std::string_view(lookup.spelling);
+}
 
 }  // namespace
 
 Request request_of(const Program& program, const Target& target) {
   return {program.name(),    program.source_digest(), program.source().size(), program.options(),
-          program.kernels(), target.arch(),           to_string(target.kind())};
+          program.kernels(), target.arch(),           to_string(target.kind()),
+          has_standard_headers(program)};
 }
 
 std::string in_words(const HeaderDifference& difference, const DependencySet& recorded,
@@ -108,8 +176,11 @@ std::string in_words(const HeaderDifference& difference, const DependencySet& re
   using Kind = HeaderDifference::Kind;
   if (difference.kind == Kind::working_directory)
     return fmt::format("the working directory {} reached the output", recorded.working_directory);
+  if (difference.kind == Kind::directories)
+    return "the headers that the compiler asked for lie in another number of include directories";
+  if (difference.kind == Kind::embedded) return "other headers are embedded";
   const auto& lookup = recorded.lookups[difference.lookup];
-  std::string words = fmt::format("header {} ", lookup.spelling);
+  std::string words = fmt::format("header {} ", name_of(lookup));
   switch (difference.kind) {
     case Kind::appeared:
       words += "was absent and now is there";
@@ -118,7 +189,14 @@ std::string in_words(const HeaderDifference& difference, const DependencySet& re
       words += fmt::format("reached the output as {} and is now elsewhere", lookup.path);
       break;
     case Kind::absent:
+    case Kind::untold:
       words += "is not here";
+      break;
+    case Kind::identity:
+      words += "is one file with others no more, or has become so";
+      break;
+    case Kind::touched:
+      words += "has another time, which reached the output";
       break;
     default:
       words += "changed";
@@ -172,17 +250,22 @@ bool Fitness::operator()(const DependencySet& dependencies, const Toolchain& too
   if (!fits(toolchain)) return false;
   auto replayed = replay(dependencies, search_, witness, files_);
   if (!replayed.difference.empty()) return refuse(std::move(replayed.difference));
-  trusted_ = replayed.trusted;
+  const bool can_compile = compiler_.search().files && replayed.compiles;
+  if (!replayed.holds() && can_compile) return refuse(std::move(replayed.absence));
+  trusted_ = replayed.absent;
   if (trusted_ == 0 || trusting_) return true;
   on_trust_.insert(digest_of(dependencies.material()));
+  absence_ = std::move(replayed.absence);
   return false;
 }
 
 bool Fitness::trust() {
   trusting_ = on_trust_.size() == 1 || (!on_trust_.empty() && !compiler_.search().files);
-  if (!trusting_ && !on_trust_.empty()) {
+  if (on_trust_.size() > 1 && !trusting_) {
     refuse(fmt::format("some of its headers are not here, and {} entries differ in them",
                        on_trust_.size()));
+  } else if (!on_trust_.empty()) {
+    refuse(absence_);
   }
   return trusting_;
 }
@@ -200,7 +283,7 @@ std::string Fitness::remark() const {
   if (!made_by_.empty() && compiler_.toolchain() != nullptr)
     remarks.push_back(fmt::format("made by {}, not by the compiler here", made_by_));
   if (trusted_ != 0)
-    remarks.push_back(fmt::format("{} of its headers are not here and are trusted", trusted_));
+    remarks.push_back(fmt::format("{} of its headers are not here and are trusted: {}", trusted_, absence_));
   return fmt::format("{}", fmt::join(remarks, "; "));
 }
 

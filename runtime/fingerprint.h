@@ -26,7 +26,12 @@ struct HeaderDifference {
     appeared,           ///< Something is found where nothing was.
     elsewhere,          ///< Its path reached the output, and is another one.
     working_directory,  ///< It reached the output, and is another one. `lookup` means nothing.
-    absent,             ///< Nothing is found: holds on trust, so alone it is no difference.
+    directories,        ///< Others hold what was asked for. `lookup` means nothing.
+    embedded,           ///< Other headers are embedded. `lookup` means nothing.
+    identity,           ///< Found is one path or one file with another look-up's, or no longer so.
+    touched,            ///< Its time reached the output, and is another one.
+    untold,             ///< Nothing is found where something was asked for and was there.
+    absent,             ///< Nothing is found where something was included: a compile here would fail.
   };
   Kind kind;
   std::size_t lookup = 0;
@@ -45,15 +50,18 @@ struct HeaderDifference {
 
 /// What replaying recorded look-ups came to.
 struct Replayed {
-  std::string difference;   ///< The first that does not hold, in words; empty when all does.
-  std::size_t trusted = 0;  ///< Recorded headers that are not on this machine.
+  std::string difference;   ///< The first in what is here, in words; empty where there is none.
+  std::string absence;      ///< The first recorded header that is not here, in words.
+  std::size_t absent = 0;   ///< Recorded headers that are not here.
+  bool compiles = true;     ///< False where one of them is included, so that a compile would fail for sure.
+
+  /// Whether all is as it was recorded.
+  [[nodiscard]] bool holds() const noexcept { return difference.empty() && absent == 0; }
 };
 
-/// Replays recorded look-ups against the headers of this machine. They hold if each header that is
-/// found here has the recorded content (and path, where one is recorded), and each that was absent
-/// still is. A recorded header that is not found holds on trust: a machine without headers can be
-/// served. A file that looks as `witness` says is not read. Ends at the first difference, unless `all`
-/// wants each.
+/// Replays recorded look-ups against the headers of this machine. They hold if each finds the recorded content (at the
+/// recorded path, where one is), what was one file still is one, and what was absent still is. A file that looks as
+/// `witness` says is not read. Ends at the first difference in what is here, unless `all` wants each.
 [[nodiscard]] Replayed replay(const DependencySet& recorded, const HeaderSearch& search,
                               const Witness* witness, HeaderFiles& files,
                               std::vector<HeaderDifference>* all = nullptr);
@@ -65,8 +73,9 @@ struct Loading {
 };
 
 /// Says of each stored entry whether it serves here, and remembers why not. What this machine's compiler
-/// made goes before what others made, and headers that are not on this machine are first not trusted: once
-/// all layers were asked in vain, trust() and then widen() may change that. For one look-up, on one thread.
+/// made goes before what others made: once all layers were asked in vain, widen() may change that. An absent
+/// header is a difference like any other; trust() is the last resort, for what cannot be compiled here at all. For
+/// one look-up, on one thread.
 class Fitness {
  public:
   /// `loading`: what the driver is too old for does not serve.
@@ -76,8 +85,9 @@ class Fitness {
   bool operator()(const DependencySet& dependencies, const Toolchain& toolchain,
                   const Witness* witness);
 
-  /// Whether to ask all layers again: where there is but one entry to trust, or no compiler to find
-  /// out the truth.
+  /// Whether to ask all layers again, for what differs in nothing but headers that are not here: where there is no
+  /// compiler, or one of them is included, so that it would fail. With a compiler, only where there is but
+  /// one such entry.
   bool trust();
 
   /// Whether to ask all layers again for what other compilers made.
@@ -88,6 +98,9 @@ class Fitness {
 
   /// Of the entry that was taken; mostly empty.
   [[nodiscard]] std::string remark() const;
+
+  /// Whether the entry that was taken was trusted.
+  [[nodiscard]] bool trusted() const noexcept { return trusted_ != 0; }
 
  private:
   bool refuse(std::string why);
@@ -103,6 +116,7 @@ class Fitness {
   std::string made_by_;  ///< The other compiler of what was taken.
   std::size_t trusted_ = 0;
   std::set<Digest> on_trust_;
+  std::string absence_;  ///< Of what may be trusted.
   std::string why_not_;
 };
 

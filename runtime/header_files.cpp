@@ -16,50 +16,66 @@ std::int64_t nanoseconds(const timespec& time) {
   return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
 }
 
-FileStamp stamp_in(const struct stat& status) {
-  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-          nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
-}
-
 // Not by device and inode, in which some filesystems differ between a path and an open file.
 bool looks_alike(const FileStamp& left, const FileStamp& right) {
   return left.size == right.size && left.modified_ns == right.modified_ns &&
          left.changed_ns == right.changed_ns;
 }
 
-// Nothing where it is no longer what was found: a folder on the way may have been exchanged since.
-std::optional<std::string> read_file(const std::string& path, const FileStamp& found) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  struct stat status;
-  if (::fstat(file, &status) != 0 || !looks_alike(stamp_in(status), found)) {
-    ::close(file);
-    return std::nullopt;
-  }
-  std::string text;
-  // One byte more than expected, so that the usual end of file costs no second round.
-  text.resize(found.size + 1);
-  std::size_t length = 0;
-  for (;;) {
-    const auto got = ::read(file, text.data() + length, text.size() - length);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;
-    if (got == 0) {
-      ::close(file);
-      text.resize(length);
-      return text;
-    }
-    length += static_cast<std::size_t>(got);
-    if (length == text.size()) text.resize(2 * length);
-  }
-  ::close(file);
-  return std::nullopt;
-}
-
 // Longer than a tick of any filesystem's clock (FAT's is the longest).
 constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
 
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+bool counts_whole_seconds(const FileStamp& stamp) {
+  return stamp.modified_ns % second_ns == 0 && stamp.changed_ns % second_ns == 0;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int get() const { return number_; }
+
+ private:
+  const int number_;
+};
+
 }  // namespace
+
+FileStamp stamp_in(const struct stat& status) {
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+FileRead read_file(const std::string& path, const FileStamp& found) {
+  if (found.size > most_header_bytes) return {std::nullopt, EFBIG};
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return {std::nullopt, errno == ENOENT || errno == ENOTDIR ? 0 : errno};
+  struct stat status;
+  if (::fstat(file.get(), &status) != 0) return {std::nullopt, errno};
+  if (!looks_alike(stamp_in(status), found)) return {};
+  // One byte more than expected tells whether it has grown.
+  std::string text(found.size + 1, '\0');
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const auto got = ::read(file.get(), text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return {std::nullopt, errno};
+    if (got == 0) break;
+    length += static_cast<std::size_t>(got);
+  }
+  if (length != found.size || ::fstat(file.get(), &status) != 0 ||
+      !looks_alike(stamp_in(status), found)) {
+    return {};
+  }
+  text.resize(length);
+  return {std::move(text), 0};
+}
 
 std::optional<FileStamp> stamp_of(const std::string& path) {
   return stamp_of(AT_FDCWD, path.c_str());
@@ -74,7 +90,7 @@ std::optional<FileStamp> stamp_of(int directory, const char* path) {
 bool is_settled(const FileStamp& stamp, std::chrono::system_clock::time_point now) {
   const auto latest =
       std::chrono::nanoseconds(now.time_since_epoch()).count() - youngest_settled_ns;
-  return stamp.modified_ns < latest && stamp.changed_ns < latest;
+  return stamp.modified_ns < latest && stamp.changed_ns < latest && !counts_whole_seconds(stamp);
 }
 
 const MacroBodies& HeaderText::macros() const {
@@ -97,7 +113,7 @@ std::shared_ptr<const HeaderText> HeaderFiles::read(const std::string& path,
     const auto at = known_.find(path);
     if (at != known_.end() && at->second.stamp == stamp && at->second.text) return at->second.text;
   }
-  auto text = read_file(path, stamp);
+  auto text = read_file(path, stamp).text;
   if (!text) return nullptr;
   auto header = scan_text(std::move(*text));
   remember(path, stamp, header->digest, header);
@@ -110,7 +126,7 @@ std::optional<Digest> HeaderFiles::digest(const std::string& path, const FileSta
     const auto at = known_.find(path);
     if (at != known_.end() && at->second.stamp == stamp) return at->second.digest;
   }
-  const auto text = read_file(path, stamp);
+  const auto text = read_file(path, stamp).text;
   if (!text) return std::nullopt;
   const auto found = digest_of(*text);
   remember(path, stamp, found, nullptr);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,9 +32,24 @@ struct HeaderText {
 };
 
 /// Whether a file that looks like this can be told from a changed one by its looks: one written a
-/// moment ago may be written again within one tick of its filesystem's clock, and look the same.
+/// moment ago may be written again within one tick of its filesystem's clock, and look the same; and two images
+/// of a filesystem that are made to be reproducible (or of one that counts whole seconds) hold files that
+/// look the same, which differ when one is mounted in the place of the other.
 [[nodiscard]] bool is_settled(const FileStamp& stamp, std::chrono::system_clock::time_point now =
                                                           std::chrono::system_clock::now());
+
+/// The largest header that is read, in bytes: what includes a larger one is compiled and not kept.
+inline constexpr std::uint64_t most_header_bytes = std::uint64_t{64} << 20;
+
+[[nodiscard]] FileStamp stamp_in(const struct stat& status);
+
+/// A file's text; else `error`, as errno (EFBIG for one that is too large), or 0 where it is no longer what
+/// was found: it was written anew, or a folder on the way was exchanged.
+struct FileRead {
+  std::optional<std::string> text;
+  int error = 0;
+};
+[[nodiscard]] FileRead read_file(const std::string& path, const FileStamp& found);
 
 /// How a regular file looks now, a link followed; nothing where there is none.
 [[nodiscard]] std::optional<FileStamp> stamp_of(const std::string& path);

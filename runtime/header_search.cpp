@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <set>
 #include <utility>
 
 #include "header_files.h"
@@ -61,6 +62,16 @@ std::vector<const EmbeddedHeader*> HeaderSearch::embedded() const {
   return all;
 }
 
+Digest HeaderSearch::embedded_names() const {
+  std::set<std::string_view> names;
+  for (const auto& set : headers_) {
+    for (const auto& header : set.headers()) names.insert(header.name);
+  }
+  std::string all;
+  for (const auto name : names) all.append(name).push_back('\0');
+  return digest_of(all);
+}
+
 Digest HeaderSearch::surroundings() const {
   std::string all(roots_.view());
   for (const auto& set : headers_) {
@@ -110,6 +121,12 @@ FoundHeader HeaderFinder::find(std::string_view spelling) const {
   FoundHeader header;
   header.embedded = search_.find_embedded(spelling);
   return header.embedded != nullptr ? header : find_in_directories(spelling);
+}
+
+FoundHeader HeaderFinder::find_file(std::string path) {
+  FoundHeader header;
+  look_at(std::move(path), header);
+  return header;
 }
 
 std::vector<FoundHeader> HeaderFinder::find_all(std::string_view spelling) const {

@@ -17,6 +17,10 @@ namespace kiln {
 /// search the working directory, and in a folder that no machine has.
 [[nodiscard]] std::string virtual_name(std::string_view program);
 
+/// What the compiler is given as an include directory where a program has none: without any it would not tell
+/// what it looks for. No machine has it.
+inline constexpr std::string_view no_directory = "/kiln/nowhere";
+
 /// A header as it was found: embedded, on disk, or not at all.
 struct FoundHeader {
   const EmbeddedHeader* embedded = nullptr;
@@ -72,6 +76,9 @@ class HeaderSearch {
   /// Names this list of directories: what a Witness is for.
   [[nodiscard]] const Digest& roots() const noexcept { return roots_; }
 
+  /// Names the embedded headers' names, in whatever sets and order they come.
+  [[nodiscard]] Digest embedded_names() const;
+
   /// Names all that is searched, embedded headers with their content: two programs that agree in it
   /// and in their request get the same.
   [[nodiscard]] Digest surroundings() const;
@@ -100,6 +107,9 @@ class HeaderFinder {
 
   /// An include in angle brackets.
   [[nodiscard]] FoundHeader find(std::string_view spelling) const;
+
+  /// The file of this path, wherever it lies.
+  [[nodiscard]] static FoundHeader find_file(std::string path);
 
   /// Each place where an include in angle brackets might be found, in the order of the search: find()
   /// gives the first.

@@ -2,17 +2,16 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <chrono>
+#include <mutex>
+#include <shared_mutex>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "compile.h"
-#include "header_files.h"
-#include "header_trace.h"
+#include "file_answers.h"
+#include "file_snapshot.h"
 
 namespace kiln {
 
@@ -29,14 +28,6 @@ std::string without_remark(std::string log) {
   return log;
 }
 
-// Whether what NVRTC has just read from the disk is what the job was made from.
-bool hold(const std::vector<HeaderOnDisk>& files) {
-  HeaderFiles fresh;
-  return std::all_of(files.begin(), files.end(), [&](const HeaderOnDisk& file) {
-    return stamp_of(file.path) == file.stamp && fresh.digest(file.path, file.stamp) == file.content;
-  });
-}
-
 // NVRTC has one heap for the process. What somebody else wants more of stays, and where memory is short its own
 // choice.
 void make_room_for_preludes(const vendor::Nvrtc& nvrtc) {
@@ -50,10 +41,15 @@ void make_room_for_preludes(const vendor::Nvrtc& nvrtc) {
   nvrtc.set_precompiled_heap_size(precompiled_heap_bytes);
 }
 
-void add_headers(const std::vector<std::string>& more, std::vector<std::string>& headers) {
-  std::vector<std::string> all;
-  std::set_union(headers.begin(), headers.end(), more.begin(), more.end(), std::back_inserter(all));
-  headers = std::move(all);
+// A compile of which is known what it went by, where that can be.
+Result<CompileOutcome> compile_from(FileSnapshot& files, const vendor::Nvrtc& nvrtc,
+                                    const CompileJob& job, const std::vector<std::string>& options,
+                                    const std::stop_token& stop) {
+  if (!FileAnswers::possible()) return compile(nvrtc, job, options, stop);
+  const FileAnswers answers(files);
+  auto outcome = compile(nvrtc, job, options, stop);
+  if (outcome) outcome->readings = files.readings();
+  return outcome;
 }
 
 }  // namespace
@@ -68,8 +64,8 @@ std::string join_logs(const std::string& prelude, const std::string& rest) {
   return prelude.empty() ? rest : prelude + without_remark(rest);
 }
 
-NvrtcCompiler::NvrtcCompiler(std::uint64_t precompiled_max_bytes, ReadingWatch* watch)
-    : precompiled_max_bytes_(precompiled_max_bytes), watch_(watch) {}
+NvrtcCompiler::NvrtcCompiler(std::uint64_t precompiled_max_bytes)
+    : precompiled_max_bytes_(precompiled_max_bytes) {}
 
 void NvrtcCompiler::set_up(const vendor::Nvrtc& nvrtc) {
   auto made = ScratchFolder::make();
@@ -88,78 +84,28 @@ Result<CompileOutcome> NvrtcCompiler::run(const vendor::Nvrtc& nvrtc, const Comp
       if (stop.stop_requested()) return tl::unexpected(cancelled(job));
     }
   }
-  return observed(nvrtc, job, {}, stop);
+  FileSnapshot files(job.embedded, own_folder());
+  return compile_from(files, nvrtc, job, {}, stop);
 }
 
-// Of an embedded header, which is no file, only the trace tells.
-Result<CompileOutcome> NvrtcCompiler::observed(const vendor::Nvrtc& nvrtc, const CompileJob& job,
-                                               const std::vector<std::string>& options,
-                                               const std::stop_token& stop) {
-  const bool watch = watch_ != nullptr && job.embedded.empty() && watch_sees_all(nvrtc, job);
-  return watch ? watched(nvrtc, job, options, stop) : traced(nvrtc, job, options, stop);
-}
-
-Result<CompileOutcome> NvrtcCompiler::watched(const vendor::Nvrtc& nvrtc, const CompileJob& job,
-                                              const std::vector<std::string>& options,
-                                              const std::stop_token& stop) {
-  watch_->begin();
-  auto outcome = compile(nvrtc, job, options, stop);
-  auto opened = watch_->end();
-  if (outcome) outcome->headers_read = std::move(opened);
-  return outcome;
-}
-
-// NVRTC may come to open files in another way: what is not seen would be no dependency. So it is tried out.
-bool NvrtcCompiler::watch_sees_all(const vendor::Nvrtc& nvrtc, const CompileJob& wanted) {
-  if (watch_sees_all_) return *watch_sees_all_;
-  if (!scratch_) return false;
-  const auto folder = scratch_->path() / "headers";
-  std::error_code failure;
-  std::filesystem::create_directory(folder, failure);
-  for (const char* name : {"read.h", "quoted.h", "unread.h"}) std::ofstream(folder / name) << '\n';
-  CompileJob job;
-  job.program = "headers.cu";
-  job.source = "#include <read.h>\n#if 0\n#include <unread.h>\n#endif\n#include \"quoted.h\"\n";
-  job.include_dirs = {folder.string()};
-  job.arch = wanted.arch;
-  job.kind = wanted.kind;
-  watch_->begin();
-  const auto outcome = compile(nvrtc, job, {}, {});
-  const std::vector<std::string> all{folder / "quoted.h", folder / "read.h"};
-  const bool sees_all = watch_->end() == all;
-  std::filesystem::remove_all(folder, failure);
-  // What fails for another reason, an unknown architecture say, tells nothing.
-  if (outcome) watch_sees_all_ = sees_all;
-  return outcome && sees_all;
-}
-
-Result<CompileOutcome> NvrtcCompiler::traced(const vendor::Nvrtc& nvrtc, const CompileJob& job,
-                                             std::vector<std::string> options,
-                                             const std::stop_token& stop) {
-  if (!scratch_ || !nvrtc.has_time_trace()) return compile(nvrtc, job, options, stop);
-  const HeaderTrace trace(scratch_->path(), "trace-" + std::to_string(++traces_));
-  if (trace.option().empty()) return compile(nvrtc, job, options, stop);
-  options.push_back(trace.option());
-  auto outcome = compile(nvrtc, job, options, stop);
-  if (outcome) outcome->headers_read = trace.headers();
-  return outcome;
+std::string NvrtcCompiler::own_folder() const {
+  return scratch_ ? scratch_->path().string() + '/' : std::string();
 }
 
 // Nothing where a plain compile has to tell: of any failure, for one, so that its log is the plain one.
 std::optional<CompileOutcome> NvrtcCompiler::with(PrecompiledPrelude& prelude,
                                                   const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                                   const std::stop_token& stop) {
-  std::unique_lock lock(prelude.mutex);
-  switch (prelude.state) {
-    case State::declined:
-      return std::nullopt;
-    case State::unmade:
-      return make(prelude, nvrtc, job, stop);
-    case State::made:
-      break;
+  {
+    const std::shared_lock lock(prelude.mutex);
+    if (prelude.state == State::declined) return std::nullopt;
+    FileSnapshot files(job.embedded, own_folder());
+    if (prelude.state == State::made && files.adopt(prelude.readings, prelude.made))
+      return use(prelude, files, nvrtc, job, stop);
   }
-  lock.unlock();
-  return use(prelude, nvrtc, job, stop);
+  const std::unique_lock lock(prelude.mutex);
+  if (prelude.state == State::declined) return std::nullopt;
+  return make(prelude, nvrtc, job, stop);
 }
 
 std::optional<CompileOutcome> NvrtcCompiler::make(PrecompiledPrelude& prelude,
@@ -168,24 +114,28 @@ std::optional<CompileOutcome> NvrtcCompiler::make(PrecompiledPrelude& prelude,
   // What was left by one that was not made to its end is of no use: NVRTC would read no header for it, and
   // none would be known.
   if (prelude.files() != 0) prelude.discard();
-  auto outcome = observed(nvrtc, job, prelude.options(), stop);
-  if (!outcome) {
-    // NVRTC writes it before it comes to an error of the program's own.
+  prelude.made = std::chrono::system_clock::now();
+  FileSnapshot files(job.embedded, own_folder());
+  auto outcome = compile_from(files, nvrtc, job, prelude.options(), stop);
+  // Also after an error of the program's own, which comes after the prelude was written.
+  if (!outcome || !outcome->readings || !outcome->readings->doubt.empty()) {
     prelude.discard();
+    if (outcome) prelude.state = State::declined;
     return std::nullopt;
   }
   if (prelude.files() != 1) {
     prelude.state = State::declined;
     return std::nullopt;
   }
-  // A header that was written meanwhile: the next one to come makes another.
-  if (!hold(job.files)) {
-    prelude.discard();
+  auto readings = files.readings_before_writing();
+  if (!readings) {
+    prelude.state = State::declined;
     return std::nullopt;
   }
+  prelude.readings = std::move(*readings);
   const std::string& whole = outcome->artifact.log;
   if (!whole.empty()) {
-    const auto again = observed(nvrtc, job, prelude.options(), stop);
+    const auto again = compile_from(files, nvrtc, job, prelude.options(), stop);
     const auto own = again ? log_of_prelude(whole, again->artifact.log) : std::nullopt;
     if (!own) {
       prelude.state = State::declined;
@@ -194,20 +144,20 @@ std::optional<CompileOutcome> NvrtcCompiler::make(PrecompiledPrelude& prelude,
     }
     prelude.log = *own;
   }
-  if (outcome->headers_read) prelude.headers = *outcome->headers_read;
   prelude.state = State::made;
   return std::move(*outcome);
 }
 
-std::optional<CompileOutcome> NvrtcCompiler::use(PrecompiledPrelude& prelude,
-                                                 const vendor::Nvrtc& nvrtc, const CompileJob& job,
+// `files` has what the prelude was made from.
+std::optional<CompileOutcome> NvrtcCompiler::use(const PrecompiledPrelude& prelude,
+                                                 FileSnapshot& files, const vendor::Nvrtc& nvrtc,
+                                                 const CompileJob& job,
                                                  const std::stop_token& stop) {
-  auto outcome = observed(nvrtc, job, prelude.options(), stop);
+  auto outcome = compile_from(files, nvrtc, job, prelude.options(), stop);
   // NVRTC makes another where it does not take the one that is there.
   if (!outcome || prelude.files() != 1) return std::nullopt;
   outcome->precompiled = true;
   outcome->artifact.log = join_logs(prelude.log, outcome->artifact.log);
-  if (outcome->headers_read) add_headers(prelude.headers, *outcome->headers_read);
   return std::move(*outcome);
 }
 

@@ -11,6 +11,7 @@
 
 #include "fingerprint.h"
 #include "fingerprint_nearest.h"
+#include "narrow.h"
 #include "output_paths.h"
 #include "prefetch.h"
 #include "recorded_programs.h"
@@ -26,25 +27,27 @@ namespace {
 // How far the search for the nearest entry goes beside a miss, which is not to take long.
 constexpr AlikeLimits limits_of_a_miss{.entries = 200, .rows = 2'000};
 
-std::vector<FileStamp> settled_stamps(const Closure& closure) {
+// Of headers that were read after `before`. A file that was written a moment earlier may have been written again
+// since, and look as it did.
+std::vector<FileStamp> settled_stamps(const Closure& closure,
+                                      std::chrono::system_clock::time_point before) {
   std::vector<FileStamp> stamps;
   stamps.reserve(closure.found.size());
   for (const auto& header : closure.found) {
-    stamps.push_back(is_settled(header.stamp) ? header.stamp : FileStamp{});
+    stamps.push_back(is_settled(header.stamp, before) ? header.stamp : FileStamp{});
   }
   return stamps;
-}
-
-// A file that was written a moment ago may have been written again since, and look as it did.
-bool all_settled(const Closure& closure, std::chrono::system_clock::time_point when) {
-  return std::all_of(closure.found.begin(), closure.found.end(), [&](const FoundHeader& header) {
-    return header.path.empty() || is_settled(header.stamp, when);
-  });
 }
 
 tl::unexpected<Error> cancelled(const Query& query) {
   return fail(ErrorCode::cancelled, fmt::format("{} for {}: the compile was cancelled",
                                                 query.program.name(), query.target.arch()));
+}
+
+// Names a request with all that its headers hold.
+Digest with_headers(const Digest& flight, const Closure& closure) {
+  return digest_of(std::string(flight.view())
+                       .append(digest_of(closure.dependencies.material()).view()));
 }
 
 // Errors that every process meets alike which compiles this program.
@@ -138,10 +141,16 @@ Result<Obtained> Pipeline::obtain(const Query& query, const Errand& errand) {
   return obtained;
 }
 
+// Threads share a compile, and its failure, where they find the same headers: one that comes after a header was
+// mended has another.
 Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& flight,
                                            const Errand& errand) {
-  auto landed = flights_.run(flight, errand.stop, [&](const std::stop_token& nobody_left) {
-    return look_up_or_compile(query, {nobody_left, errand.when_compiled});
+  std::string why_not;
+  if (auto found = look_up(query, why_not)) return std::move(*found);
+  const auto closure = close_over(query.program, query.search, files_);
+  const auto shared = with_headers(flight, closure);
+  auto landed = flights_.run(shared, errand.stop, [&](const std::stop_token& nobody_left) {
+    return look_up_or_compile(query, closure, {nobody_left, errand.when_compiled});
   });
   if (!landed) return cancelled(query);
   auto& outcome = landed->outcome;
@@ -149,19 +158,19 @@ Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& fli
   const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
   if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
   // What was compiled for another thread may be older than a header is now, or not to be kept.
-  std::string why_not;
   if (auto found = look_up(query, why_not)) return std::move(*found);
-  return look_up_or_compile(query, errand);
+  return look_up_or_compile(query, closure, errand);
 }
 
-Result<Obtained> Pipeline::look_up_or_compile(const Query& query, const Errand& errand) {
+Result<Obtained> Pipeline::look_up_or_compile(const Query& query, const Closure& closure,
+                                              const Errand& errand) {
   const Stopwatch watch;
   std::string why;
   if (auto found = look_up(query, why)) return std::move(*found);
   ++counters_.look_ups.misses;
   reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
   if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, why));
-  return compile_in_turn(query, why, errand);
+  return compile_in_turn(query, closure, why, errand);
 }
 
 // `why_not` becomes what speaks against the newest entry.
@@ -179,13 +188,24 @@ std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_n
   counters_.look_ups.count_hit(found->origin);
   reporter_.tell(EventKind::hit, *found->artifact, found->origin, watch.milliseconds(),
                  fitness.remark());
+  if (fitness.trusted()) warn_of_trust(*found->artifact, fitness.remark());
   return Obtained{std::move(found->artifact), found->origin};
 }
 
+// Once for each entry, since programs are asked for again and again.
+void Pipeline::warn_of_trust(const Artifact& artifact, const std::string& remark) {
+  {
+    const std::lock_guard lock(warned_mutex_);
+    if (!warned_.insert(artifact.key).second) return;
+  }
+  reporter_.warn(fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}",
+                             artifact.program, artifact.arch, remark));
+}
+
 // One process compiles what several ask for; those who waited share what it came to.
-Result<Obtained> Pipeline::compile_in_turn(const Query& query, std::string why,
-                                           const Errand& errand) {
-  auto turn = layers_.take_turn(turn_of(query), patience_, errand.stop);
+Result<Obtained> Pipeline::compile_in_turn(const Query& query, const Closure& closure,
+                                           std::string why, const Errand& errand) {
+  auto turn = layers_.take_turn(turn_of(query, closure), patience_, errand.stop);
   if (errand.stop.stop_requested()) return cancelled(query);
   if (turn && turn->waited()) {
     ++counters_.look_ups.waits;
@@ -198,16 +218,16 @@ Result<Obtained> Pipeline::compile_in_turn(const Query& query, std::string why,
   if (mode == Mode::warn) {
     reporter_.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
   }
-  auto compiled = compile_and_store(query, errand);
+  auto compiled = compile_and_store(query, closure, errand);
   // That there is no compiler, say, is this process's own affair.
   if (turn && !compiled && is_of_the_program(compiled.error())) turn->fail(compiled.error());
   return compiled;
 }
 
-// What two processes must agree in to share a compile: the request, where its headers are, and by whom.
-Digest Pipeline::turn_of(const Query& query) {
-  std::string all(query.request_digest.view());
-  all += query.search.surroundings().view();
+// What two processes must agree in to share a compile: the request, where its headers are and what they hold, and by
+// whom.
+Digest Pipeline::turn_of(const Query& query, const Closure& closure) {
+  std::string all(with_headers(query.flight(), closure).view());
   if (const auto& files = compiler_.search().files) all += files->toolchain.identity.view();
   return digest_of(all);
 }
@@ -216,7 +236,8 @@ bool Pipeline::repeats(const Query& query) const {
   return !expected_.empty() && expected_.contains(beginning_of(query.program, query.target));
 }
 
-Result<Obtained> Pipeline::compile_and_store(const Query& query, const Errand& errand) {
+Result<Obtained> Pipeline::compile_and_store(const Query& query, Closure closure,
+                                             const Errand& errand) {
   const auto& search = compiler_.search();
   if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
   const auto& toolchain = search.files->toolchain;
@@ -224,8 +245,6 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, const Errand& e
       fmt::format("compile {} for {}", query.program.name(), query.target.arch()));
   const Stopwatch watch;
   const auto before = std::chrono::system_clock::now();
-  auto closure = close_over(query.program, query.search, files_);
-  const bool settled = all_settled(closure, before);
   reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
   ++counters_.compiles;
   auto job = make_job(query.program, query.target, query.search, query.request_digest, closure);
@@ -240,44 +259,36 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, const Errand& e
   }
   if (compiled->precompiled) ++counters_.precompiled;
   Artifact& made = compiled->artifact;
-  if (compiled->headers_read) {
-    closure = narrow(closure, *compiled->headers_read, query.program, query.search, files_);
+  if (compiled->readings) {
+    closure = narrow(closure, *compiled->readings, query.search, files_);
+  } else if (!closure.dependencies.lookups.empty() || !closure.unresolved.empty()) {
+    closure.unaccountable = "kiln cannot see which headers this NVRTC reads";
   }
-  // Narrowing has looked at every header, which is enough for those that are settled.
-  if (!compiled->headers_read || !settled) decline_changed(query, closure);
   record_output_paths(query.program, query.target, query.search, made.image, closure);
   made.toolchain = toolchain.text;
   made.key =
       key_of(query.request_digest, digest_of(closure.dependencies.material()), toolchain.identity);
   const auto artifact = std::make_shared<const Artifact>(std::move(made));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
-  keep(query, closure, toolchain, artifact);
+  keep(query, closure, toolchain, artifact, before);
   return Obtained{artifact, Origin::compiled};
 }
 
-// What the headers say now need not be what the compiler read.
-void Pipeline::decline_changed(const Query& query, Closure& closure) {
-  const auto now = replay(closure.dependencies, query.search, nullptr, files_);
-  if (closure.unaccountable.empty() && (!now.difference.empty() || now.trusted != 0)) {
-    closure.unaccountable = "while it was compiled, " +
-                            (now.difference.empty() ? "a header went away" : now.difference);
-  }
-}
-
 void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolchain,
-                    const std::shared_ptr<const Artifact>& artifact) {
+                    const std::shared_ptr<const Artifact>& artifact,
+                    std::chrono::system_clock::time_point before) {
   if (!closure.unaccountable.empty()) {
     return reporter_.tell(EventKind::not_stored, *artifact, Origin::compiled, 0,
                           closure.unaccountable);
   }
-  if (layers_.writable()) store(query, closure, toolchain, *artifact);
+  if (layers_.writable()) store(query, closure, toolchain, *artifact, before);
   layers_.remember(query.request_digest, std::move(closure.dependencies), toolchain, artifact);
 }
 
 void Pipeline::store(const Query& query, const Closure& closure, const Toolchain& toolchain,
-                     const Artifact& artifact) {
+                     const Artifact& artifact, std::chrono::system_clock::time_point before) {
   const Stopwatch watch;
-  const Witness witness{query.search.roots(), settled_stamps(closure)};
+  const Witness witness{query.search.roots(), settled_stamps(closure, before)};
   NewEntry entry{query.request, closure.dependencies, toolchain, artifact, &witness, {}};
   entry.texts.push_back({query.program.source_digest(), query.program.source()});
   std::set<Digest> known;

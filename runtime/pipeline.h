@@ -3,9 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
+#include "closure.h"
 #include "compile_service.h"
 #include "compiler_on_this_machine.h"
 #include "errand.h"
@@ -75,18 +78,21 @@ class Pipeline {
 
  private:
   Result<Obtained> share_or_obtain(const Query& query, const Digest& flight, const Errand& errand);
-  Result<Obtained> look_up_or_compile(const Query& query, const Errand& errand);
-  Result<Obtained> compile_in_turn(const Query& query, std::string why, const Errand& errand);
-  Result<Obtained> compile_and_store(const Query& query, const Errand& errand);
-  Digest turn_of(const Query& query);
+  Result<Obtained> look_up_or_compile(const Query& query, const Closure& closure,
+                                      const Errand& errand);
+  Result<Obtained> compile_in_turn(const Query& query, const Closure& closure, std::string why,
+                                   const Errand& errand);
+  Result<Obtained> compile_and_store(const Query& query, Closure closure, const Errand& errand);
+  Digest turn_of(const Query& query, const Closure& closure);
   bool repeats(const Query& query) const;
   std::optional<Obtained> look_up(const Query& query, std::string& why_not,
                                   std::optional<Loading> loading = {});
-  void decline_changed(const Query& query, Closure& closure);
+  void warn_of_trust(const Artifact& artifact, const std::string& remark);
   void keep(const Query& query, Closure& closure, const Toolchain& toolchain,
-            const std::shared_ptr<const Artifact>& artifact);
+            const std::shared_ptr<const Artifact>& artifact,
+            std::chrono::system_clock::time_point before);
   void store(const Query& query, const Closure& closure, const Toolchain& toolchain,
-             const Artifact& artifact);
+             const Artifact& artifact, std::chrono::system_clock::time_point before);
   void record(const Query& query, const Digest& flight, const Result<Obtained>& obtained);
   Explanation explain_miss(const Query& query, std::string reason, const AlikeLimits& limits);
   Error not_cached(const Query& query, const std::string& why);
@@ -103,6 +109,8 @@ class Pipeline {
   ExpectedBeginnings expected_;
   SingleFlight<Result<Obtained>> flights_;
   Counters counters_;
+  std::mutex warned_mutex_;
+  std::set<Digest> warned_;  ///< The entries that were taken on trust.
 };
 
 }  // namespace kiln

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,6 +15,7 @@
 
 #include "compile_job.h"
 #include "kiln/digest.h"
+#include "reading.h"
 
 namespace kiln {
 
@@ -32,11 +35,13 @@ struct PrecompiledPrelude {
     declined,  ///< NVRTC makes none of it, or its log cannot be told apart from the programs'.
   };
 
-  std::mutex mutex;  ///< Held while it is made. Guards the state; the rest stays once it is made.
+  /// Held alone while it is made, and with others while it is used. Guards all that follows but the folder.
+  std::shared_mutex mutex;
   State state = State::unmade;
   std::filesystem::path folder;
-  std::string log;                   ///< The warnings of the prelude's own headers.
-  std::vector<std::string> headers;  ///< Those that were read. Sorted.
+  std::string log;    ///< The warnings of the prelude's own headers.
+  Readings readings;  ///< What it was made from.
+  std::chrono::system_clock::time_point made;  ///< When that was begun.
 
   /// For NVRTC.
   [[nodiscard]] std::vector<std::string> options() const;

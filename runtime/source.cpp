@@ -1,11 +1,8 @@
 #include "source.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <filesystem>
 #include <functional>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -40,65 +37,6 @@ struct LookUpHash {
   }
 };
 
-// Whether a path says its folders one after the other and nothing else, as most do.
-bool is_plain(std::string_view place) {
-  for (auto at = place.find('/'); at != std::string_view::npos; at = place.find('/', at + 1)) {
-    const auto rest = place.substr(at + 1);
-    if (rest.starts_with('/') || rest.starts_with('.')) return false;
-  }
-  return !place.starts_with('.');
-}
-
-// So that one file has one name, however it was reached.
-std::string plain_name(std::string_view place) {
-  if (is_plain(place)) return std::string(place);
-  return std::filesystem::path(place).lexically_normal().string();
-}
-
-// The compiler's own, which no program names.
-bool is_built_in(const std::string& header) { return header.starts_with("__nv_"); }
-
-// What a closure is narrowed to.
-class WhatWasRead {
- public:
-  WhatWasRead(const Closure& closure, const std::vector<std::string>& headers) {
-    for (std::size_t index = 0; index < closure.found.size(); ++index) {
-      if (closure.texts[index]) known_.emplace(closure.found[index].place(), index);
-    }
-    for (const auto& header : headers) {
-      if (!is_built_in(header)) read_.emplace(plain_name(header), false);
-    }
-  }
-
-  // Whether this header was read; it is marked as accounted for.
-  bool account_for(const FoundHeader& header) {
-    const auto at = read_.find(plain_name(header.place()));
-    if (at == read_.end()) return false;
-    at->second = true;
-    return true;
-  }
-
-  // Where in the closure this header is.
-  [[nodiscard]] std::optional<std::size_t> position(const FoundHeader& header) const {
-    const auto at = known_.find(header.place());
-    return at != known_.end() ? std::optional(at->second) : std::nullopt;
-  }
-
-  // A header that was read and that the closure does not have, of several the first by name; empty where
-  // there is none.
-  [[nodiscard]] std::string unforeseen() const {
-    std::string first;
-    for (const auto& [header, accounted] : read_) {
-      if (!accounted && (first.empty() || header < first)) first = header;
-    }
-    return first;
-  }
-
- private:
-  std::unordered_map<std::string_view, std::size_t> known_;
-  std::unordered_map<std::string, bool> read_;
-};
-
 class ClosureBuilder {
  public:
   ClosureBuilder(const Program& program, const HeaderSearch& search, HeaderFiles& files)
@@ -110,16 +48,6 @@ class ClosureBuilder {
     return std::move(closure_);
   }
 
-  Closure narrow(const Closure& whole, const std::vector<std::string>& headers_read) {
-    WhatWasRead read(whole, headers_read);
-    whole_ = &whole;
-    read_by_compiler_ = &read;
-    follow_program();
-    if (const auto header = read.unforeseen(); !header.empty())
-      decline("the compiler read " + header + ", which kiln did not foresee");
-    return std::move(closure_);
-  }
-
  private:
   void follow_program() {
     auto source = scan_text(program_.source());
@@ -128,7 +56,7 @@ class ClosureBuilder {
     read_options();
     follow_all();
     // A macro may be defined anywhere, so these come when all else has been read; they may bring more.
-    while (!macro_includes_.empty() && closure_.unaccountable.empty()) {
+    while (!macro_includes_.empty()) {
       follow_macro_includes();
       follow_all();
     }
@@ -137,8 +65,7 @@ class ClosureBuilder {
   void add_unit(Unit unit) {
     const auto& said = unit.text->directives;
     if (said.tells_time) decline("it uses __DATE__, __TIME__ or __TIMESTAMP__", unit);
-    if (!said.unfollowed.empty())
-      decline("it uses " + said.unfollowed + ", which kiln does not follow", unit);
+    if (!said.unfollowed.empty()) leave_open("it uses " + said.unfollowed, unit);
     if (unit.where.embedded != nullptr && unit.text->text.find('\0') != std::string::npos) {
       decline("it holds a NUL byte, where the compiler stops reading", unit);
     }
@@ -174,25 +101,26 @@ class ClosureBuilder {
     const bool quoted = include.form == Form::quoted;
     // Not by the includer's folder: files that lie together here may lie apart elsewhere.
     const auto parent = quoted ? includer.lookup : Dependency::no_parent;
+    const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
     // Headers repeat each other's includes many times over, and each search asks the filesystem.
-    if (lookups_.contains(LookUp{include.spelling, parent})) return;
+    const auto [known, is_new_lookup] =
+        lookups_.try_emplace(LookUp{include.spelling, parent}, position);
+    if (!is_new_lookup) {
+      closure_.dependencies.lookups[known->second].tested |= include.tested;
+      return;
+    }
     auto found = quoted ? finder_.find_quoted(include.spelling, includer.where)
                         : finder_.find(include.spelling);
     auto text = read(found);
-    const bool reached = text && was_read(found);
-    // What the compiler did not read cannot tell, but for being there where that was asked.
-    if (text && !reached && !include.tested) return;
-
-    lookups_.insert({include.spelling, parent});
     if (!text) found = {};
-    const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
-    closure_.dependencies.lookups.push_back(
-        {include.spelling, parent, text ? text->digest : Digest{}, {}});
+    Dependency lookup{include.spelling, parent};
+    lookup.tested = include.tested;
+    if (text) lookup.content = text->digest;
+    closure_.dependencies.lookups.push_back(std::move(lookup));
     closure_.found.push_back(found);
     closure_.includers.push_back(includer.lookup);
     closure_.texts.push_back(text);
-    if (!reached || !is_new(found)) return;
-    add_unit({std::move(text), std::move(found), position});
+    if (text && is_new(found)) add_unit({std::move(text), std::move(found), position});
   }
 
   bool is_new(const FoundHeader& found) {
@@ -200,41 +128,19 @@ class ClosureBuilder {
     return known.emplace(found.place()).second;
   }
 
-  // A header that no search finds is not found after the includer either. libcu++ of CUDA 12 has such
-  // directives in branches that are not for NVRTC.
+  // Which of several headers that is, the compiler will say. A header that no search finds is not found after
+  // the includer either: libcu++ of CUDA 12 has such directives in branches that are not for NVRTC.
   void follow_next(const IncludeDirective& include, const Unit& includer) {
-    const auto candidates = finder_.find_all(include.spelling);
-    const bool is_read = std::any_of(candidates.begin(), candidates.end(),
-                                     [&](const FoundHeader& header) { return was_read(header); });
-    const bool embedded_quotes = include.form == Form::quoted && includer.where.embedded != nullptr;
-    if (is_read || embedded_quotes) {
-      return decline(fmt::format("it uses #include_next of {}, and kiln does not follow which of "
-                                 "several headers that is",
-                                 include.spelling),
-                     includer);
+    if (!finder_.find_all(include.spelling).empty()) {
+      return leave_open("it uses #include_next of " + std::string(include.spelling), includer);
     }
-    if (candidates.empty()) follow(keep({include.spelling, Form::angled, 0, 0}), includer);
+    follow(keep({include.spelling, Form::angled, 0, 0}), includer);
   }
 
-  std::shared_ptr<const HeaderText> read(FoundHeader& found) {
+  std::shared_ptr<const HeaderText> read(const FoundHeader& found) {
     if (!found.found()) return nullptr;
-    if (whole_ != nullptr) return read_again(found);
     if (found.embedded != nullptr) return scan_text(std::string(found.embedded->text()));
     return files_.read(found.path, found.stamp);
-  }
-
-  // As it was before the compile: what lies there now may be newer than what the compiler read.
-  std::shared_ptr<const HeaderText> read_again(FoundHeader& found) {
-    const auto position = read_by_compiler_->position(found);
-    if (!position || found.stamp != whole_->found[*position].stamp) {
-      decline(fmt::format("while it was compiled, header {} changed", found.place()));
-      return nullptr;
-    }
-    return whole_->texts[*position];
-  }
-
-  bool was_read(const FoundHeader& found) {
-    return read_by_compiler_ == nullptr || read_by_compiler_->account_for(found);
   }
 
   void follow_macro_includes() {
@@ -246,15 +152,12 @@ class ClosureBuilder {
       const auto& name = include.spelling;
       const auto spellings = expand_include_macro(name, macros);
       if (spellings.empty())
-        decline("it includes the macro " + name + ", which kiln cannot expand", unit);
+        leave_open("it includes the macro " + name + ", which kiln cannot expand", unit);
       for (const auto& spelling : spellings) {
         const auto form = spelling.front() == '"' ? Form::quoted : Form::angled;
-        if (form == Form::quoted && unit.where.embedded != nullptr) {
-          decline(fmt::format("it includes {} through the macro {}, and kiln cannot make its "
-                              "neighbour be meant",
-                              spelling, name),
-                  unit);
-        }
+        // Its neighbour cannot be spelled out.
+        if (form == Form::quoted && unit.where.embedded != nullptr)
+          leave_open(fmt::format("it includes {} through the macro {}", spelling, name), unit);
         follow(keep({spelling.substr(1, spelling.size() - 2), form, 0, 0, include.tested,
                      include.next}),
                unit);
@@ -285,6 +188,12 @@ class ClosureBuilder {
     return macros;
   }
 
+  // What the program reads there, nobody knows before it is compiled.
+  void leave_open(const std::string& reason, const Unit& unit) {
+    if (closure_.unresolved.empty())
+      closure_.unresolved = fmt::format("{}: {}", unit.where.place(), reason);
+  }
+
   void decline(const std::string& reason) {
     if (closure_.unaccountable.empty()) closure_.unaccountable = reason;
   }
@@ -297,7 +206,7 @@ class ClosureBuilder {
   void add_embedded() {
     for (const auto* header : search_.embedded()) {
       const bool reached = embedded_.contains(std::string(header->name));
-      if (!reached && closure_.unaccountable.empty()) continue;
+      if (!reached && closure_.unresolved.empty()) continue;
       closure_.embedded.push_back(
           {std::string(header->name), with_neighbours_spelled_out(*header)});
     }
@@ -326,26 +235,17 @@ class ClosureBuilder {
   std::deque<Unit> pending_;
   std::deque<Unit> read_;  // A deque, since includers are referred to while it grows.
   std::deque<IncludeDirective> made_;
-  std::unordered_set<LookUp, LookUpHash>
-      lookups_;                               // Spelled by the texts, which stay until the end.
+  std::unordered_map<LookUp, std::uint32_t, LookUpHash>
+      lookups_;                               // By position; spelled by the texts, which stay.
   std::unordered_set<std::string> embedded_;  // Headers that are reached, by name,
   std::unordered_set<std::string> on_disk_;   // and by path.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
-
-  // When narrowing.
-  const Closure* whole_ = nullptr;
-  WhatWasRead* read_by_compiler_ = nullptr;
 };
 
 }  // namespace
 
 Closure close_over(const Program& program, const HeaderSearch& search, HeaderFiles& files) {
   return ClosureBuilder(program, search, files).build();
-}
-
-Closure narrow(const Closure& closure, const std::vector<std::string>& headers_read,
-               const Program& program, const HeaderSearch& search, HeaderFiles& files) {
-  return ClosureBuilder(program, search, files).narrow(closure, headers_read);
 }
 
 }  // namespace kiln

@@ -118,7 +118,7 @@ ImageKind read_kind(Reader& in) {
 
 void write(Writer& out, const CompileJob& job) {
   const auto& [program, source, embedded, include_dirs, expressions, options, arch, kind, seed,
-               prelude, files, prelude_repeats] = job;
+               prelude, prelude_repeats] = job;
   const auto text = [&out](const std::string& item) { out.text(item); };
   out.text(program);
   out.text(source);
@@ -134,24 +134,13 @@ void write(Writer& out, const CompileJob& job) {
   out.text(to_string(kind));
   out.digest(seed);
   out.digest(prelude);
-  out.list(files, [&out](const HeaderOnDisk& file) {
-    const auto& [path, stamp, content] = file;
-    const auto& [device, inode, size, modified_ns, changed_ns] = stamp;
-    out.text(path);
-    out.number(device);
-    out.number(inode);
-    out.number(size);
-    out.number(static_cast<std::uint64_t>(modified_ns));
-    out.number(static_cast<std::uint64_t>(changed_ns));
-    out.digest(content);
-  });
   out.flag(prelude_repeats);
 }
 
 CompileJob read_job(Reader& in) {
   CompileJob job;
   auto& [program, source, embedded, include_dirs, expressions, options, arch, kind, seed, prelude,
-         files, prelude_repeats] = job;
+         prelude_repeats] = job;
   const auto text = [&in] { return in.text(); };
   program = in.text();
   source = in.text();
@@ -169,19 +158,6 @@ CompileJob read_job(Reader& in) {
   kind = read_kind(in);
   seed = in.digest();
   prelude = in.digest();
-  files = in.list<HeaderOnDisk>([&in] {
-    HeaderOnDisk file;
-    auto& [path, stamp, content] = file;
-    auto& [device, inode, size, modified_ns, changed_ns] = stamp;
-    path = in.text();
-    device = in.number();
-    inode = in.number();
-    size = in.number();
-    modified_ns = static_cast<std::int64_t>(in.number());
-    changed_ns = static_cast<std::int64_t>(in.number());
-    content = in.digest();
-    return file;
-  });
   prelude_repeats = in.flag();
   return job;
 }
@@ -270,21 +246,63 @@ Error read_error(Reader& in) {
   return error;
 }
 
+void write(Writer& out, const Readings& readings) {
+  const auto& [files, embedded, working_directory, relative, doubt] = readings;
+  out.list(files, [&out](const Reading& file) {
+    const auto& [path, found, content, stamp] = file;
+    const auto& [device, inode, size, modified_ns, changed_ns] = stamp;
+    out.text(path);
+    out.flag(found);
+    out.digest(content);
+    out.number(device);
+    out.number(inode);
+    out.number(size);
+    out.number(static_cast<std::uint64_t>(modified_ns));
+    out.number(static_cast<std::uint64_t>(changed_ns));
+  });
+  out.list(embedded, [&out](const std::string& name) { out.text(name); });
+  out.text(working_directory);
+  out.flag(relative);
+  out.text(doubt);
+}
+
+Readings read_readings(Reader& in) {
+  Readings readings;
+  auto& [files, embedded, working_directory, relative, doubt] = readings;
+  files = in.list<Reading>([&in] {
+    Reading file;
+    auto& [path, found, content, stamp] = file;
+    auto& [device, inode, size, modified_ns, changed_ns] = stamp;
+    path = in.text();
+    found = in.flag();
+    content = in.digest();
+    device = in.number();
+    inode = in.number();
+    size = in.number();
+    modified_ns = static_cast<std::int64_t>(in.number());
+    changed_ns = static_cast<std::int64_t>(in.number());
+    return file;
+  });
+  embedded = in.list<std::string>([&in] { return in.text(); });
+  working_directory = in.text();
+  relative = in.flag();
+  doubt = in.text();
+  return readings;
+}
+
 void write(Writer& out, const CompileOutcome& outcome) {
-  const auto& [artifact, headers_read, precompiled] = outcome;
+  const auto& [artifact, readings, precompiled] = outcome;
   write(out, artifact);
-  out.flag(headers_read.has_value());
-  if (headers_read) {
-    out.list(*headers_read, [&out](const std::string& header) { out.text(header); });
-  }
+  out.flag(readings.has_value());
+  if (readings) write(out, *readings);
   out.flag(precompiled);
 }
 
 CompileOutcome read_compile_outcome(Reader& in) {
   CompileOutcome outcome;
-  auto& [artifact, headers_read, precompiled] = outcome;
+  auto& [artifact, readings, precompiled] = outcome;
   artifact = read_artifact(in);
-  if (in.flag()) headers_read = in.list<std::string>([&in] { return in.text(); });
+  if (in.flag()) readings = read_readings(in);
   precompiled = in.flag();
   return outcome;
 }

@@ -92,9 +92,6 @@ struct Nvrtc {
   /// Targets of a family, such as sm_100f, since 12.9.
   [[nodiscard]] bool has_family_targets() const noexcept { return has_own_cache(); }
 
-  /// `-fdevice-time-trace` that lists headers, since 13.0; before, 12.6 and later list other things.
-  [[nodiscard]] bool has_time_trace() const noexcept { return major >= 13; }
-
   /// "NVRTC 13.0".
   [[nodiscard]] std::string text() const;
 

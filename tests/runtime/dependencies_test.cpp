@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "compile_fixture.h"
-#include "header_trace.h"
 #include "kiln/cache.h"
 
 namespace kiln::test {

@@ -28,7 +28,6 @@
 #include "compiler_on_this_machine.h"
 #include "memory_limit.h"
 #include "nvrtc_compiler.h"
-#include "opened_files.h"
 #include "worker_protocol.h"
 
 extern char** environ;
@@ -123,7 +122,7 @@ class Worker {
     if (::getppid() != setup_->runtime_process) return exit_done;
     limit_memory(setup_->memory_bytes);
     compiler_ = std::make_unique<CompilerOnThisMachine>(setup_->nvrtc);
-    service_ = std::make_unique<NvrtcCompiler>(setup_->precompiled_max_bytes, &opened_files());
+    service_ = std::make_unique<NvrtcCompiler>(setup_->precompiled_max_bytes);
     return std::nullopt;
   }
 

@@ -24,6 +24,7 @@ struct Request {
   std::vector<std::string> expressions = {};  ///< Sorted and distinct.
   std::string arch = {};                      ///< "sm_90a", "compute_90", …
   std::string kind = {};                      ///< "cubin", "ptx", "ltoir", "optixir", "fatbin".
+  bool standard_headers = false;  ///< Whether kiln::standard_headers() were offered.
 
   bool operator==(const Request&) const = default;
 
@@ -33,19 +34,30 @@ struct Request {
 
 /// One header look-up that the program makes, and what it found when the entry was made.
 ///
-/// Look-ups stand in the order in which the program first makes them, so a parent stands before its
-/// children; replaying them against other include directories tells whether an entry still holds.
+/// A parent stands before its children; replaying look-ups against other include directories tells whether an
+/// entry still holds.
 struct Dependency {
   static constexpr std::uint32_t no_parent = 0xffffffff;
   static constexpr std::uint32_t source_parent = 0xfffffffe;
+  static constexpr std::uint32_t at_place = 0xfffffffd;
+  static constexpr std::uint32_t no_other = 0xffffffff;
 
-  std::string spelling = {};  ///< As written between the quotes or angle brackets.
+  /// As written between the quotes or angle brackets. With `at_place` one path that the compiler asked for:
+  /// absolute; or "2/lib/x.h", below the third of those include directories that hold any such place; or
+  /// "-/lib/x.h", which none of the others holds.
+  std::string spelling = {};
   /// Beside which file a quoted include is looked for first: that of an earlier look-up, by its
   /// position, or the program's source. An include in angle brackets has no parent.
   std::uint32_t parent = no_parent;
+  bool tested = false;  ///< `__has_include` asks for it, so that a compile goes on without it.
   Digest content = {};  ///< Of the header's text; empty() when nothing was found.
   /// The file's absolute path or the embedded header's name, only where it reaches the output.
   std::string path = {};
+  /// The first look-up, by its position, that found the same path, and the first that found the same file
+  /// (they differ where one is a link): `#pragma once` and the neighbours of a header go by these.
+  std::uint32_t same_path = no_other;
+  std::uint32_t same_file = no_other;
+  std::int64_t modified_ns = 0;  ///< The file's time, only where it reaches the output.
 
   bool operator==(const Dependency&) const = default;
 };
@@ -53,7 +65,11 @@ struct Dependency {
 /// All look-ups of a program. Interned in the cache: many entries share one.
 struct DependencySet {
   std::vector<Dependency> lookups = {};
-  std::string working_directory = {};  ///< Only where it reaches the output; else empty.
+  std::string working_directory = {};  ///< Only where it reaches the output, or was searched; else empty.
+  /// Where look-ups are `at_place`: in how many of the include directories any of these places is.
+  std::uint32_t directories = 0;
+  /// Of the names of all embedded headers, only where nobody can tell which of them were asked for.
+  Digest embedded_names = {};
 
   bool operator==(const DependencySet&) const = default;
 

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "header_search.h"
+#include "kiln/request.h"
+
+namespace kiln {
+
+/// The first look-ups that found the same as another: Dependency::same_path and same_file.
+struct Same {
+  std::uint32_t path = Dependency::no_other;
+  std::uint32_t file = Dependency::no_other;
+
+  bool operator==(const Same&) const = default;
+};
+
+/// Tells which look-ups of a program find one path or one file. An embedded header is a file of its own.
+class Identities {
+ public:
+  /// To be called for each look-up in order, also for those that find nothing.
+  [[nodiscard]] Same add(const FoundHeader& found);
+
+ private:
+  struct File {
+    std::uint64_t device;
+    std::uint64_t inode;
+
+    bool operator==(const File&) const = default;
+  };
+  struct FileHash {
+    std::size_t operator()(const File& file) const noexcept {
+      return static_cast<std::size_t>((file.inode + file.device * 0x9e3779b97f4a7c15u) *
+                                      0xff51afd7ed558ccdu);
+    }
+  };
+  // Look-ups that found one file: the first by each of its paths.
+  struct Path {
+    std::string_view place;
+    std::uint32_t lookup;
+  };
+
+  std::uint32_t count_ = 0;
+  std::unordered_map<File, std::vector<Path>, FileHash> files_;
+};
+
+}  // namespace kiln

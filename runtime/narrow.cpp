@@ -1,0 +1,329 @@
+#include "narrow.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "identities.h"
+#include "places.h"
+
+namespace kiln {
+
+namespace {
+
+std::string_view folder_of(std::string_view file) {
+  const auto slash = file.rfind('/');
+  return slash == std::string_view::npos ? std::string_view{} : file.substr(0, slash + 1);
+}
+
+bool is_quoted_in_header(const Dependency& lookup) { return lookup.parent < Dependency::at_place; }
+
+class Narrowing {
+ public:
+  Narrowing(const Closure& whole, const Readings& readings, const HeaderSearch& search,
+            HeaderFiles& files)
+      : whole_(whole), readings_(readings), search_(search), files_(files) {
+    for (const auto& reading : readings.files) asked_.emplace(reading.path, &reading);
+    embedded_read_.insert(readings.embedded.begin(), readings.embedded.end());
+    narrowed_.embedded = whole.embedded;
+    narrowed_.prelude = whole.prelude;
+    narrowed_.unaccountable = whole.unaccountable;
+    narrowed_.unresolved = whole.unresolved;
+    narrowed_.own_text_tells_path = whole.own_text_tells_path;
+    narrowed_.toolkit_tells_path = whole.toolkit_tells_path;
+  }
+
+  Closure run() {
+    if (!readings_.doubt.empty()) decline(readings_.doubt);
+    keep_foreseen();
+    if (!whole_.unresolved.empty() || asked_for_more()) {
+      place_all();
+    } else {
+      keep_other_embedded();
+    }
+    note_identities();
+    if (readings_.relative)
+      narrowed_.dependencies.working_directory = readings_.working_directory;
+    return std::move(narrowed_);
+  }
+
+ private:
+  // Where a look-up leads, by the compiler's own questions.
+  struct Walk {
+    bool made = true;  ///< Whether all its questions were asked.
+    FoundHeader found;
+    const Reading* reading = nullptr;  ///< Of what was found on the disk.
+    std::vector<std::string> paths;
+  };
+
+  // What is quoted in a header comes when that has been found, so that its parent is known.
+  void keep_foreseen() {
+    struct Next {
+      std::size_t index;
+      std::uint32_t parent;
+    };
+    const auto& lookups = whole_.dependencies.lookups;
+    std::unordered_map<std::string_view, std::vector<std::size_t>> quoted;
+    std::vector<Next> list;
+    for (std::size_t index = 0; index < lookups.size(); ++index) {
+      const auto parent = lookups[index].parent;
+      if (is_quoted_in_header(lookups[index])) {
+        quoted[whole_.found[parent].place()].push_back(index);
+      } else {
+        list.push_back({index, parent});
+      }
+    }
+    std::unordered_set<std::string> places;
+    for (std::size_t at = 0; at < list.size(); ++at) {
+      const auto kept = keep_if_made(list[at].index, list[at].parent);
+      if (!kept || !narrowed_.found[*kept].found()) continue;
+      const auto [place, is_new] = places.emplace(narrowed_.found[*kept].place());
+      const auto children = quoted.find(*place);
+      if (!is_new || children == quoted.end()) continue;
+      for (const auto child : children->second) list.push_back({child, *kept});
+    }
+  }
+
+  // `parent`: the position of its includer among those that are kept, where that is a header that it is quoted in.
+  std::optional<std::uint32_t> keep_if_made(std::size_t index, std::uint32_t parent) {
+    const auto& lookup = whole_.dependencies.lookups[index];
+    auto walk = follow(lookup, parent);
+    if (!walk.made) return std::nullopt;
+    for (const auto& path : walk.paths) accounted_.insert(asked_.find(path)->first);
+    if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
+    Dependency kept{lookup.spelling, parent};
+    kept.tested = lookup.tested;
+    return add(std::move(kept), std::move(walk.found), walk.reading, index);
+  }
+
+  Walk follow(const Dependency& lookup, std::uint32_t parent) const {
+    const auto& includer =
+        is_quoted_in_header(lookup) ? narrowed_.found[parent] : search_.source();
+    const bool quoted = lookup.parent != Dependency::no_parent;
+    Walk walk;
+    if (quoted && includer.embedded != nullptr)
+      walk.found.embedded = search_.neighbour(lookup.spelling, *includer.embedded);
+    if (walk.found.embedded == nullptr)
+      walk.found.embedded = search_.find_embedded(lookup.spelling);
+    if (const auto* embedded = walk.found.embedded; embedded != nullptr) {
+      // That one is only asked for, NVRTC tells nobody.
+      walk.made = lookup.tested || embedded_read_.contains(embedded->name);
+      return walk;
+    }
+    if (lookup.spelling.starts_with('/')) {
+      ask(lookup.spelling, false, walk);
+      return walk;
+    }
+    if (quoted && includer.embedded == nullptr) {
+      const auto path = std::string(folder_of(includer.path)).append(lookup.spelling);
+      // The source lies in a folder that no machine has, and the compiler knows.
+      const bool is_asked = is_quoted_in_header(lookup) || asked_.contains(path);
+      if (is_asked && ask(path, includer.in_toolkit, walk)) return walk;
+    }
+    search_directories(lookup.spelling, walk);
+    return walk;
+  }
+
+  void search_directories(const std::string& spelling, Walk& walk) const {
+    const auto& directories = search_.directories();
+    for (std::size_t index = 0; index < directories.size(); ++index) {
+      if (ask(directories[index] + '/' + spelling, search_.is_toolkit_directory(index), walk))
+        return;
+    }
+    if (directories.empty()) ask(std::string(no_directory) + '/' + spelling, false, walk);
+  }
+
+  // Whether the walk ends here.
+  bool ask(const std::string& path, bool in_toolkit, Walk& walk) const {
+    const auto at = asked_.find(path);
+    if (at == asked_.end()) {
+      walk.made = false;
+      return true;
+    }
+    walk.paths.push_back(path);
+    if (!at->second->found) return false;
+    walk.reading = at->second;
+    walk.found.path = path;
+    walk.found.stamp = at->second->stamp;
+    walk.found.in_toolkit = in_toolkit;
+    return true;
+  }
+
+  // `index`: the look-up of the whole closure that it is, whose text it may be.
+  std::uint32_t add(Dependency lookup, FoundHeader found, const Reading* reading,
+                    std::size_t index) {
+    std::shared_ptr<const HeaderText> text;
+    if (found.embedded != nullptr) {
+      lookup.content = found.embedded->digest;
+      text = index < whole_.texts.size() ? whole_.texts[index] : nullptr;
+      if (!text || text->digest != lookup.content)
+        text = scan_text(std::string(found.embedded->text()));
+    } else if (reading != nullptr) {
+      lookup.content = reading->content;
+      text = text_of(*reading, index);
+    }
+    const auto position = static_cast<std::uint32_t>(narrowed_.found.size());
+    narrowed_.dependencies.lookups.push_back(std::move(lookup));
+    narrowed_.found.push_back(std::move(found));
+    narrowed_.texts.push_back(std::move(text));
+    return position;
+  }
+
+  // The compiler's own, whatever lies on the disk by now.
+  std::shared_ptr<const HeaderText> text_of(const Reading& reading, std::size_t index) {
+    if (index < whole_.texts.size() && whole_.texts[index] &&
+        whole_.texts[index]->digest == reading.content) {
+      return whole_.texts[index];
+    }
+    auto text = files_.read(reading.path, reading.stamp);
+    if (text && text->digest == reading.content) return text;
+    decline(fmt::format("while it was compiled, header {} changed", reading.path));
+    return nullptr;
+  }
+
+  [[nodiscard]] bool asked_for_more() const {
+    return std::any_of(readings_.files.begin(), readings_.files.end(), [&](const Reading& reading) {
+      return !accounted_.contains(reading.path) && !is_nowhere(reading);
+    });
+  }
+
+  // Below the folder of the source, which no machine has.
+  static bool is_nowhere(const Reading& reading) {
+    return !reading.found && reading.path.starts_with(virtual_name(""));
+  }
+
+  void keep_other_embedded() {
+    for (const auto& name : readings_.embedded) {
+      const auto* header = search_.find_embedded(name);
+      if (header == nullptr || accounted_embedded_.contains(header->name)) continue;
+      FoundHeader found;
+      found.embedded = header;
+      add({name}, std::move(found), nullptr, whole_.texts.size());
+    }
+  }
+
+  // Every question at its place, and every embedded header by its name.
+  void place_all() {
+    narrowed_.dependencies.lookups.clear();
+    narrowed_.found.clear();
+    narrowed_.texts.clear();
+    accounted_embedded_.clear();
+    keep_other_embedded();
+    narrowed_.dependencies.embedded_names = search_.embedded_names();
+    const auto holding = directories_with(rests(), search_.directories());
+    narrowed_.dependencies.directories = static_cast<std::uint32_t>(holding.size());
+    for (const auto& reading : readings_.files) {
+      if (!is_nowhere(reading)) place(reading, holding);
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string_view> rests() const {
+    std::vector<std::string_view> all;
+    for (const auto& reading : readings_.files) {
+      for (const auto& directory : search_.directories()) {
+        if (const auto rest = below(directory, reading.path)) all.push_back(*rest);
+      }
+    }
+    return all;
+  }
+
+  // Below each directory that it is in: by which of them the compiler came to it is not known.
+  void place(const Reading& reading, const std::vector<std::string>& holding) {
+    bool placed = false;
+    for (std::size_t index = 0; index < holding.size(); ++index) {
+      const auto rest = below(holding[index], reading.path);
+      if (!rest) continue;
+      add_placed(fmt::format("{}/{}", index, *rest), reading);
+      placed = true;
+    }
+    for (const auto& directory : search_.directories()) {
+      const bool holds =
+          std::find(holding.begin(), holding.end(), directory) != holding.end();
+      const auto rest = holds ? std::nullopt : below(directory, reading.path);
+      if (!rest) continue;
+      if (elsewhere_.insert(*rest).second)
+        add_placed(fmt::format("{}/{}", Place::elsewhere, *rest), reading);
+      placed = true;
+    }
+    if (placed) return;
+    add_placed(reading.path, reading);
+    // 13.5 asks so for what a header quotes that lies in no folder.
+    if (below(readings_.working_directory, reading.path))
+      narrowed_.dependencies.working_directory = readings_.working_directory;
+  }
+
+  void add_placed(std::string place, const Reading& reading) {
+    Dependency lookup{std::move(place), Dependency::at_place};
+    lookup.tested = true;  // Nobody knows; a compile may go on without it.
+    FoundHeader found;
+    if (reading.found) {
+      found.path = reading.path;
+      found.stamp = reading.stamp;
+      found.in_toolkit = is_in_toolkit(reading.path);
+    }
+    add(std::move(lookup), std::move(found), reading.found ? &reading : nullptr,
+        position_of(reading));
+  }
+
+  [[nodiscard]] bool is_in_toolkit(const std::string& path) const {
+    for (std::size_t index = 0; index < search_.directories().size(); ++index) {
+      if (below(search_.directories()[index], path)) return search_.is_toolkit_directory(index);
+    }
+    return false;
+  }
+
+  // Of a look-up of the closure that found this file, so that it need not be read again.
+  [[nodiscard]] std::size_t position_of(const Reading& reading) {
+    if (positions_.empty()) {
+      for (std::size_t index = 0; index < whole_.found.size(); ++index)
+        positions_.emplace(whole_.found[index].path, index);
+    }
+    const auto at = positions_.find(reading.path);
+    return at != positions_.end() ? at->second : whole_.texts.size();
+  }
+
+  void note_identities() {
+    Identities identities;
+    for (std::size_t index = 0; index < narrowed_.found.size(); ++index) {
+      auto& lookup = narrowed_.dependencies.lookups[index];
+      const auto same = identities.add(narrowed_.found[index]);
+      lookup.same_path = same.path;
+      lookup.same_file = same.file;
+    }
+  }
+
+  void decline(std::string reason) {
+    if (narrowed_.unaccountable.empty()) narrowed_.unaccountable = std::move(reason);
+  }
+
+  const Closure& whole_;
+  const Readings& readings_;
+  const HeaderSearch& search_;
+  HeaderFiles& files_;
+  Closure narrowed_;
+  std::unordered_map<std::string_view, const Reading*> asked_;
+  std::unordered_set<std::string_view> embedded_read_;
+  std::unordered_set<std::string_view> accounted_;
+  std::unordered_set<std::string_view> accounted_embedded_;
+  std::unordered_set<std::string_view> elsewhere_;
+  std::unordered_map<std::string_view, std::size_t> positions_;
+};
+
+}  // namespace
+
+Closure narrow(const Closure& closure, const Readings& readings, const HeaderSearch& search,
+               HeaderFiles& files) {
+  return Narrowing(closure, readings, search, files).run();
+}
+
+}  // namespace kiln
