@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "cache_impl.h"
@@ -82,6 +85,15 @@ bool give_back_surplus(Connection& connection) {
          storage::shrink(connection, pages_to_give_back);
 }
 
+/// What making them again would take.
+std::chrono::microseconds compile_time_of(std::span<const PreparedEntry> entries) {
+  // More than a write ever waits for.
+  constexpr std::uint64_t an_hour_us = 3'600'000'000;
+  std::uint64_t time = 0;
+  for (const PreparedEntry& entry : entries) time += std::min(entry.compile_us, an_hour_us);
+  return std::chrono::microseconds(time);
+}
+
 }  // namespace
 
 Result<void> Cache::Impl::put(const NewEntry& entry) {
@@ -151,6 +163,7 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
     evicted = *gone;
     return commit_if(tell(hold, stored, evicted, counted) && give_back_surplus(connection));
   };
+  const storage::LockPatience patience(storage::put_patience(compile_time_of(entries)));
   const auto written = write("storing an entry", storage::writer_patience, put_all,
                              [&](Hold& hold) { remember_stored(hold, stored, evicted, counted); });
   if (!written) return tl::unexpected(written.error());

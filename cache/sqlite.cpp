@@ -15,11 +15,11 @@
 namespace kiln::storage {
 namespace {
 
-// How long somebody else's commit may hold up a statement, in naps that are shorter than the gap between
+// A statement that somebody else's commit holds up waits in naps that are shorter than the gap between
 // the commits of writers that take turns. SQLite's own waiting naps up to 100 ms, longer than any commit
 // takes, and can miss its turn for seconds.
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds patience{1};
+thread_local std::chrono::milliseconds patience = lock_patience;
 constexpr std::chrono::microseconds nap{100};
 
 int wait_for_lock(void*, int naps_so_far) {
@@ -69,6 +69,11 @@ bool distrust(sqlite3* handle) noexcept {
 }
 
 }  // namespace
+
+LockPatience::LockPatience(std::chrono::milliseconds time) noexcept
+    : before_(std::exchange(patience, time)) {}
+
+LockPatience::~LockPatience() { patience = before_; }
 
 Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
   const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;

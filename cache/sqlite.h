@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +17,21 @@
 #include "kiln/error.h"
 
 namespace kiln::storage {
+
+/// How long somebody else's commit or reading may hold up a statement.
+inline constexpr std::chrono::milliseconds lock_patience{1000};
+
+/// For as long as this lives, that of its thread is another.
+class LockPatience {
+ public:
+  explicit LockPatience(std::chrono::milliseconds time) noexcept;
+  LockPatience(const LockPatience&) = delete;
+  LockPatience& operator=(const LockPatience&) = delete;
+  ~LockPatience();
+
+ private:
+  const std::chrono::milliseconds before_;
+};
 
 /// An open database and the statements prepared on it, which are kept. Not thread-safe.
 class Connection {

@@ -77,6 +77,10 @@ Result<std::uint64_t> parse_size(const char* variable, const std::string& value)
   return *bytes;
 }
 
+Result<std::uint64_t> parse_memory(const char* variable, const std::string& value) {
+  return value == "auto" ? Result<std::uint64_t>(automatic_memory) : parse_size(variable, value);
+}
+
 Result<std::uint64_t> parse_size_or_none(const char* variable, const std::string& value) {
   return value == "0" ? Result<std::uint64_t>(0) : parse_size(variable, value);
 }
@@ -133,7 +137,9 @@ Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
 std::string text_of(unsigned workers) {
   return workers == automatic_workers ? "auto" : fmt::format("{}", workers);
 }
-std::string text_of(std::uint64_t bytes) { return fmt::format("{}", bytes); }
+std::string text_of(std::uint64_t bytes) {
+  return bytes == automatic_memory ? "auto" : fmt::format("{}", bytes);
+}
 std::string text_of(std::chrono::milliseconds value) {
   return fmt::format("{}", static_cast<double>(value.count()) / 1000);
 }
@@ -258,14 +264,14 @@ Outcome decide_images(const RuntimeOptions& options, Settings& settings) {
 
 Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
   auto& listing = settings.listing;
-  const auto workers =
-      decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers, parse_workers, 0U, listing);
+  const auto workers = decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers,
+                                        parse_workers, automatic_workers, listing);
   if (!workers) return tl::unexpected(workers.error());
   if (**workers > most_workers && **workers != automatic_workers) {
     return tl::unexpected(parse_workers("KILN_COMPILE_WORKERS", text_of(**workers)).error());
   }
   const auto memory = decide<std::uint64_t>("KILN_COMPILE_MEMORY", options.compile_memory,
-                                            parse_size, std::uint64_t{4} << 30, listing);
+                                            parse_memory, automatic_memory, listing);
   if (!memory) return tl::unexpected(memory.error());
   if (**memory < least_compile_memory) {
     return nonsense("KILN_COMPILE_MEMORY", text_of(**memory),

@@ -15,6 +15,7 @@
 #include "compile_fixture.h"
 #include "directives.h"
 #include "nvrtc_compiler.h"
+#include "support/nvrtc.h"
 #include "support/sanitized.h"
 #include "support/variable.h"
 #include "vendor/nvrtc.h"
@@ -111,7 +112,7 @@ class Precompiled : public CompileFixture {
 class BareNvrtc {
  public:
   explicit BareNvrtc(const fs::path& folder)
-      : nvrtc_(vendor::open_nvrtc(*vendor::find_nvrtc(std::nullopt).files).value()),
+      : nvrtc_(vendor::open_nvrtc(*vendor::find_nvrtc(wanted_nvrtc()).files).value()),
         folder_(folder) {
     fs::create_directories(folder_);
   }

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -56,19 +55,13 @@ Result<PrewarmSources> sources_of(const PrewarmWords& words) {
   return sources;
 }
 
-// As many workers as the machine can feed, unless somebody said how many.
-std::optional<unsigned> workers_for(const PrewarmWords& words) {
-  if (words.jobs || std::getenv("KILN_COMPILE_WORKERS") != nullptr) return words.jobs;
-  return automatic_workers;
-}
-
 Result<Runtime> open_runtime(const Globals& globals, const PrewarmWords& words, NotKept& not_kept) {
   RuntimeOptions options;
   options.cache_directory = globals.cache;
   options.observer = [&not_kept](const Event& event) { not_kept.see(event); };
   options.log = log_to_standard_error();
   options.mode = Mode::jit;
-  options.compile_workers = workers_for(words);
+  options.compile_workers = words.jobs;
   if (words.timeout) {
     options.compile_timeout =
         std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(*words.timeout));
