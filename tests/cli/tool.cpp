@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +51,11 @@ constexpr const char* unwanted_variables[] = {"KILN_CACHE_DISABLE",
     // Refused to all but root, who alone has them.
     prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
     prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH);
+  }
+  for (const int stream : circumstances.closed) ::close(stream);
+  if (circumstances.file_size) {
+    const rlimit limit{*circumstances.file_size, *circumstances.file_size};
+    setrlimit(RLIMIT_FSIZE, &limit);
   }
   std::vector<char*> words{const_cast<char*>("kiln")};
   for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
