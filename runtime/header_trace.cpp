@@ -80,8 +80,11 @@ std::optional<std::string> read_whole(int file) {
 }  // namespace
 
 std::optional<std::vector<std::string>> headers_in_trace(std::string_view trace) {
+  // What NVRTC writes for bytes that are no UTF-8: which file it was cannot be told.
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
   HeaderEvents events;
-  if (!Json::sax_parse(trace, &events)) return std::nullopt;
+  if (!Json::sax_parse(trace, &events) || trace.find(replacement) != trace.npos)
+    return std::nullopt;
   return events.take();
 }
 
