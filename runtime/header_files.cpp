@@ -8,6 +8,8 @@
 #include <chrono>
 #include <utility>
 
+#include "standard_streams.h"
+
 namespace kiln {
 
 namespace {
@@ -29,7 +31,7 @@ bool looks_alike(const FileStamp& left, const FileStamp& right) {
 
 // Nothing where it is no longer what was found: a folder on the way may have been exchanged since.
 std::optional<std::string> read_file(const std::string& path, const FileStamp& found) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = system::open_file(path.c_str(), O_RDONLY);
   if (file < 0) return std::nullopt;
   struct stat status;
   if (::fstat(file, &status) != 0 || !looks_alike(stamp_in(status), found)) {

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "standard_streams.h"
+
 namespace kiln {
 
 namespace {
@@ -90,7 +92,7 @@ std::optional<std::vector<std::string>> headers_in_trace(std::string_view trace)
 
 HeaderTrace::HeaderTrace(const std::filesystem::path& folder, const std::string& name)
     : stem_(folder / name), link_(stem_.string() + ".json") {
-  file_ = ::memfd_create("kiln-trace", MFD_CLOEXEC);
+  file_ = system::above_standard_streams(::memfd_create("kiln-trace", MFD_CLOEXEC));
   if (file_ < 0) return;
   const auto target = "/proc/self/fd/" + std::to_string(file_);
   struct stat through_link;

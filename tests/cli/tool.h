@@ -35,6 +35,8 @@ struct Circumstances {
   bool terminal = false;         ///< Standard output is a terminal.
   std::vector<int> closed = {};  ///< Standard streams that are closed.
   std::optional<std::uint64_t> file_size = {};  ///< The limit on the size of files.
+  /// It belongs to the user who runs the tests, with whose rights it runs; another one starts it.
+  bool set_user_id = false;
   bool no_override = false;  ///< Of root's rights, without the one to read and write everything.
 };
 

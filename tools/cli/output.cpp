@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "environment.h"
 #include "json.h"
 #include "table.h"
 
@@ -73,7 +73,7 @@ bool is_plain_file_or_absent(const std::filesystem::path& path) {
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
 
 bool wants_colour(std::FILE* stream) {
-  const char* no_colour = std::getenv("NO_COLOR");
+  const char* no_colour = system::variable("NO_COLOR");
   return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0');
 }
 

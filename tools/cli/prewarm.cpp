@@ -1,6 +1,5 @@
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "environment.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kiln/kiln.h"
@@ -58,7 +58,7 @@ Result<PrewarmSources> sources_of(const PrewarmWords& words) {
 
 // As many workers as the machine can feed, unless somebody said how many.
 std::optional<unsigned> workers_for(const PrewarmWords& words) {
-  if (words.jobs || std::getenv("KILN_COMPILE_WORKERS") != nullptr) return words.jobs;
+  if (words.jobs || system::variable("KILN_COMPILE_WORKERS") != nullptr) return words.jobs;
   return automatic_workers;
 }
 
