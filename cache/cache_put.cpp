@@ -43,6 +43,15 @@ std::optional<std::vector<Text>> not_stored(Connection& connection, const std::v
   return missing;
 }
 
+/// Nothing where SQLite could not tell.
+std::optional<bool> has_all(Connection& connection, const std::vector<Digest>& texts) {
+  for (const Digest& text : texts) {
+    const auto stored = storage::has_text(connection, text);
+    if (!stored.value_or(false)) return stored;
+  }
+  return true;
+}
+
 /// Writes the texts that were stored when the others were prepared, and have been evicted since. Whether
 /// they were sound was found out then: writers should not wait for that.
 bool write_lost_texts(Connection& connection, storage::EntryWriter& writer,
@@ -136,6 +145,7 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
     if (entry.bytes() > options_.max_bytes) return too_large(entry);
   }
   bool fits = true;
+  bool all_there = true;
   std::uint64_t stored = 0;
   std::uint64_t evicted = 0;
   CacheCounters counted;
@@ -145,6 +155,10 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
     std::int64_t newest = 0;
     for (const PreparedEntry& entry : entries) {
       if (if_present == IfPresent::keep && storage::entry_id(connection, entry.key)) continue;
+      const auto there = has_all(connection, entry.relied_on);
+      if (!there) return Step::failed;
+      all_there = *there;
+      if (!all_there) return Step::roll_back;
       if (!writer.write_texts(entry.texts) || !write_lost_texts(connection, writer, originals)) {
         return Step::failed;
       }
@@ -167,6 +181,7 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
   const auto written = write("storing an entry", storage::writer_patience, put_all,
                              [&](Hold& hold) { remember_stored(hold, stored, evicted, counted); });
   if (!written) return tl::unexpected(written.error());
+  if (!all_there) return fail(ErrorCode::not_found, "a text that was in the cache is gone");
   if (!fits) return too_large(entries.back());
   const storage::NoFork no_fork;
   const std::lock_guard guard(refused_mutex_);

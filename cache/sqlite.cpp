@@ -76,6 +76,7 @@ LockPatience::LockPatience(std::chrono::milliseconds time) noexcept
 LockPatience::~LockPatience() { patience = before_; }
 
 Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
+  const NoFork no_fork;
   const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   const std::string name = mode == Mode::immutable ? immutable_uri(file) : file.string();
   if (mode == Mode::immutable) {
@@ -85,6 +86,7 @@ Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode
 }
 
 Result<Connection> Connection::open(std::span<const std::byte> database) {
+  const NoFork no_fork;
   auto connection = open(":memory:", SQLITE_OPEN_READWRITE, nullptr);
   if (!connection) return connection;
   // SQLite's signature has no const; READONLY keeps it from writing.
@@ -116,13 +118,20 @@ void Connection::Close::operator()(sqlite3* handle) const noexcept {
   sqlite3_close_v2(handle);
 }
 
+void Connection::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
+  const NoFork no_fork;
+  sqlite3_finalize(handle);
+}
+
 bool Connection::has_moved() noexcept {
+  const NoFork no_fork;
   int moved = 0;
   return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
          moved != 0;
 }
 
 bool Connection::keeps_a_log() noexcept {
+  const NoFork no_fork;
   // The file format's write and read versions, offsets 18 and 19 of the header: 2 means WAL.
   constexpr unsigned char write_ahead[2] = {2, 2};
   sqlite3_file* file = nullptr;
@@ -135,6 +144,7 @@ bool Connection::keeps_a_log() noexcept {
 }
 
 int Connection::execute(const char* sql) noexcept {
+  const NoFork no_fork;
   return sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
 }
 
@@ -149,6 +159,7 @@ bool Connection::read_only() const noexcept {
 }
 
 tl::unexpected<Error> Connection::failure(std::string_view doing) const {
+  const NoFork no_fork;
   return fail(ErrorCode::io_failed,
               fmt::format("cache '{}': {} failed: {} (SQLite code {}){}", name_, doing,
                           sqlite3_errmsg(handle_.get()), last_code(), remedy_of(last_code())),

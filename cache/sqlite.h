@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 
+#include "fork_guard.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
 
@@ -33,7 +34,8 @@ class LockPatience {
   const std::chrono::milliseconds before_;
 };
 
-/// An open database and the statements prepared on it, which are kept. Not thread-safe.
+/// An open database and the statements prepared on it, which are kept. Whatever asks SQLite has a NoFork
+/// meanwhile. Not thread-safe.
 class Connection {
  public:
   enum class Mode {
@@ -87,7 +89,7 @@ class Connection {
     void operator()(sqlite3* handle) const noexcept;
   };
   struct Finalize {
-    void operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
+    void operator()(sqlite3_stmt* handle) const noexcept;
   };
 
   [[nodiscard]] static Result<Connection> open(const char* name, int flags, const char* vfs);
@@ -128,6 +130,7 @@ class Statement {
   [[nodiscard]] bool is_null(int column) noexcept;
 
  private:
+  const NoFork no_fork_;  ///< First, so that it is there when the statement is prepared.
   sqlite3_stmt* handle_;
   int code_ = SQLITE_OK;
 };

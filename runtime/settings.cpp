@@ -2,13 +2,13 @@
 
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "environment.h"
 #include "kiln/cache.h"
 #include "kiln/size.h"
 #include "toolchains.h"
@@ -27,7 +27,7 @@ constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{
     {{"jit", Mode::jit}, {"warn", Mode::warn}, {"cache-only", Mode::cache_only}}};
 
 std::optional<std::string> environment(const char* variable) {
-  const char* value = std::getenv(variable);
+  const char* value = system::variable(variable);
   if (value == nullptr || *value == '\0') return std::nullopt;
   return value;
 }

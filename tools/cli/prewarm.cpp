@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "environment.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kiln/kiln.h"
@@ -125,8 +126,7 @@ class Report {
       if (!globals_.quiet) print_sum();
     }
     if (signal != 0) {
-      if (!globals_.quiet)
-        fmt::print(stderr, "kiln: stopped; the same command goes on where this one ended\n");
+      if (!globals_.quiet) say("kiln: stopped; the same command goes on where this one ended\n");
       return static_cast<ExitCode>(128 + signal);
     }
     return failures_.empty() ? ExitCode::done : ExitCode::failure;
@@ -181,7 +181,7 @@ class Report {
     for (const auto& [program, arch, image, error] : failures_)
       table.add({program, arch, or_dash(image), to_string(error.code),
                  error.message.substr(0, error.message.find('\n'))});
-    fmt::print(stderr, "{}", table.text(wants_colour(stderr)));
+    say("{}", table.text(wants_colour(stderr)));
     for (const auto& [program, arch, image, error] : failures_) {
       if (verbose && !error.log.empty())
         print_log(fmt::format("kiln: the compiler said of {} for {}:", program, arch), error.log);
