@@ -126,6 +126,8 @@ def skip(why):
 
 def compiler():
     """What `kiln doctor` says of NVRTC; ends the test where there is none."""
+    if not os.path.exists(TOOL):
+        sys.exit(f"{TOOL} is not there: build it, or name another with KILN_BIN")
     found = documents(run(["--json", "doctor"]))[0]["compiler"]
     if not found.get("path"):
         skip("no NVRTC was found, and nothing can be compiled")
