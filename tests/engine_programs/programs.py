@@ -16,7 +16,7 @@ class EngineProgram:
     headers: str = NOTHING  # whose headers it brings along: on disk or embedded
     archs: tuple = EVERY
     options: list = dataclasses.field(default_factory=lambda: ["--std=c++17"])
-    small: bool = False     # part of what CI runs
+    small_arch: str = ""    # CI runs it for this one
 
     def prelude(self):
         """The includes that it begins with."""
@@ -24,9 +24,10 @@ class EngineProgram:
         return "".join(lines[:next(number for number, line in enumerate(lines) if not line.startswith("#"))])
 
 
-def cub(name, header, body, types=("float", "int"), small=False):
+def cub(name, header, body, types=("float", "int"), small_arch=""):
     source = f"#include <cub/{header}>\n" + "template <class T> __global__ void k(T* in, T* out) {\n" + body + "}\n"
-    return [EngineProgram(f"{name}_{number}.cu", source, [f"k<{each}>"], CCCL, small=small and number == 0)
+    return [EngineProgram(f"{name}_{number}.cu", source, [f"k<{each}>"], CCCL,
+                          small_arch="" if number else small_arch)
             for number, each in enumerate(types)]
 
 
@@ -40,7 +41,7 @@ def cub_programs():
     return [
         *cub("block_reduce", "block/block_reduce.cuh", using("cub::BlockReduce<T, 128>") + block
              + "  T sum = B(shared).Sum(in[threadIdx.x]);\n  if (threadIdx.x == 0) *out = sum;\n",
-             ("float", "double", "int"), small=True),
+             ("float", "double", "int"), small_arch="sm_90a"),
         *cub("block_scan", "block/block_scan.cuh", using("cub::BlockScan<T, 128>") + block
              + "  T item = in[threadIdx.x];\n  B(shared).ExclusiveSum(item, item);\n  out[threadIdx.x] = item;\n"),
         *cub("radix_sort", "block/block_radix_sort.cuh", using("cub::BlockRadixSort<T, 128, 4>") + block + four
@@ -53,7 +54,7 @@ def cub_programs():
         *cub("exchange", "block/block_exchange.cuh", using("cub::BlockExchange<T, 128, 4>") + block + four
              + "  B(shared).StripedToBlocked(items, items);\n" + store),
         *cub("warp_reduce", "warp/warp_reduce.cuh", using("cub::WarpReduce<T>") + block
-             + "  T sum = B(shared).Sum(in[threadIdx.x]);\n  if (threadIdx.x == 0) *out = sum;\n", small=True),
+             + "  T sum = B(shared).Sum(in[threadIdx.x]);\n  if (threadIdx.x == 0) *out = sum;\n", small_arch="sm_100a"),
         *cub("warp_scan", "warp/warp_scan.cuh", using("cub::WarpScan<T>") + block
              + "  T item = in[threadIdx.x];\n  B(shared).InclusiveSum(item, item);\n  out[threadIdx.x] = item;\n"),
     ]
@@ -65,7 +66,7 @@ def cooperative_groups_programs():
         EngineProgram("cg_reduce.cu", head.format("reduce.h")
                       + "__global__ void k(int* x) {\n  auto tile = cg::tiled_partition<32>(cg::this_thread_block());\n"
                       "  int sum = cg::reduce(tile, x[threadIdx.x], cg::plus<int>());\n"
-                      "  if (tile.thread_rank() == 0) x[0] = sum;\n}\n", ["k"], small=True),
+                      "  if (tile.thread_rank() == 0) x[0] = sum;\n}\n", ["k"], small_arch="sm_80"),
         EngineProgram("cg_scan.cu", head.format("scan.h")
                       + "__global__ void k(int* x) {\n  auto tile = cg::tiled_partition<32>(cg::this_thread_block());\n"
                       "  x[threadIdx.x] = cg::inclusive_scan(tile, x[threadIdx.x]);\n}\n", ["k"]),
@@ -77,12 +78,13 @@ def cooperative_groups_programs():
 
 
 def libcudacxx_programs():
-    def program(name, header, body, small=False):
+    def program(name, header, body, small_arch=""):
         return EngineProgram(f"{name}.cu", f"#include <cuda/{header}>\n#include <cuda/std/type_traits>\n"
-                             f"__global__ void k(float* x) {{\n{body}}}\n", ["k"], CCCL, small=small)
+                             f"__global__ void k(float* x) {{\n{body}}}\n", ["k"], CCCL,
+                             small_arch=small_arch)
     return [
         program("atomic", "atomic", "  cuda::atomic_ref<float, cuda::thread_scope_device> a(*x);\n  a.fetch_add(1.f);\n",
-                small=True),
+                small_arch="sm_120"),
         program("barrier", "barrier", "  __shared__ cuda::barrier<cuda::thread_scope_block> b;\n"
                 "  if (threadIdx.x == 0) init(&b, blockDim.x);\n  __syncthreads();\n  b.arrive_and_wait();\n"
                 "  x[threadIdx.x] += 1;\n"),
@@ -102,7 +104,7 @@ DEMO_KERNELS = {"rms_norm.cu": ["rms_norm<__half, 4096>"], "silu_and_mul.cu": ["
 def demo_programs():
     folder = ROOT / "tools/demo/kernels"
     return [EngineProgram(name, (folder / name).read_text(), kernels, DEMO, options=["--std=c++20"],
-                          small=name == "rms_norm.cu") for name, kernels in DEMO_KERNELS.items()]
+                          small_arch="sm_90a" if name == "rms_norm.cu" else "") for name, kernels in DEMO_KERNELS.items()]
 
 
 # What CUTLASS takes from the host's library, of libcu++; and what it hides from NVRTC though it compiles there.
