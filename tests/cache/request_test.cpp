@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fields.h"
 #include "support.h"
 
 namespace kiln {
@@ -14,6 +15,23 @@ namespace {
 
 Request sample_request() { return test::make_sample(7).request; }
 DependencySet sample_set() { return test::make_sample(7).dependencies; }
+
+// With something in each field.
+DependencySet full_set() {
+  auto set = sample_set();
+  set.working_directory = "/somewhere";
+  set.directories = 2;
+  set.embedded_names = digest_of("names");
+  set.lookups[1].path = "/usr/include/detail/lane.cuh";
+  set.lookups[1].modified_ns = 1'700'000'000'000'000'000;
+  set.lookups[2].tested = true;
+  set.lookups.push_back({.spelling = "1/engine/vec.cuh",
+                         .parent = Dependency::at_place,
+                         .content = set.lookups[0].content,
+                         .same_path = 0,
+                         .same_file = 0});
+  return set;
+}
 
 // Golden: a change here makes every cache in the world miss. It wants a new format version.
 TEST(Key, IsPinned) {
@@ -23,6 +41,7 @@ TEST(Key, IsPinned) {
   const Digest dependencies = digest_of(sample_set().material());
   EXPECT_EQ(request.hex(), "4906dc1e22948027ad3d6df88aae2393");
   EXPECT_EQ(dependencies.hex(), "b8c72bb3a5129324c750c628e42f2b80");
+  EXPECT_EQ(digest_of(full_set().material()).hex(), "");
   EXPECT_EQ(key_of(request, dependencies, digest_of("a compiler")).hex(),
             "a14d2de72afe202ed98c0f948370ecc3");
 }
@@ -56,6 +75,7 @@ TEST(Request, EveryFieldIsInItsMaterial) {
       [](Request& r) { r.options.push_back(r.expressions[0]), r.expressions.clear(); },
       [](Request& r) { r.arch = "sm_90"; },
       [](Request& r) { r.kind = "ptx"; },
+      [](Request& r) { r.standard_headers = true; },
   };
   std::set<std::string> materials = {sample_request().material()};
   for (const auto& change : changes) {
@@ -76,9 +96,7 @@ TEST(Request, OptionsThatReadAlikeWhenJoinedDiffer) {
 }
 
 TEST(DependencySet, MaterialGoesBothWays) {
-  DependencySet set = sample_set();
-  set.working_directory = "/somewhere";
-  set.lookups[1].path = "/usr/include/detail/lane.cuh";
+  const DependencySet set = full_set();
   EXPECT_EQ(DependencySet::from_material(set.material()), set);
   EXPECT_EQ(DependencySet::from_material(DependencySet().material()), DependencySet());
 }
@@ -92,6 +110,14 @@ TEST(DependencySet, EveryFieldIsInItsMaterial) {
       [](DependencySet& s) { s.lookups[0].content = digest_of("other"); },
       [](DependencySet& s) { s.lookups[0].content = {}; },
       [](DependencySet& s) { s.lookups[0].path = "/usr/include/engine/vec.cuh"; },
+      [](DependencySet& s) { s.lookups[0].parent = Dependency::at_place; },
+      [](DependencySet& s) { s.lookups[0].tested = true; },
+      [](DependencySet& s) { s.lookups[1].same_path = 0; },
+      [](DependencySet& s) { s.lookups[1].same_file = 0; },
+      [](DependencySet& s) { s.lookups[0].modified_ns = 1'700'000'000'000'000'000; },
+      [](DependencySet& s) { s.lookups[0].modified_ns = -1; },
+      [](DependencySet& s) { s.directories = 2; },
+      [](DependencySet& s) { s.embedded_names = digest_of("names"); },
       [](DependencySet& s) { s.lookups.pop_back(); },
       [](DependencySet& s) { std::swap(s.lookups[0].content, s.lookups[1].content); },
   };
@@ -100,6 +126,7 @@ TEST(DependencySet, EveryFieldIsInItsMaterial) {
     DependencySet set = sample_set();
     change(set);
     materials.insert(set.material());
+    EXPECT_EQ(DependencySet::from_material(set.material()), set);
   }
   EXPECT_EQ(materials.size(), changes.size() + 1);
 }
@@ -116,6 +143,62 @@ TEST(DependencySet, AParentStandsBeforeItsChildren) {
   EXPECT_FALSE(DependencySet::from_material(set.material()));
   set.lookups[1].parent = 2;
   EXPECT_FALSE(DependencySet::from_material(set.material()));
+}
+
+TEST(DependencySet, TheSameAreEarlierOnes) {
+  const std::vector<std::uint32_t Dependency::*> references = {&Dependency::same_path,
+                                                               &Dependency::same_file};
+  for (const auto reference : references) {
+    for (const std::uint32_t other : {1U, 2U, Dependency::at_place, Dependency::source_parent}) {
+      DependencySet set = sample_set();
+      set.lookups[1].*reference = other;
+      EXPECT_FALSE(DependencySet::from_material(set.material())) << other;
+    }
+  }
+}
+
+// A field that says what its absence says as well would give one record two spellings.
+TEST(DependencySet, HasOneSpelling) {
+  using storage::FieldWriter;
+  using storage::Tag;
+  const auto none = [](FieldWriter&) {};
+  using Write = std::function<void(FieldWriter&)>;
+  const auto record = [](const Write& before, const Write& after_parent, const Write& at_end) {
+    FieldWriter out;
+    out.number(Tag::dependencies_version, 2);
+    out.bytes(Tag::working_directory, "");
+    before(out);
+    for (int number = 0; number < 2; ++number) {
+      out.bytes(Tag::spelling, "a.h");
+      if (number == 1) after_parent(out);
+      out.digest(Tag::content, {});
+      out.bytes(Tag::path, "");
+      if (number == 1) at_end(out);
+    }
+    return DependencySet::from_material(out.take()).has_value();
+  };
+  const auto number = [](Tag tag, std::uint64_t value) {
+    return [=](FieldWriter& out) { out.number(tag, value); };
+  };
+  EXPECT_TRUE(record(none, none, none));
+  EXPECT_TRUE(record(number(Tag::directories, 1), number(Tag::tested, 1),
+                     number(Tag::same_path, 0)));
+  EXPECT_FALSE(record(number(Tag::directories, 0), none, none));
+  EXPECT_FALSE(record([](FieldWriter& out) { out.digest(Tag::embedded_names, {}); }, none, none));
+  EXPECT_FALSE(record(none, number(Tag::tested, 0), none));
+  EXPECT_FALSE(record(none, number(Tag::tested, 2), none));
+  EXPECT_FALSE(record(none, number(Tag::parent, Dependency::no_parent), none));
+  EXPECT_FALSE(record(none, none, number(Tag::same_path, Dependency::no_other)));
+  EXPECT_FALSE(record(none, none, number(Tag::same_file, Dependency::no_other)));
+  EXPECT_FALSE(record(none, none, number(Tag::modified_ns, 0)));
+}
+
+TEST(Request, AFlagIsOneOfTwo) {
+  const auto material = Request().material();
+  ASSERT_EQ(material.back(), '\0');
+  auto two = material;
+  two.back() = '\2';
+  EXPECT_FALSE(Request::from_material(two));
 }
 
 // Whatever is damaged, what decodes has exactly the bytes that it would be written as.
@@ -139,7 +222,7 @@ void expect_total(const std::string& material) {
 
 TEST(Request, DecodingIsTotal) { expect_total<Request>(sample_request().material()); }
 
-TEST(DependencySet, DecodingIsTotal) { expect_total<DependencySet>(sample_set().material()); }
+TEST(DependencySet, DecodingIsTotal) { expect_total<DependencySet>(full_set().material()); }
 
 TEST(Material, OfOneKindIsNoneOfTheOther) {
   EXPECT_FALSE(Request::from_material(DependencySet().material()));

@@ -259,7 +259,7 @@ INSTANTIATE_TEST_SUITE_P(F7, FalseRecord,
 TEST(FalseRecords, OfAParentThatIsNoneAreRefused) {
   const auto with_parent = [](std::uint64_t parent) {
     FieldWriter out;
-    out.number(Tag::dependencies_version, 1);
+    out.number(Tag::dependencies_version, 2);
     out.bytes(Tag::working_directory, "");
     out.bytes(Tag::spelling, "a.cuh");
     out.number(Tag::parent, parent);
@@ -268,8 +268,9 @@ TEST(FalseRecords, OfAParentThatIsNoneAreRefused) {
     return out.take();
   };
   EXPECT_TRUE(accepts_dependencies(with_parent(Dependency::source_parent)));
+  EXPECT_TRUE(accepts_dependencies(with_parent(Dependency::at_place)));
   for (const std::uint64_t parent :
-       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0xfffffffd}, std::uint64_t{0xffffffff},
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0xfffffffc}, std::uint64_t{0xffffffff},
         std::uint64_t{1} << 32, UINT64_MAX}) {
     EXPECT_FALSE(accepts_dependencies(with_parent(parent))) << parent;
   }
@@ -305,7 +306,7 @@ Repetition many_options() {
   Request none;
   Request one;
   one.options.resize(1);
-  return repetition(none.material(), one.material(), 4);
+  return repetition(none.material(), one.material(), 7);
 }
 
 Repetition many_lookups() {

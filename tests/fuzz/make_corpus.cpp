@@ -111,7 +111,10 @@ void make_messages(const fs::path& folder) {
                             .kind = "cubin",
                             .image = "image",
                             .kernels = {{.expression = "kernel<1>", .params = {{0, 8}}}}},
-                           std::vector<std::string>{"a.cuh"}});
+                           kiln::Readings{.files = {{"/include/b.h", true, kiln::digest_of("b"), {}},
+                                                    {"/include/c.h", false, {}, {}}},
+                                          .embedded = {"a.cuh"},
+                                          .working_directory = "/work"}});
   seed(folder, "request", '\0' + request);
   seed(folder, "outcome", '\1' + outcome);
   seed(folder, "error",

@@ -262,17 +262,5 @@ TEST_P(DependenciesOnDisk, ANeighbourByARoundaboutWay) {
   EXPECT_TRUE(not_stored_.empty()) << not_stored_[0];
 }
 
-TEST(HeaderTrace, TakesTheHeadersOutOfATrace) {
-  const auto headers = headers_in_trace(R"json({"otherData": {"name": "Processing Header File"},
-    "traceEvents": [{}, {"args": {"detail": "b.h"}, "name": "Processing Header File"},
-    {"args": {"detail": "f()"}, "name": "Scanning Function Body"},
-    {"name": "Processing Header File", "args": {"detail": "a \"q\".h", "name": "x"}},
-    {"args": {"detail": "b.h"}, "name": "Processing Header File"}]})json");
-  ASSERT_TRUE(headers);
-  EXPECT_EQ(*headers, (std::vector<std::string>{"a \"q\".h", "b.h"}));
-  EXPECT_FALSE(headers_in_trace(""));
-  EXPECT_FALSE(headers_in_trace("{\"traceEvents\": ["));
-}
-
 }  // namespace
 }  // namespace kiln::test

@@ -23,9 +23,11 @@ using testing::IsEmpty;
 constexpr auto of_source = Dependency::source_parent;
 constexpr auto of_nobody = Dependency::no_parent;
 
-DependencySet looked_up(std::vector<Dependency> lookups) { return {std::move(lookups), {}}; }
+DependencySet looked_up(std::vector<Dependency> lookups) { return {.lookups = std::move(lookups)}; }
 Dependency lookup(std::string spelling, std::uint32_t parent, std::string_view text) {
-  return {std::move(spelling), parent, text.empty() ? Digest{} : digest_of(text), {}};
+  return {.spelling = std::move(spelling),
+          .parent = parent,
+          .content = text.empty() ? Digest{} : digest_of(text)};
 }
 
 TEST(RecordedNames, KeepTheTreesShape) {

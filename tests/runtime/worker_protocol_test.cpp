@@ -23,7 +23,6 @@ CompileJob whole_job() {
   job.kind = ImageKind::ltoir;
   job.seed = digest_of("seed");
   job.prelude = digest_of("prelude");
-  job.files = {{"/usr/include/b.h", {1, 2, 0x1234'5678'9abc, -4, 5}, digest_of("b")}};
   job.prelude_repeats = true;
   return job;
 }
@@ -42,7 +41,13 @@ CompileOutcome whole_outcome() {
   artifact.toolchain = "NVRTC 13.0";
   artifact.compile_us = 1'234'567'890'123;
   artifact.origin = Origin::bundle;
-  outcome.headers_read = {"a.cuh", "/usr/include/b.h"};
+  outcome.readings = Readings{
+      {{"/usr/include/b.h", true, digest_of("b"), {1, 2, 0x1234'5678'9abc, -4, 5}},
+       {odd, false, {}, {}}},
+      {"a.cuh", odd},
+      "/working/directory",
+      true,
+      "doubt " + odd};
   outcome.precompiled = true;
   return outcome;
 }
@@ -79,7 +84,6 @@ TEST(WorkerProtocol, ARequestKeepsAll) {
   EXPECT_EQ(request->job.kind, job.kind);
   EXPECT_EQ(request->job.seed, job.seed);
   EXPECT_EQ(request->job.prelude, job.prelude);
-  EXPECT_EQ(request->job.files, job.files);
   EXPECT_EQ(request->job.prelude_repeats, job.prelude_repeats);
 }
 
@@ -88,14 +92,20 @@ TEST(WorkerProtocol, AnOutcomeKeepsAll) {
   const auto decoded = decode_outcome(encode_outcome(outcome));
   ASSERT_TRUE(decoded && decoded->has_value());
   expect_same((*decoded)->artifact, outcome.artifact);
-  EXPECT_EQ((*decoded)->headers_read, outcome.headers_read);
+  ASSERT_TRUE((*decoded)->readings);
+  const auto& readings = *(*decoded)->readings;
+  EXPECT_EQ(readings.files, outcome.readings->files);
+  EXPECT_EQ(readings.embedded, outcome.readings->embedded);
+  EXPECT_EQ(readings.working_directory, outcome.readings->working_directory);
+  EXPECT_TRUE(readings.relative);
+  EXPECT_EQ(readings.doubt, outcome.readings->doubt);
   EXPECT_TRUE((*decoded)->precompiled);
 
   auto unknown = whole_outcome();
-  unknown.headers_read.reset();
+  unknown.readings.reset();
   const auto without = decode_outcome(encode_outcome(unknown));
   ASSERT_TRUE(without && without->has_value());
-  EXPECT_FALSE((*without)->headers_read);
+  EXPECT_FALSE((*without)->readings);
 }
 
 TEST(WorkerProtocol, AnErrorKeepsAll) {
