@@ -12,6 +12,8 @@
 #   KILN_WHEELS          a local folder of wheels: copied in, and used there
 #   *_proxy, PIP_*, CMAKE_BUILD_PARALLEL_LEVEL
 #                        handed on; /etc/resolv.conf and /etc/pip.conf are copied in
+#   KILN_BARE_UNPRIVILEGED=1
+#                        the command has what an ordinary container has: root, but no right to mount and no namespaces
 #   KILN_BARE_FILES      a folder: copied to /root/files
 #   KILN_BARE_CA         a bundle of CA certificates to be trusted inside, where a proxy needs one
 set -euo pipefail
@@ -59,16 +61,18 @@ settings() {
 }
 
 run_inside() {
-  local environment
+  local environment less=''
   mapfile -t environment < <(settings)
+  # A process in a changed root may make no user namespace either, by which it would get the right again.
+  if [[ -n ${KILN_BARE_UNPRIVILEGED:-} ]]; then less='setpriv --bounding-set -sys_admin --inh-caps -sys_admin'; fi
   # Namespaces of its own: nothing stays mounted, and no process stays, whatever the command does.
   unshare --mount --pid --fork --kill-child bash -c '
     mount -t proc proc "$1/proc"
     mount -t tmpfs tmpfs "$1/dev/shm"
     mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
     ln -sf pts/ptmx "$1/dev/ptmx"
-    exec chroot "$1" env -i "${@:3}" bash -c "cd /root/kiln && $2"
-  ' bare "$root" "$command" "${environment[@]}"
+    exec $3 chroot "$1" env -i "${@:4}" bash -c "cd /root/kiln && $2"
+  ' bare "$root" "$command" "$less" "${environment[@]}"
 }
 
 [[ -f $scratch/root.tar ]] || make_tarball

@@ -5,9 +5,11 @@ doctor says is what then happens: compiling, serving from a bundle, launching.
     roots.py KILN ENGINE BUNDLE CUDA_FOLDER FAKE_DRIVER STUB_DRIVER SCRATCH DRIVER NVRTC
     roots.py … bare           a machine with a driver and a bundle, and nowhere to write
 
-CUDA_FOLDER has lib or lib64 and include. Status 77: namespaces of mounts are not allowed here."""
+CUDA_FOLDER has lib or lib64 and include. Where namespaces of mounts are not allowed, the parts of CUDA stand in folders
+of the tests' own, which shows the same but for what the machine itself has. Status 77: it cannot be shown so."""
 
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -23,6 +25,7 @@ class Machine:
 
     def __init__(self, cuda, scratch, driver, nvrtc):
         self.cuda, self.scratch, self.driver, self.nvrtc = cuda, scratch, driver, nvrtc
+        self.toolkit = "/usr/local/lib/toolkit"
 
     def mounts(self):
         libraries = next(f for f in ("lib64", "lib") if (self.cuda / f / "libnvrtc.so.13").exists())
@@ -36,7 +39,7 @@ class Machine:
         yield "for f in /usr/local/cuda*; do if [ -d $f ]; then mount -t tmpfs none $(readlink -f $f); fi; done"
         yield "mount -t tmpfs none /usr/local/lib"
         if self.nvrtc == "toolkit":
-            root = "/usr/local/lib/toolkit"
+            root = self.toolkit
             yield f"mkdir -p {root}/lib64 {root}/include"
             yield f"mount --bind {kept}/lib {root}/lib64 && mount --bind {kept}/include {root}/include"
         if self.nvrtc == "wheel":
@@ -54,7 +57,7 @@ class Machine:
     def environment(self, more):
         found = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": "/usr/local/lib/driver", **more}
         if self.nvrtc == "toolkit":
-            found["CUDA_HOME"] = "/usr/local/lib/toolkit"
+            found["CUDA_HOME"] = self.toolkit
         if self.nvrtc == "wheel" or self.nvrtc.endswith("builtins"):
             found["VIRTUAL_ENV"] = str(self.scratch / "venv")
         return found
@@ -65,6 +68,70 @@ class Machine:
             ["unshare", "--mount", "--propagation", "private", "bash", "-c", script, "bash",
              *map(str, command)],
             env=self.environment(more), capture_output=True, text=True, timeout=600)
+
+
+class OrdinaryMachine(Machine):
+    """The same without any right: nothing is hidden, and what is wanted lies where variables lead."""
+
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        self.toolkit = str(self.scratch / "toolkit")
+        libraries = next(f for f in ("lib64", "lib") if (self.cuda / f / "libnvrtc.so.13").exists())
+        if self.nvrtc == "toolkit":
+            self.place(libraries, pathlib.Path(self.toolkit), "lib64", "lib*")
+        if self.nvrtc == "wheel":
+            self.place(libraries, self.scratch / WHEEL, "lib", "lib*")
+        if self.nvrtc.endswith("builtins"):
+            self.place(libraries, self.scratch / WHEEL, "lib", "libnvrtc.so.13")
+        if self.nvrtc == "others_builtins":
+            others = next((self.cuda / libraries).glob("libnvrtc-builtins.so.*.*"))
+            shutil.copy(others, self.scratch / WHEEL / "lib/libnvrtc-builtins.so.13.99")
+        driver_folder = self.scratch / "driver"
+        driver_folder.mkdir()
+        if self.driver is not None:
+            shutil.copy(self.driver, driver_folder / "libcuda.so.1")
+
+    def place(self, libraries, root, name, pattern):
+        (root / name).mkdir(parents=True)
+        for file in (self.cuda / libraries).glob(pattern):
+            try:
+                os.link(file.resolve(), root / name / file.name)
+            except OSError:
+                shutil.copy(file, root / name)
+        (root / "include").symlink_to(self.cuda / "include")
+
+    def environment(self, more):
+        found = super().environment(more)
+        found["LD_LIBRARY_PATH"] = str(self.scratch / "driver")
+        return found
+
+    def run(self, *command, **more):
+        return subprocess.run(list(map(str, command)), env=self.environment(more), capture_output=True, text=True,
+                              timeout=600)
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+def may_mount():
+    return subprocess.run(["unshare", "--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/tmp"],
+                          capture_output=True).returncode == 0
+
+
+def ordinary(parts, kiln):
+    """The machine without rights, where this one has no CUDA of its own that would be found instead."""
+    machine = OrdinaryMachine(*parts)
+    bare = subprocess.run([kiln, "doctor", "--json"], env={"PATH": "/usr/bin:/bin", "KILN_CACHE_DIR": str(machine.scratch)},
+                          capture_output=True, text=True)
+    found = json.loads(bare.stdout)
+    # A wheel's goes before it.
+    if machine.nvrtc != "wheel" and found["compiler"]["path"]:
+        skip(f"no mounts are allowed here that would hide {found['compiler']['path']}")
+    if machine.driver is None and found["can_launch"]["yes"]:
+        skip("no mounts are allowed here that would hide this machine's driver")
+    return machine
 
 
 def expect(condition, what, outcome):
@@ -87,7 +154,7 @@ def check(machine, kiln, engine, bundle, expects_launch):
     expect(found == wanted, f"doctor says {found}, not {wanted}", outcome)
     # A farm needs no driver.
     expect(outcome.returncode == (0 if expects_compile else 1), "doctor's status", outcome)
-    places = {"none": "", "wheel": str(machine.scratch / WHEEL), "toolkit": "/usr/local/lib/toolkit"}
+    places = {"none": "", "wheel": str(machine.scratch / WHEEL), "toolkit": machine.toolkit}
     expect(compiler.startswith(places[machine.nvrtc]) and bool(compiler) == expects_compile,
            f"doctor finds {compiler}", outcome)
 
@@ -145,17 +212,17 @@ done"""
 
 def main():
     kiln, engine, bundle, cuda, fake, stub, scratch, driver, *nvrtc = sys.argv[1:]
-    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
-        print("skipped: namespaces of mounts are not allowed here")
-        sys.exit(SKIPPED)
     scratch = pathlib.Path(scratch)
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
+    mounts = may_mount()
     if driver == "bare":
+        if not mounts:
+            skip("no mounts are allowed here that would make everything read-only")
         check_bare(Machine(pathlib.Path(cuda), scratch, fake, "none"), engine, bundle)
         return
-    machine = Machine(pathlib.Path(cuda), scratch, {"none": None, "stub": stub, "fake": fake}[driver],
-                      nvrtc[0])
+    parts = pathlib.Path(cuda), scratch, {"none": None, "stub": stub, "fake": fake}[driver], nvrtc[0]
+    machine = Machine(*parts) if mounts else ordinary(parts, kiln)
     if machine.nvrtc.endswith("builtins"):
         check_builtins(machine, kiln)
         return
