@@ -34,6 +34,7 @@ enum class Tag : std::uint8_t {
   modified_ns = 0x29,
   directories = 0x2a,
   embedded_names = 0x2b,
+  beside = 0x2c,
 
   key_version = 0x40,
   request_digest = 0x41,

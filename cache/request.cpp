@@ -21,6 +21,13 @@ bool read_flag(FieldReader& in, Tag tag) {
   return number == 1;
 }
 
+// A 1 that mostly is not there.
+bool read_mark(FieldReader& in, Tag tag) {
+  if (!in.at(tag)) return false;
+  if (in.number(tag) != 1) in.reject();
+  return true;
+}
+
 // A number that mostly is not there: then it is `none`, which is never written.
 std::uint32_t read_optional(FieldReader& in, Tag tag, std::uint32_t none) {
   if (!in.at(tag)) return none;
@@ -32,6 +39,7 @@ std::uint32_t read_optional(FieldReader& in, Tag tag, std::uint32_t none) {
 void write(FieldWriter& out, const Dependency& lookup) {
   out.bytes(Tag::spelling, lookup.spelling);
   if (lookup.parent != Dependency::no_parent) out.number(Tag::parent, lookup.parent);
+  if (lookup.beside) out.number(Tag::beside, 1);
   if (lookup.tested) out.number(Tag::tested, 1);
   out.digest(Tag::content, lookup.content);
   out.bytes(Tag::path, lookup.path);
@@ -46,10 +54,8 @@ Dependency read_lookup(FieldReader& in, std::size_t position) {
   Dependency lookup;
   lookup.spelling = in.text(Tag::spelling);
   lookup.parent = read_optional(in, Tag::parent, Dependency::no_parent);
-  if (in.at(Tag::tested)) {
-    lookup.tested = true;
-    if (in.number(Tag::tested) != 1) in.reject();
-  }
+  lookup.beside = read_mark(in, Tag::beside);
+  lookup.tested = read_mark(in, Tag::tested);
   lookup.content = in.digest(Tag::content);
   lookup.path = in.text(Tag::path);
   lookup.same_path = read_optional(in, Tag::same_path, Dependency::no_other);

@@ -216,6 +216,17 @@ Error describe_failure(const Nvrtc& nvrtc, const CompileJob& job, nvrtcResult re
   return error;
 }
 
+// NVRTC 13.3 and later may succeed and leave a kernel out, such as one of tiles.
+const KernelInfo* kernel_without_code(const Artifact& artifact) {
+  if (artifact.kind != to_string(ImageKind::cubin)) return nullptr;
+  const auto at =
+      std::find_if(artifact.kernels.begin(), artifact.kernels.end(), [&](const KernelInfo& kernel) {
+        return !kernel.params_known &&
+               artifact.image.string().find(kernel.symbol) == std::string_view::npos;
+      });
+  return at != artifact.kernels.end() ? &*at : nullptr;
+}
+
 }  // namespace
 
 Error cancelled(const CompileJob& job) {
@@ -281,6 +292,13 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
   }
   artifact.image = std::move(*image);
   add_facts(artifact, job.expressions.empty());
+  if (const auto* without = kernel_without_code(artifact); without != nullptr) {
+    return fail(
+        ErrorCode::compile_failed,
+        fmt::format("{}: {} made no code of kernel '{}' for {}; the options were: {}", job.program,
+                    nvrtc.text(), without->expression, job.arch, fmt::join(options, " ")),
+        artifact.log);
+  }
   const auto time = std::chrono::steady_clock::now() - begin;
   artifact.compile_us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(time).count());

@@ -148,7 +148,7 @@ class ManifestReader {
     listed.spec.options = strings(program, "options");
     for (const auto& folder : strings(program, "include_dirs")) {
       if (folder.empty()) wrong("include_dirs", "names no folder");
-      listed.spec.include_dirs.push_back((folder_ / folder).lexically_normal());
+      listed.spec.include_dirs.push_back(folder_ / folder);
     }
     read_variants(program, listed.spec);
     read_headers(program, listed);
@@ -217,6 +217,7 @@ class ManifestReader {
       listed.from_record = true;
       if (!recorded.is_object()) return wrong("recorded_headers", "must be an object");
       for (const auto& [name, value] : recorded.items()) read_recorded(name, value, listed);
+      if (flag(program, "standard_headers")) listed.spec.headers.push_back(standard_headers());
       return;
     }
     std::vector<HeaderSet::NamedText> own;

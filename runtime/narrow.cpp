@@ -61,6 +61,7 @@ class Narrowing {
   struct Walk {
     bool made = true;  ///< Whether all its questions were asked.
     FoundHeader found;
+    bool beside = false;               ///< Whether it was found beside its includer.
     const Reading* reading = nullptr;  ///< Of what was found on the disk.
     std::vector<std::string> paths;
   };
@@ -101,6 +102,7 @@ class Narrowing {
     for (const auto& path : walk.paths) accounted_.insert(asked_.find(path)->first);
     if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
     Dependency kept{lookup.spelling, parent};
+    kept.beside = walk.beside;
     kept.tested = lookup.tested;
     return add(std::move(kept), std::move(walk.found), walk.reading, index);
   }
@@ -111,6 +113,7 @@ class Narrowing {
     Walk walk;
     if (quoted && includer.embedded != nullptr)
       walk.found.embedded = search_.neighbour(lookup.spelling, *includer.embedded);
+    walk.beside = walk.found.embedded != nullptr;
     if (walk.found.embedded == nullptr)
       walk.found.embedded = search_.find_embedded(lookup.spelling);
     if (const auto* embedded = walk.found.embedded; embedded != nullptr) {
@@ -126,7 +129,10 @@ class Narrowing {
       const auto path = std::string(folder_of(includer.path)).append(lookup.spelling);
       // The source lies in a folder that no machine has, and the compiler knows.
       const bool is_asked = is_quoted_in_header(lookup) || asked_.contains(path);
-      if (is_asked && ask(path, includer.in_toolkit, walk)) return walk;
+      if (is_asked && ask(path, includer.in_toolkit, walk)) {
+        walk.beside = walk.made && is_quoted_in_header(lookup);
+        return walk;
+      }
     }
     search_directories(lookup.spelling, walk);
     return walk;

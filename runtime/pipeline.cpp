@@ -192,6 +192,16 @@ std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_n
   return Obtained{std::move(found->artifact), found->origin};
 }
 
+// Once for each program: each process compiles it again, which somebody will want to know.
+void Pipeline::warn_of_not_kept(const Artifact& artifact) {
+  {
+    const std::lock_guard lock(warned_mutex_);
+    if (!warned_of_.insert(artifact.program).second) return;
+  }
+  reporter_.warn(fmt::format("{} for {} is compiled and not kept: {}", artifact.program,
+                             artifact.arch, artifact.not_kept));
+}
+
 // Once for each entry, since programs are asked for again and again.
 void Pipeline::warn_of_trust(const Artifact& artifact, const std::string& remark) {
   {
@@ -269,6 +279,7 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, Closure closure
   made.toolchain = toolchain.text;
   made.key =
       key_of(query.request_digest, digest_of(closure.dependencies.material()), toolchain.identity);
+  made.not_kept = closure.unaccountable;
   const auto artifact = std::make_shared<const Artifact>(std::move(made));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
   keep(query, closure, toolchain, artifact, before);
@@ -278,9 +289,11 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, Closure closure
 void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolchain,
                     const std::shared_ptr<const Artifact>& artifact,
                     std::chrono::system_clock::time_point before) {
-  if (!closure.unaccountable.empty()) {
+  if (!artifact->not_kept.empty()) {
+    ++counters_.not_kept;
+    warn_of_not_kept(*artifact);
     return reporter_.tell(EventKind::not_stored, *artifact, Origin::compiled, 0,
-                          closure.unaccountable);
+                          artifact->not_kept);
   }
   if (layers_.writable()) store(query, closure, toolchain, *artifact, before);
   layers_.remember(query.request_digest, std::move(closure.dependencies), toolchain, artifact);

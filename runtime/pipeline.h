@@ -73,6 +73,7 @@ class Pipeline {
     LookUpCounters look_ups;
     std::atomic<std::uint64_t> compiles{0};
     std::atomic<std::uint64_t> precompiled{0};
+    std::atomic<std::uint64_t> not_kept{0};
   };
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
@@ -87,6 +88,7 @@ class Pipeline {
   bool repeats(const Query& query) const;
   std::optional<Obtained> look_up(const Query& query, std::string& why_not,
                                   std::optional<Loading> loading = {});
+  void warn_of_not_kept(const Artifact& artifact);
   void warn_of_trust(const Artifact& artifact, const std::string& remark);
   void keep(const Query& query, Closure& closure, const Toolchain& toolchain,
             const std::shared_ptr<const Artifact>& artifact,
@@ -110,7 +112,8 @@ class Pipeline {
   SingleFlight<Result<Obtained>> flights_;
   Counters counters_;
   std::mutex warned_mutex_;
-  std::set<Digest> warned_;  ///< The entries that were taken on trust.
+  std::set<Digest> warned_;          ///< The entries that were taken on trust.
+  std::set<std::string> warned_of_;  ///< The programs that are not kept.
 };
 
 }  // namespace kiln

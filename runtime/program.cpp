@@ -50,6 +50,8 @@ constexpr std::string_view use_source = "put the #include into the source";
 constexpr std::string_view use_kind =
     "ask for the image kind in the Target (--image on the command line)";
 constexpr std::string_view kiln_decides = "kiln decides this itself";
+constexpr std::string_view reads_files =
+    "kiln does not let a program's options read files, which no key knows: give what they say";
 constexpr std::string_view writes_files = "kiln does not let a program's options write files";
 
 // Both dashes are stripped before comparing: NVRTC takes `-std` and `--std` alike.
@@ -91,6 +93,13 @@ const OwnedOption* owner_of(std::string_view option) {
   return nullptr;
 }
 
+// ptxas reads more options from a file, in whatever spelling it is passed on.
+bool names_options_file(std::string_view option) {
+  const bool defines = option.starts_with("-D") || option.find("define-macro") != option.npos;
+  return !defines && (option.find("options-file") != option.npos ||
+                      option.find("-optf") != option.npos || option.starts_with('@'));
+}
+
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
 bool climbs_out(const std::filesystem::path& name) {
@@ -125,6 +134,11 @@ Result<void> check_options(const ProgramSpec& spec) {
       return fail(
           ErrorCode::invalid_option,
           fmt::format("program '{}': option '{}' begins or ends with a blank", spec.name, option));
+    }
+    if (names_options_file(option)) {
+      return fail(ErrorCode::invalid_option,
+                  fmt::format("program '{}': option '{}' is not for a program to set: {}",
+                              spec.name, option, reads_files));
     }
     if (const auto* owned = owner_of(option)) {
       return fail(ErrorCode::invalid_option,
@@ -214,6 +228,15 @@ std::uint64_t next_id() {
   return ++last;
 }
 
+// Without what says nothing, but with each "..": behind a link it leads elsewhere than the text lets on.
+std::filesystem::path as_the_system_takes_it(const std::filesystem::path& directory) {
+  std::filesystem::path plain;
+  for (const auto& part : directory) {
+    if (!part.empty() && part != ".") plain /= part;
+  }
+  return plain;
+}
+
 }  // namespace
 
 Program::Program(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
@@ -228,7 +251,7 @@ Result<Program> Program::make(ProgramSpec spec) {
                   fmt::format("program '{}': include directory '{}' is not a path", spec.name,
                               directory.string()));
     }
-    directory = absolute.lexically_normal();
+    directory = as_the_system_takes_it(absolute);
   }
   std::sort(spec.kernels.begin(), spec.kernels.end());
   spec.kernels.erase(std::unique(spec.kernels.begin(), spec.kernels.end()), spec.kernels.end());

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "places.h"
+
 namespace kiln {
 
 namespace {
@@ -23,7 +25,13 @@ std::string neighbour_of(std::string_view includer, std::string_view spelling) {
 }
 
 bool has_neighbours(const Dependency& lookup) {
-  return lookup.parent != Dependency::no_parent && lookup.parent != Dependency::source_parent;
+  return lookup.beside && lookup.parent < Dependency::at_place;
+}
+
+// By what a look-up that has no neighbours goes.
+std::string_view name_of(const Dependency& lookup) {
+  return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
+                                               : std::string_view(lookup.spelling);
 }
 
 const std::string* find(const NamedHeaders& headers, const std::string& name) {
@@ -41,7 +49,7 @@ class EmbeddedReplay {
     const std::string* found = nullptr;
     const auto* includer = includer_of(lookup);
     if (includer != nullptr) found = find(headers_, neighbour_of(*includer, lookup.spelling));
-    if (found == nullptr) found = find(headers_, lookup.spelling);
+    if (found == nullptr) found = find(headers_, std::string(name_of(lookup)));
     found_.push_back(found);
     return found;
   }
@@ -64,21 +72,18 @@ bool is_right(const Dependency& lookup, const NamedHeaders& headers, const std::
 std::optional<std::string> add_by_spelling(const DependencySet& recorded, NamedHeaders& headers) {
   for (const auto& lookup : recorded.lookups) {
     if (has_neighbours(lookup) || lookup.content.empty()) continue;
-    const auto [at, added] = headers.emplace(lookup.spelling, lookup.content);
-    if (!added && at->second != lookup.content) return lookup.spelling;
+    const auto [at, added] = headers.emplace(name_of(lookup), lookup.content);
+    if (!added && at->second != lookup.content) return at->first;
   }
   return std::nullopt;
 }
 
-// What a header quotes is its neighbour, unless it is known by its spelling already: then it was found
-// in an include directory, and a second name would make two headers of one.
+// What was found beside a header is its neighbour.
 void add_neighbours(const DependencySet& recorded, NamedHeaders& headers) {
   EmbeddedReplay replay(headers);
   for (const auto& lookup : recorded.lookups) {
     const auto* includer = replay.includer_of(lookup);
-    const auto known = headers.find(lookup.spelling);
-    const bool is_known = known != headers.end() && known->second == lookup.content;
-    if (has_neighbours(lookup) && !lookup.content.empty() && !is_known) {
+    if (has_neighbours(lookup) && !lookup.content.empty()) {
       headers.emplace(
           includer != nullptr ? neighbour_of(*includer, lookup.spelling) : lookup.spelling,
           lookup.content);
@@ -90,7 +95,7 @@ void add_neighbours(const DependencySet& recorded, NamedHeaders& headers) {
 // By their spelling alone: beside which file a quoted one was absent is for the replay to know.
 void add_absent(const DependencySet& recorded, NamedHeaders& headers) {
   for (const auto& lookup : recorded.lookups) {
-    if (lookup.content.empty()) headers.emplace(lookup.spelling, Digest{});
+    if (lookup.content.empty()) headers.emplace(name_of(lookup), Digest{});
   }
 }
 

@@ -12,7 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "fingerprint.h"
 #include "header_search.h"
+#include "kiln/headers.h"
 #include "kiln/link.h"
 #include "recorded_headers.h"
 
@@ -55,9 +57,18 @@ AgainstToolkit compare(const std::vector<RecordedHeader>& recorded, const Header
   return result;
 }
 
+// The include directory in which a header lies whose path reaches the output, if it lies there here as well.
+std::string directory_of(const RecordedHeader& header, HeaderFiles& files) {
+  const auto& path = header.path;
+  if (!header.text || !path.starts_with('/') || !path.ends_with('/' + header.name)) return {};
+  const auto here = HeaderFinder::find_file(path);
+  if (!here.found() || files.digest(here.path, here.stamp) != digest_of(*header.text)) return {};
+  return path.substr(0, path.size() - header.name.size() - 1);
+}
+
 // What speaks against an image made here, where paths reach the output; empty if nothing does.
 std::string misplaced(const ListedProgram& listed, const HeaderFinder& toolkit,
-                      bool toolkit_is_searched) {
+                      bool toolkit_is_searched, HeaderFiles& files) {
   std::error_code failure;
   if (!listed.working_directory.empty() &&
       std::filesystem::current_path(failure) != listed.working_directory) {
@@ -67,6 +78,7 @@ std::string misplaced(const ListedProgram& listed, const HeaderFinder& toolkit,
   for (const auto& header : listed.recorded) {
     if (header.path.empty() || header.path == header.name) continue;
     if (toolkit_is_searched && toolkit.find(header.name).path == header.path) continue;
+    if (!directory_of(header, files).empty()) continue;
     return fmt::format(
         "the path {} of header {} reaches the output, and the record does not bring it "
         "back: prewarm it from a manifest with its include_dirs",
@@ -96,14 +108,6 @@ struct Rebuilt {
 using SharedText = Result<std::shared_ptr<const std::string>>;
 using TextOf = std::function<SharedText(const Digest& digest)>;
 
-bool has_all_of(const Closure& here, const DependencySet& stored) {
-  std::set<Digest> contents;
-  for (const auto& lookup : here.dependencies.lookups) contents.insert(lookup.content);
-  return std::all_of(stored.lookups.begin(), stored.lookups.end(), [&](const Dependency& lookup) {
-    return lookup.content.empty() || contents.contains(lookup.content);
-  });
-}
-
 SharedText text_of(const Digest& digest, const Closure& here, const StoredText& stored_text) {
   for (const auto& header : here.texts) {
     if (header && header->digest == digest)
@@ -132,6 +136,10 @@ std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& head
     listed.recorded.push_back(std::move(header));
   }
   return std::nullopt;
+}
+
+std::vector<HeaderSet> standard_headers_of(bool offered) {
+  return offered ? std::vector{standard_headers()} : std::vector<HeaderSet>();
 }
 
 class CacheReader {
@@ -183,6 +191,7 @@ class CacheReader {
     if (!source) return tl::unexpected(source.error());
     return ProgramSpec{.name = request.program,
                        .source = **source,
+                       .headers = standard_headers_of(request.standard_headers),
                        .kernels = request.expressions,
                        .options = request.options};
   }
@@ -252,6 +261,26 @@ class CacheReader {
 
 }  // namespace
 
+namespace {
+
+// Not embedded, but found where their path is what it was.
+void take_from_their_places(const ListedProgram& listed, HeaderFiles& files,
+                            std::vector<HeaderSet::SharedText>& lacking, ProgramSpec& spec) {
+  for (const auto& header : listed.recorded) {
+    const auto at = std::find_if(lacking.begin(), lacking.end(),
+                                 [&](const auto& other) { return other.name == header.name; });
+    if (at == lacking.end()) continue;
+    const std::filesystem::path directory = directory_of(header, files);
+    if (directory.empty()) continue;
+    lacking.erase(at);
+    auto& directories = spec.include_dirs;
+    if (std::find(directories.begin(), directories.end(), directory) == directories.end())
+      directories.push_back(directory);
+  }
+}
+
+}  // namespace
+
 Result<Program> make_listed(const ListedProgram& listed,
                             const std::vector<std::filesystem::path>& toolkit_dirs,
                             HeaderFiles& files) {
@@ -265,27 +294,28 @@ Result<Program> make_listed(const ListedProgram& listed,
     spec.toolkit_headers = false;
     compared.lacking = all_of(listed.recorded);
   }
-  if (const auto why = misplaced(listed, toolkit, spec.toolkit_headers); !why.empty())
+  if (const auto why = misplaced(listed, toolkit, spec.toolkit_headers, files); !why.empty())
     return fail(ErrorCode::invalid_argument, fmt::format("{}: {}", listed.spec.name, why));
+  take_from_their_places(listed, files, compared.lacking, spec);
+  // Before the standard ones, of which it may have had its own.
   if (!compared.lacking.empty())
-    spec.headers.push_back(HeaderSet::from_shared(std::move(compared.lacking)));
+    spec.headers.insert(spec.headers.begin(), HeaderSet::from_shared(std::move(compared.lacking)));
   return Program::make(std::move(spec));
 }
 
 Result<ListedProgram> list_request(const Program& program, const Target& target,
                                    const Closure& here, const Result<StoredEntry>& stored,
                                    const StoredText& stored_text) {
-  // An entry that was served on trust knows headers that are not here.
-  const bool whole = !stored || has_all_of(here, stored->dependencies);
-  if (whole && !here.unaccountable.empty())
+  if (!stored && !here.unaccountable.empty())
     return fail(ErrorCode::invalid_argument, here.unaccountable);
-  const auto& found = whole ? here.dependencies : stored->dependencies;
+  const auto& found = stored ? stored->dependencies : here.dependencies;
   const auto headers = name_headers(found);
   if (!headers)
     return fail(headers.error().code,
                 fmt::format("{}: {}", program.name(), headers.error().message));
   ListedProgram listed{.spec = {.name = program.name(),
                                 .source = program.source(),
+                                .headers = standard_headers_of(has_standard_headers(program)),
                                 .kernels = program.kernels(),
                                 .options = program.options()},
                        .from_record = true,

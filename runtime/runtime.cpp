@@ -281,7 +281,8 @@ class Runtime::Impl {
             programs.stores + combined.stores,
             kernels_.refusals(),
             layers_.faults(),
-            kernels_.loads()};
+            kernels_.loads(),
+            counted.not_kept};
   }
 
  private:

@@ -137,7 +137,7 @@ Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& j
 
 Result<CompileOutcome> WorkerPool::run_without(const CompileJob& job, const std::string& why,
                                                const std::stop_token& stop) {
-  if (vendor::has_nvrtc_variables()) {
+  if (vendor::has_compiler_variables()) {
     return fail(
         ErrorCode::worker_failed,
         fmt::format("{} for {}: {}. It is not compiled in this process either, whose NVRTC_* "

@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include "standard_streams.h"
+#include "vendor/nvrtc.h"
 #include "worker_protocol.h"
 
 extern char** environ;
@@ -66,7 +67,7 @@ std::vector<char*> environment_of_worker(std::string& temporary) {
   if (!temporary.empty()) entries.push_back(temporary.data());
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view variable(*entry);
-    if (variable.starts_with("NVRTC_")) continue;
+    if (vendor::is_compiler_variable(variable)) continue;
     if (!temporary.empty() && variable.starts_with("TMPDIR=")) continue;
     entries.push_back(*entry);
   }

@@ -198,8 +198,8 @@ KernelInfo read_kernel(Reader& in) {
 }
 
 void write(Writer& out, const Artifact& artifact) {
-  const auto& [key, program, arch, kind, image, kernels, log, toolchain, compile_us, origin] =
-      artifact;
+  const auto& [key, program, arch, kind, image, kernels, log, toolchain, compile_us, origin,
+               not_kept] = artifact;
   out.digest(key);
   out.text(program);
   out.text(arch);
@@ -210,11 +210,13 @@ void write(Writer& out, const Artifact& artifact) {
   out.text(toolchain);
   out.number(compile_us);
   out.number(static_cast<std::uint64_t>(origin));
+  out.text(not_kept);
 }
 
 Artifact read_artifact(Reader& in) {
   Artifact artifact;
-  auto& [key, program, arch, kind, image, kernels, log, toolchain, compile_us, origin] = artifact;
+  auto& [key, program, arch, kind, image, kernels, log, toolchain, compile_us, origin, not_kept] =
+      artifact;
   key = in.digest();
   program = in.text();
   arch = in.text();
@@ -225,6 +227,7 @@ Artifact read_artifact(Reader& in) {
   toolchain = in.text();
   compile_us = in.number();
   origin = in.number_up_to<Origin>(static_cast<std::uint64_t>(Origin::bundle));
+  not_kept = in.text();
   return artifact;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nvrtc.h>
@@ -21,7 +22,7 @@ struct NvrtcFiles {
   std::filesystem::path builtins;  ///< Empty when it is not beside the library.
   std::string origin;              ///< Where the idea came from, e.g. "KILN_NVRTC".
   Toolchain
-      toolchain;  ///< By the build-ids of both files and any NVRTC_* variable that reaches it.
+      toolchain;  ///< By the build-ids of both files and any variable for the compiler that reaches it.
 };
 
 /// What the search came to: the files, or every place that was looked at.
@@ -30,7 +31,7 @@ struct NvrtcSearch {
   std::vector<SearchStep> steps;
 };
 
-/// Whether this process's NVRTC_* variables reach the compiler, and so its output: they do in this
+/// Whether this process's variables for the compiler reach the compiler, and so its output: they do in this
 /// process, and are cleared for a worker.
 enum class NvrtcVariables { inherited, cleared };
 
@@ -38,8 +39,12 @@ enum class NvrtcVariables { inherited, cleared };
 [[nodiscard]] NvrtcSearch find_nvrtc(const std::optional<std::filesystem::path>& exact,
                                      NvrtcVariables variables = NvrtcVariables::inherited);
 
-/// Whether this process has any NVRTC_* variable.
-[[nodiscard]] bool has_nvrtc_variables();
+/// Whether this entry of an environment ("NAME=value") is one that NVRTC reads, or a part of it does: read off
+/// what its libraries of 12.0 to 13.5 ask for, and of those what may change their output.
+[[nodiscard]] bool is_compiler_variable(std::string_view entry);
+
+/// Whether this process has any.
+[[nodiscard]] bool has_compiler_variables();
 
 /// The error for a search that found nothing.
 [[nodiscard]] Error nvrtc_missing(const NvrtcSearch& search);

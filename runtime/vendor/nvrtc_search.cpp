@@ -53,11 +53,31 @@ std::string version_of(const fs::path& library, const fs::path& builtins) {
   return soname_version(library);
 }
 
+}  // namespace
+
+bool is_compiler_variable(std::string_view entry) {
+  constexpr std::array<std::string_view, 11> beginnings{"NVRTC",
+                                                        "EDG_",
+                                                        "NVVM_",
+                                                        "LLVM_",
+                                                        "PTXAS_",
+                                                        "CICC_",
+                                                        "CAN_FINALIZE_DEBUG=",
+                                                        "DUMP_KNOBS_TO_FILE=",
+                                                        "LIBNVVM_",
+                                                        "NVPTX_",
+                                                        "CUDA_DEVICE_DEBUG"};
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return entry.starts_with(beginning); });
+}
+
+namespace {
+
 // NVRTC reads variables of its own; in this process one that is set may change what it makes.
 std::string nvrtc_variables() {
   std::vector<std::string> set;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    if (std::string_view(*entry).starts_with("NVRTC_")) set.emplace_back(*entry);
+    if (is_compiler_variable(*entry)) set.emplace_back(*entry);
   }
   std::sort(set.begin(), set.end());
   std::string all;
@@ -89,7 +109,7 @@ bool add_include_dirs(const fs::path& root, std::vector<fs::path>& directories) 
 
 }  // namespace
 
-bool has_nvrtc_variables() { return !nvrtc_variables().empty(); }
+bool has_compiler_variables() { return !nvrtc_variables().empty(); }
 
 NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables variables) {
   NvrtcSearch search;

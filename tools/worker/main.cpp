@@ -48,11 +48,11 @@ void close_all_above(int last) {
 }
 
 // The key that the result is stored under says nothing of them.
-void forget_nvrtc_variables() {
+void forget_compiler_variables() {
   std::vector<std::string> names;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
-    if (text.starts_with("NVRTC_")) names.emplace_back(text.substr(0, text.find('=')));
+    if (vendor::is_compiler_variable(text)) names.emplace_back(text.substr(0, text.find('=')));
   }
   for (const auto& name : names) ::unsetenv(name.c_str());
 }
@@ -199,7 +199,7 @@ int main(int argc, char** argv) {
     return kiln::exit_usage;
   }
   kiln::close_all_above(*socket);
-  kiln::forget_nvrtc_variables();
+  kiln::forget_compiler_variables();
   kiln::keep_out_of_the_way();
   kiln::keep_memory();
   // Each worker removes its own files, hundreds of megabytes, beside the others.

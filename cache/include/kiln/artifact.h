@@ -50,6 +50,9 @@ struct Artifact {
   std::string toolchain = {};    ///< For people, e.g. "NVRTC 13.0".
   std::uint64_t compile_us = 0;  ///< What the compile took when it was made. Microseconds.
   Origin origin = Origin::compiled;
+  /// Why the next one to ask has to compile it again, in words; empty where it is kept. Of what was compiled just
+  /// now; nobody stores it.
+  std::string not_kept = {};
 
   /// The kernel of this expression, or nullptr. Valid as long as the artifact.
   [[nodiscard]] const KernelInfo* find(std::string_view expression) const noexcept;

@@ -49,6 +49,7 @@ struct Dependency {
   /// Beside which file a quoted include is looked for first: that of an earlier look-up, by its
   /// position, or the program's source. An include in angle brackets has no parent.
   std::uint32_t parent = no_parent;
+  bool beside = false;  ///< It was found there, and not in an include directory.
   bool tested = false;  ///< `__has_include` asks for it, so that a compile goes on without it.
   Digest content = {};  ///< Of the header's text; empty() when nothing was found.
   /// The file's absolute path or the embedded header's name, only where it reaches the output.

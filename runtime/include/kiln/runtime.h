@@ -38,6 +38,7 @@ struct RuntimeCounters {
   std::uint64_t refusals = 0;  ///< Stored images that the driver did not take, and were dropped.
   std::uint64_t cache_errors = 0;  ///< Faults of the cache that were lived with.
   std::uint64_t loads = 0;
+  std::uint64_t not_kept = 0;  ///< Compiles whose result is not kept: see Artifact::not_kept.
 };
 
 /// One tool of the machine: found or not, and why.
