@@ -38,13 +38,16 @@ struct Opened {
   Content content;
 };
 
-Result<Opened> open_file(const fs::path& file, Connection::Mode mode) {
-  const NoFork no_fork;
-  auto connection = Connection::open(file, mode);
+Result<Opened> look_at(Result<Connection> connection) {
   // A file that does not even open as a database is told by what it holds, like any other.
   if (!connection) return unusable(connection.error());
   const Content content = look_into(*connection);
   return Opened{std::move(*connection), content};
+}
+
+Result<Opened> open_file(const fs::path& file, Connection::Mode mode) {
+  const NoFork no_fork;
+  return look_at(Connection::open(file, mode));
 }
 
 Connection::Mode mode_of(const CacheOptions& options) {
@@ -240,15 +243,13 @@ bool is_superseded(Database& database) {
 
 Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& options) {
   const Trust trust{.writable_by_others = options.trust_others, .owned_by_root = true};
-  const auto exists = private_file_exists(file, trust);
-  if (!exists) return tl::unexpected(exists.error());
-  if (!*exists) {
+  const auto descriptor = open_private_file(file, trust);
+  if (!descriptor) return tl::unexpected(descriptor.error());
+  if (*descriptor < 0) {
     return fail(ErrorCode::not_found, fmt::format("no bundle at '{}'", file.string()));
   }
-  // SQLite follows no symlink, and the way to a bundle may have some.
-  std::error_code error;
-  const fs::path real = fs::canonical(file, error);
-  auto opened = open_file(error ? file : real, Connection::Mode::immutable);
+  auto opened = look_at(Connection::open(*descriptor, file));
+  ::close(*descriptor);
   if (!opened) return tl::unexpected(opened.error());
   if (opened->content == Content::none) opened->content = Content::foreign;
   return current_or_refused(std::move(*opened), file, 0);

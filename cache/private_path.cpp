@@ -95,6 +95,23 @@ Result<bool> private_file_exists(const fs::path& file, Trust trust) {
   return private_exists(file, S_IFREG, "regular file", trust);
 }
 
+Result<int> open_private_file(const fs::path& file, Trust trust) {
+  if (auto exists = private_file_exists(file, trust); !exists || !*exists) {
+    if (!exists) return tl::unexpected(exists.error());
+    return -1;
+  }
+  // O_NONBLOCK and O_NOFOLLOW: something else may have taken its place since.
+  const int descriptor = system::open_file(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return unusable(file, "cannot be opened", errno);
+  struct stat status;
+  const bool regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  auto checked = regular ? check_owner_and_mode(file, status, trust)
+                         : unusable(file, "is not a regular file", use_another);
+  if (checked) return descriptor;
+  ::close(descriptor);
+  return tl::unexpected(checked.error());
+}
+
 bool is_only_name_of(const char* path, int descriptor) noexcept {
   struct stat opened;
   struct stat named;

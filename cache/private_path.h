@@ -28,6 +28,10 @@ struct Trust {
 /// Never opens it: closing any descriptor of a database drops the process's locks on it.
 [[nodiscard]] Result<bool> private_file_exists(const std::filesystem::path& file, Trust trust = {});
 
+/// Opens a regular file to read it, and then finds it private: what was looked at is what is open, whatever takes
+/// its place. The descriptor is the caller's; -1 when there is nothing.
+[[nodiscard]] Result<int> open_private_file(const std::filesystem::path& file, Trust trust = {});
+
 /// Whether the path is the one name of the regular file that is open: asked after opening and before the
 /// first write, because what was looked at before may have been replaced since.
 [[nodiscard]] bool is_only_name_of(const char* path, int descriptor) noexcept;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "descriptor_vfs.h"
 #include "fork_guard.h"
 #include "ofd_vfs.h"
 
@@ -28,17 +29,6 @@ int wait_for_lock(void*, int naps_so_far) {
   if (Clock::now() >= deadline) return 0;
   std::this_thread::sleep_for(nap);
   return 1;
-}
-
-/// SQLite reads '%', '?' and '#' of a URI as more than characters of the path.
-std::string immutable_uri(const std::filesystem::path& file) {
-  std::string uri = "file:";
-  for (const char character : file.string()) {
-    const bool special = character == '%' || character == '?' || character == '#';
-    uri += special ? fmt::format("%{:02X}", static_cast<unsigned char>(character))
-                   : std::string(1, character);
-  }
-  return uri + "?immutable=1";
 }
 
 /// What a person can do about it, where that is not to try again.
@@ -78,16 +68,22 @@ LockPatience::~LockPatience() { patience = before_; }
 Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
   const NoFork no_fork;
   const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
-  const std::string name = mode == Mode::immutable ? immutable_uri(file) : file.string();
-  if (mode == Mode::immutable) {
-    return open(name.c_str(), access | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_URI, nullptr);
+  return open(file.c_str(), file, access | SQLITE_OPEN_NOFOLLOW, ofd_vfs());
+}
+
+Result<Connection> Connection::open(int descriptor, const std::filesystem::path& name) {
+  const NoFork no_fork;
+  const char* const vfs = descriptor_vfs();
+  if (vfs == nullptr) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("cache '{}': SQLite cannot be made to read it", name.string()));
   }
-  return open(name.c_str(), access | SQLITE_OPEN_NOFOLLOW, ofd_vfs());
+  return open(fmt::format("/{}", descriptor).c_str(), name, SQLITE_OPEN_READONLY, vfs);
 }
 
 Result<Connection> Connection::open(std::span<const std::byte> database) {
   const NoFork no_fork;
-  auto connection = open(":memory:", SQLITE_OPEN_READWRITE, nullptr);
+  auto connection = open(":memory:", ":memory:", SQLITE_OPEN_READWRITE, nullptr);
   if (!connection) return connection;
   // SQLite's signature has no const; READONLY keeps it from writing.
   auto* bytes = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(database.data()));
@@ -99,13 +95,14 @@ Result<Connection> Connection::open(std::span<const std::byte> database) {
   return connection;
 }
 
-Result<Connection> Connection::open(const char* name, int flags, const char* vfs) {
+Result<Connection> Connection::open(const char* file, const std::filesystem::path& name, int flags,
+                                    const char* vfs) {
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(
-      name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
+      file, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
       vfs);
   Connection connection;
-  connection.name_ = name;
+  connection.name_ = name.string();
   connection.handle_.reset(handle);
   if (code != SQLITE_OK) return connection.failure("opening");
   sqlite3_busy_handler(handle, wait_for_lock, nullptr);

@@ -41,12 +41,15 @@ class Connection {
   enum class Mode {
     read_write,
     read_only,
-    immutable,  ///< Nobody changes the file while it is open: no locks, no journal.
   };
 
   /// Opens an existing file, distrusting what it says of itself: its triggers and views do not run,
   /// and no symlink on the way is followed. Reads nothing of it yet.
   [[nodiscard]] static Result<Connection> open(const std::filesystem::path& file, Mode mode);
+
+  /// Opens the file of a descriptor, which stays the caller's, read-only. Nobody changes it while it is open: no
+  /// locks, no journal. `name` is for people.
+  [[nodiscard]] static Result<Connection> open(int descriptor, const std::filesystem::path& name);
 
   /// Opens a database that lies in memory, read-only. The bytes are borrowed.
   [[nodiscard]] static Result<Connection> open(std::span<const std::byte> database);
@@ -92,7 +95,8 @@ class Connection {
     void operator()(sqlite3_stmt* handle) const noexcept;
   };
 
-  [[nodiscard]] static Result<Connection> open(const char* name, int flags, const char* vfs);
+  [[nodiscard]] static Result<Connection> open(const char* file, const std::filesystem::path& name,
+                                               int flags, const char* vfs);
 
   /// Null when it does not compile, which last_code() then tells.
   [[nodiscard]] sqlite3_stmt* prepared(std::string_view sql);

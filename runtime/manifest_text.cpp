@@ -32,7 +32,13 @@ class MemberNames {
   std::string twice_;
 };
 
+constexpr std::size_t deepest = 64;
+
 Result<Json> parse(std::string_view text) {
+  if (nests_too_deep(text)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("no manifest: its values nest deeper than {}", deepest));
+  }
   MemberNames names;
   try {
     auto document = Json::parse(text, std::ref(names));
@@ -104,6 +110,20 @@ Json header_json(const RecordedHeader& header) {
 }
 
 }  // namespace
+
+bool nests_too_deep(std::string_view json) noexcept {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char character = json[at];
+    if (in_string && character == '\\') ++at;
+    if (character == '"') in_string = !in_string;
+    if (in_string) continue;
+    if ((character == '[' || character == '{') && ++depth > deepest) return true;
+    if ((character == ']' || character == '}') && depth > 0) --depth;
+  }
+  return false;
+}
 
 Result<std::vector<Json>> read_documents(std::string_view text) {
   auto whole = parse(text);

@@ -17,6 +17,10 @@ using Json = nlohmann::json;
 /// The number in `kiln_manifest`.
 inline constexpr int manifest_version = 1;
 
+/// Whether values lie in each other deeper than in any manifest: each level takes its part of the stack
+/// from who goes through them.
+[[nodiscard]] bool nests_too_deep(std::string_view json) noexcept;
+
 /// Reads the documents of a manifest: one, or one per line. Of lines a torn last one is left out.
 /// Errors: invalid_argument, saying where the text is no JSON, or which member stands in it twice.
 [[nodiscard]] Result<std::vector<Json>> read_documents(std::string_view text);

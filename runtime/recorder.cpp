@@ -116,6 +116,9 @@ Result<void> Recorder::read_what_others_added(int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return system_failure("cannot be read");
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::io_failed, "is no plain file");
+  // What another user may change would decide what is written, and what is prewarmed later.
+  if (status.st_uid != ::geteuid())
+    return fail(ErrorCode::io_failed, "belongs to another user: name another file");
   if (status.st_dev != device_ || status.st_ino != inode_ || status.st_size < read_) {
     programs_.clear();
     texts_.clear();
@@ -139,7 +142,8 @@ Result<void> Recorder::read_what_others_added(int file) {
 
 Result<void> Recorder::learn(std::string_view lines) {
   for (; !lines.empty(); lines.remove_prefix(lines.find('\n') + 1)) {
-    const auto document = Json::parse(lines.substr(0, lines.find('\n')), nullptr, false);
+    const auto line = lines.substr(0, lines.find('\n'));
+    const auto document = nests_too_deep(line) ? Json() : Json::parse(line, nullptr, false);
     if (!document.is_object() || !document.contains("kiln_manifest") ||
         !document.contains("programs"))
       return fail(ErrorCode::io_failed, "is no record that kiln wrote: name another file");

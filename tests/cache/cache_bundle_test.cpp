@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <random>
@@ -531,6 +532,35 @@ TEST_F(CacheBundle, AKilledExportLeavesTheBundleThatWasThere) {
     const std::string now = test::read_file(file);
     EXPECT_TRUE(now == before || now == after) << round;
   }
+}
+
+TEST_F(CacheBundle, IsTheOneWhoseOwnerWasLookedAt) {
+  const auto good = make_bundle({1});
+  const auto bad = out_ / "bad.kiln";
+  EXPECT_TRUE(make_cache("bad", {2}).export_bundle(bad, {}));
+  fs::permissions(bad, fs::perms(0666));  // Anybody may have written it.
+  const auto bundle = out_ / "swapped.kiln";
+  fs::copy_file(good, bundle);
+  std::atomic<bool> done = false;
+  std::thread swapping([&] {
+    const auto next = out_ / "next.kiln";
+    for (bool turn = true; !done; turn = !turn) {
+      fs::create_hard_link(turn ? bad : good, next);
+      fs::rename(next, bundle);
+    }
+  });
+  int opened = 0;
+  int wrong = 0;
+  for (int number = 0; number < 2000; ++number) {
+    auto cache = Cache::open_bundle(bundle);
+    if (!cache) continue;
+    ++opened;
+    if (test::find(*cache, make_sample(2))) ++wrong;
+  }
+  done = true;
+  swapping.join();
+  EXPECT_GT(opened, 0);
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(CacheBundle, ImportBringsTheTextsThatSomebodyElseClearsMeanwhile) {

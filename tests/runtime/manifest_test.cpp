@@ -159,6 +159,20 @@ TEST_F(Manifest, ProgramsOfOtherVariantsAreOtherPrograms) {
   EXPECT_EQ(both->size(), 2u);
 }
 
+TEST_F(Manifest, ThatNestsDeeplyIsRefused) {
+  const std::string deep(200'000, '[');
+  const std::string closed = deep + std::string(200'000, ']');
+  for (const auto& value : {deep, closed}) {
+    const auto listing = read(R"({"kiln_manifest":1,"programs":[)" + value + "]}");
+    ASSERT_FALSE(listing);
+    EXPECT_THAT(listing.error().message, HasSubstr("nest deeper"));
+  }
+  // A text may hold as many brackets as it likes.
+  EXPECT_TRUE(
+      read(R"({"kiln_manifest":1,"programs":[{"name":"a.cu","targets":["sm_80"],"source":"\")" +
+           deep + "\"}]}"));
+}
+
 TEST_F(Manifest, ThatIsNotThereIsAnError) {
   const auto listing = read_manifest(scratch_ / "none.json");
   ASSERT_FALSE(listing);

@@ -270,6 +270,25 @@ TEST_F(Record, LeavesOtherFilesAlone) {
   }
 }
 
+TEST_F(Record, ThatNestsDeeplyIsLeftAlone) {
+  const auto text = R"({"kiln_manifest":1,"programs":[)" + std::string(200'000, '[') +
+                    std::string(200'000, ']') + "]}\n";
+  write_file(record(), text);
+  EXPECT_EQ(run_in_child([&] { return ask(plain(1)) ? 0 : 1; }), 0);
+  EXPECT_EQ(read_file(record()), text);
+}
+
+TEST_F(Record, OfAnotherUserIsLeftAlone) {
+  constexpr uid_t another_user = 65534;
+  write_file(record(), "");
+  if (::chown(record().c_str(), another_user, another_user) != 0)
+    GTEST_SKIP() << "no right to give a file to another user";
+  EXPECT_TRUE(ask(plain(1)));
+  EXPECT_EQ(read_file(record()), "");
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_THAT(said_[0], HasSubstr("belongs to another user"));
+}
+
 TEST_F(Record, ThatCannotBeWrittenFailsNothingAndIsToldOfOnce) {
   auto options = this->options();
   options.record = scratch_ / "no/such/folder/record.json";
