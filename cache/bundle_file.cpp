@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "schema.h"
+#include "standard_streams.h"
 
 namespace kiln::storage {
 namespace {
@@ -44,7 +45,7 @@ std::string temporary_name(const fs::path& bundle) {
 
 /// Removes the file unless somebody holds its lock, who is then still writing it.
 void remove_if_left_behind(const fs::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int descriptor = system::open_file(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return;
   struct stat status;
   const bool own =
@@ -67,7 +68,7 @@ void remove_what_was_left_behind(const fs::path& folder, const fs::path& bundle)
 /// errno 0, or where it cannot be made.
 int make_locked(const fs::path& file) {
   const int descriptor =
-      ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+      system::open_file(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (descriptor < 0) return -1;
   // Where locks do not work nobody else has one either, and nothing is removed.
   const bool taken = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -142,7 +143,7 @@ Result<std::uint64_t> BundleFile::publish() {
 }
 
 Result<void> BundleFile::sync_folder() {
-  const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = system::open_file(folder_.c_str(), O_RDONLY | O_DIRECTORY);
   if (folder < 0) return failure("opening its folder");
   // Some file systems have no such thing and say EINVAL; they keep names in order without it.
   const bool synced = ::fsync(folder) == 0 || errno == EINVAL;

@@ -30,6 +30,7 @@ struct Cache::Impl::Located {
 struct Cache::Impl::Batch {
   std::vector<PreparedEntry> entries = {};
   std::set<Digest> texts = {};  ///< That come with them.
+  Impl* source = nullptr;
   std::uint64_t bytes = 0;
 };
 
@@ -257,6 +258,7 @@ Result<void> Cache::Impl::add_to(Batch& batch, const Located& row, ImportReport&
   if (!*entry) return {};
   const auto missing = texts_missing(**entry);
   if (!missing) return tl::unexpected(missing.error());
+  batch.source = row.source;
   for (const Digest& digest : *missing) {
     if (!batch.texts.insert(digest).second) continue;
     auto text = row.source->pick_up_text(digest, report.skipped);
@@ -270,7 +272,7 @@ Result<void> Cache::Impl::add_to(Batch& batch, const Located& row, ImportReport&
 
 Result<void> Cache::Impl::store(Batch& batch, ImportReport& report) {
   if (batch.entries.empty()) return {};
-  const auto stored = store(batch.entries, IfPresent::keep);
+  const auto stored = store_whole(batch, batch.entries, report);
   if (!stored && stored.error().code == ErrorCode::too_large) return store_singly(batch, report);
   if (!stored) {
     static_cast<void>(leave_corrupt_file());
@@ -283,10 +285,27 @@ Result<void> Cache::Impl::store(Batch& batch, ImportReport& report) {
   return {};
 }
 
+/// Somebody else may have cleared texts that were here when the batch was picked up: then it brings them along.
+Result<std::uint64_t> Cache::Impl::store_whole(Batch& batch, std::span<PreparedEntry> entries,
+                                               ImportReport& report) {
+  const auto stored = store(entries, IfPresent::keep);
+  if (stored || stored.error().code != ErrorCode::not_found) return stored;
+  std::set<Digest> brought;
+  for (PreparedEntry& entry : entries) {
+    for (const Digest& digest : std::exchange(entry.relied_on, {})) {
+      if (!brought.insert(digest).second) continue;
+      auto text = batch.source->pick_up_text(digest, report.skipped);
+      if (!text) return tl::unexpected(text.error());
+      if (*text) entry.texts.push_back(std::move(**text));
+    }
+  }
+  return store(entries, IfPresent::keep);
+}
+
 /// What fits of a batch that does not.
 Result<void> Cache::Impl::store_singly(Batch& batch, ImportReport& report) {
-  for (const PreparedEntry& entry : batch.entries) {
-    const auto stored = store({&entry, 1}, IfPresent::keep);
+  for (PreparedEntry& entry : batch.entries) {
+    const auto stored = store_whole(batch, {&entry, 1}, report);
     if (stored) {
       ++(*stored != 0 ? report.added : report.present);
     } else if (stored.error().code == ErrorCode::too_large) {
@@ -308,14 +327,15 @@ Result<bool> Cache::Impl::has_entry(const Digest& key) {
   return code == SQLITE_ROW;
 }
 
-Result<std::vector<Digest>> Cache::Impl::texts_missing(const PreparedEntry& entry) {
+/// Those that are here are noted in the entry.
+Result<std::vector<Digest>> Cache::Impl::texts_missing(PreparedEntry& entry) {
   std::vector<Digest> missing;
   Hold hold(*this);
   if (!hold) return not_open();
   for (const Digest& digest : texts_of(entry)) {
     const auto stored = storage::has_sound_text(hold.connection(), digest);
     if (!stored) return failure(hold, "looking for a text");
-    if (!*stored) missing.push_back(digest);
+    (*stored ? entry.relied_on : missing).push_back(digest);
   }
   return missing;
 }

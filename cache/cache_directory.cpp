@@ -1,6 +1,6 @@
-#include <cstdlib>
 #include <filesystem>
 
+#include "environment.h"
 #include "kiln/cache.h"
 
 namespace kiln {
@@ -9,7 +9,7 @@ namespace {
 /// The variable's value where it is an absolute path, else an empty one: the XDG specification has
 /// relative paths ignored.
 std::filesystem::path absolute_path_in(const char* variable) {
-  const char* value = std::getenv(variable);
+  const char* value = system::variable(variable);
   std::filesystem::path path(value ? value : "");
   return path.is_absolute() ? path : std::filesystem::path();
 }

@@ -128,7 +128,7 @@ class Cache::Impl {
   enum class IfPresent { replace, keep };
   /// Stores entries in one transaction and makes room for them; gives how many were written.
   /// `originals` are texts of which some were stored already, and may have been evicted since.
-  /// Errors: as put().
+  /// Errors: as put(); not_found where a text that an entry relies on has gone since, and nothing is stored.
   Result<std::uint64_t> store(std::span<const storage::PreparedEntry> entries, IfPresent if_present,
                               const std::vector<Text>& originals = {});
   bool tell(Hold& hold, std::uint64_t stored, std::uint64_t evicted, CacheCounters& counted);
@@ -157,8 +157,10 @@ class Cache::Impl {
   Result<void> add_to(Batch& batch, const Located& row, ImportReport& report);
   Result<void> store(Batch& batch, ImportReport& report);
   Result<void> store_singly(Batch& batch, ImportReport& report);
+  Result<std::uint64_t> store_whole(Batch& batch, std::span<storage::PreparedEntry> entries,
+                                    ImportReport& report);
   Result<bool> has_entry(const Digest& key);
-  Result<std::vector<Digest>> texts_missing(const storage::PreparedEntry& entry);
+  Result<std::vector<Digest>> texts_missing(storage::PreparedEntry& entry);
 
   // Which file is open. None of these may be called with a Hold or the writers' lock in hand.
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "cache_impl.h"
@@ -38,6 +41,15 @@ std::optional<std::vector<Text>> not_stored(Connection& connection, const std::v
     if (!*stored) missing.push_back(text);
   }
   return missing;
+}
+
+/// Nothing where SQLite could not tell.
+std::optional<bool> has_all(Connection& connection, const std::vector<Digest>& texts) {
+  for (const Digest& text : texts) {
+    const auto stored = storage::has_text(connection, text);
+    if (!stored.value_or(false)) return stored;
+  }
+  return true;
 }
 
 /// Writes the texts that were stored when the others were prepared, and have been evicted since. Whether
@@ -82,6 +94,15 @@ bool give_back_surplus(Connection& connection) {
          storage::shrink(connection, pages_to_give_back);
 }
 
+/// What making them again would take.
+std::chrono::microseconds compile_time_of(std::span<const PreparedEntry> entries) {
+  // More than a write ever waits for.
+  constexpr std::uint64_t an_hour_us = 3'600'000'000;
+  std::uint64_t time = 0;
+  for (const PreparedEntry& entry : entries) time += std::min(entry.compile_us, an_hour_us);
+  return std::chrono::microseconds(time);
+}
+
 }  // namespace
 
 Result<void> Cache::Impl::put(const NewEntry& entry) {
@@ -124,6 +145,7 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
     if (entry.bytes() > options_.max_bytes) return too_large(entry);
   }
   bool fits = true;
+  bool all_there = true;
   std::uint64_t stored = 0;
   std::uint64_t evicted = 0;
   CacheCounters counted;
@@ -133,6 +155,10 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
     std::int64_t newest = 0;
     for (const PreparedEntry& entry : entries) {
       if (if_present == IfPresent::keep && storage::entry_id(connection, entry.key)) continue;
+      const auto there = has_all(connection, entry.relied_on);
+      if (!there) return Step::failed;
+      all_there = *there;
+      if (!all_there) return Step::roll_back;
       if (!writer.write_texts(entry.texts) || !write_lost_texts(connection, writer, originals)) {
         return Step::failed;
       }
@@ -151,9 +177,11 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
     evicted = *gone;
     return commit_if(tell(hold, stored, evicted, counted) && give_back_surplus(connection));
   };
+  const storage::LockPatience patience(storage::put_patience(compile_time_of(entries)));
   const auto written = write("storing an entry", storage::writer_patience, put_all,
                              [&](Hold& hold) { remember_stored(hold, stored, evicted, counted); });
   if (!written) return tl::unexpected(written.error());
+  if (!all_there) return fail(ErrorCode::not_found, "a text that was in the cache is gone");
   if (!fits) return too_large(entries.back());
   const storage::NoFork no_fork;
   const std::lock_guard guard(refused_mutex_);

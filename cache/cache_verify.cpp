@@ -10,6 +10,8 @@ using storage::Verifier;
 
 Result<VerifyReport> Cache::Impl::verify(bool deep) {
   if (!ensure_open()) return not_open();
+  // Somebody waits for the verdict, not for a kernel.
+  const storage::LockPatience patience(storage::writer_patience);
   const auto path = file();
   const bool bundle = place_.kind != storage::Place::Kind::directory;
   Verifier verifier({path.empty() ? "the bundle in memory" : path.string(), deep, bundle});
@@ -20,7 +22,10 @@ Result<VerifyReport> Cache::Impl::verify(bool deep) {
       if (!hold) return not_open();
       generation = hold.database().generation;
       progress = verifier.read(hold.connection());
-      if (progress == Verifier::Progress::failed) return failure(hold, "verifying");
+    }
+    if (progress == Verifier::Progress::failed) {
+      const Error& error = verifier.failure();
+      return count_failure(storage::counter_of_failure(error.vendor_code, 0), error);
     }
     verifier.examine();
   }

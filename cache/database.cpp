@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -224,6 +225,11 @@ Result<Database> open_database(const fs::path& directory, const CacheOptions& op
 Result<Database> open_generation_after(const fs::path& directory, unsigned corrupt,
                                        const CacheOptions& options) {
   return settle(directory, corrupt, options);
+}
+
+std::chrono::milliseconds put_patience(std::chrono::microseconds compile) noexcept {
+  return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(compile), lock_patience,
+                    writer_patience);
 }
 
 bool is_superseded(Database& database) {

@@ -20,6 +20,10 @@ inline constexpr const char* flights_name = "kernels.v1.flights";
 /// How long a write waits for other writers.
 inline constexpr std::chrono::milliseconds writer_patience{15000};
 
+/// How long the statements of a put wait: as long as making again what it stores would take, but for a moment at
+/// least, and no longer than other writes.
+[[nodiscard]] std::chrono::milliseconds put_patience(std::chrono::microseconds compile) noexcept;
+
 /// How long the lock is only tried after a wait for it was in vain.
 inline constexpr std::chrono::seconds lock_despair{30};
 

@@ -41,6 +41,7 @@ struct PreparedEntry {
   Digest roots;
   std::string witness_frame;  ///< Empty where there is no witness.
   std::vector<PreparedText> texts;
+  std::vector<Digest> relied_on;  ///< Texts that were in the database when this was prepared.
 
   /// What it will take up in the database, but for the overhead of pages.
   [[nodiscard]] std::uint64_t bytes() const noexcept;

@@ -16,6 +16,7 @@
 
 #include "fork_guard.h"
 #include "private_path.h"
+#include "standard_streams.h"
 
 namespace kiln::storage {
 namespace {
@@ -53,8 +54,8 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
   // Until close_in_children() knows of it.
   std::optional<NoFork> no_fork(std::in_place);
   // O_NONBLOCK and O_NOFOLLOW: what takes the file's place after the look at it must not hold us up.
-  const int descriptor = ::open(
-      file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  const int descriptor = system::open_file(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
+                                           S_IRUSR | S_IWUSR);
   if (descriptor < 0) {
     return fail(ErrorCode::cache_unusable,
                 fmt::format("cache lock '{}' cannot be opened: {}; give the user the right to "

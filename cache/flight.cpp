@@ -18,9 +18,11 @@
 
 #include "cache_impl.h"
 #include "fields.h"
+#include "file_size_signal.h"
 #include "fork_guard.h"
 #include "frame.h"
 #include "private_path.h"
+#include "standard_streams.h"
 
 namespace kiln {
 namespace {
@@ -129,8 +131,8 @@ Flight::Impl::~Impl() {
 bool Flight::Impl::open(const std::filesystem::path& file, storage::Trust trust) {
   if (!storage::private_file_exists(file, trust)) return false;
   const storage::NoFork no_fork;
-  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                       S_IRUSR | S_IWUSR);
+  descriptor_ = system::open_file(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
+                                  S_IRUSR | S_IWUSR);
   process_ = ::getpid();
   if (descriptor_ < 0) return false;
   storage::close_in_children(descriptor_);
@@ -175,6 +177,7 @@ void Flight::Impl::sign(unsigned level) const {
   const auto process = static_cast<std::uint64_t>(::getpid());
   const Signature signature{what_, process, state_of(process).started};
   const auto offset = slot_of(what_) + static_cast<off_t>(level * sizeof signature);
+  const system::FileSizeSignalHeld held;
   [[maybe_unused]] const auto written = ::pwrite(descriptor_, &signature, sizeof signature, offset);
 }
 
@@ -234,6 +237,7 @@ void Flight::Impl::fail(const Error& error) noexcept {
   const auto size = static_cast<std::uint32_t>(frame.size());
   frame.insert(0, reinterpret_cast<const char*>(&size), sizeof size);
   // Best effort: who cannot read it compiles for itself.
+  const system::FileSizeSignalHeld held;
   [[maybe_unused]] const auto written =
       ::pwrite(descriptor_, frame.data(), frame.size(),
                slot_of(what_) + static_cast<off_t>(signatures_bytes));

@@ -93,6 +93,8 @@ NoFork::~NoFork() {
   if (--depth == 0) --inside;
 }
 
+bool NoFork::is_held() noexcept { return depth > 0; }
+
 void close_in_children(int descriptor) noexcept {
   for (auto& slot : slots().descriptors) {
     int expected = none;

@@ -29,6 +29,9 @@ class NoFork {
   ~NoFork();
   NoFork(const NoFork&) = delete;
   NoFork& operator=(const NoFork&) = delete;
+
+  /// Whether this thread has one.
+  [[nodiscard]] static bool is_held() noexcept;
 };
 
 }  // namespace kiln::storage

@@ -11,8 +11,10 @@
 
 #include <sqlite3.h>
 
+#include "file_size_signal.h"
 #include "fork_guard.h"
 #include "private_path.h"
+#include "standard_streams.h"
 
 namespace kiln::storage {
 namespace {
@@ -136,9 +138,11 @@ int read(sqlite3_file* file, void* to, int size, sqlite3_int64 offset) {
   return methods(file).xRead(real(file), to, size, offset);
 }
 int write(sqlite3_file* file, const void* from, int size, sqlite3_int64 offset) {
+  const system::FileSizeSignalHeld held;
   return methods(file).xWrite(real(file), from, size, offset);
 }
 int truncate(sqlite3_file* file, sqlite3_int64 size) {
+  const system::FileSizeSignalHeld held;
   return methods(file).xTruncate(real(file), size);
 }
 int sync(sqlite3_file* file, int flags) { return methods(file).xSync(real(file), flags); }
@@ -185,9 +189,9 @@ constexpr sqlite3_io_methods io_methods{2,
 
 /// Opens what holds the locks of a database: before SQLite opens it, since this neither waits nor follows.
 int open_lock(const char* path) noexcept {
-  constexpr int careful = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  int descriptor = ::open(path, O_RDWR | careful);
-  if (descriptor < 0) descriptor = ::open(path, O_RDONLY | careful);
+  constexpr int careful = O_NOFOLLOW | O_NONBLOCK;
+  int descriptor = system::open_file(path, O_RDWR | careful);
+  if (descriptor < 0) descriptor = system::open_file(path, O_RDONLY | careful);
   if (descriptor >= 0 && !is_only_name_of(path, descriptor)) {
     ::close(descriptor);
     return -1;

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "standard_streams.h"
+
 namespace kiln::storage {
 namespace {
 
@@ -104,7 +106,7 @@ bool is_only_name_of(const char* path, int descriptor) noexcept {
 
 Result<void> make_private_file(const fs::path& file) {
   const int descriptor =
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+      system::open_file(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (descriptor < 0) {
     if (errno == EEXIST) return {};
     return unusable(file, "cannot be made", errno);

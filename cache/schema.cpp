@@ -89,13 +89,17 @@ std::optional<Objects> objects_of(Connection& connection) {
   return objects;
 }
 
-/// As this version of kiln, with this version of SQLite, makes them.
+Objects make_own_objects() {
+  auto memory = Connection::open(":memory:", Connection::Mode::read_write);
+  const bool made = memory && create_schema(*memory);
+  return made ? objects_of(*memory).value_or(Objects()) : Objects();
+}
+
+/// As this version of kiln, with this version of SQLite, makes them. Never destroyed: another thread may be
+/// verifying while the process exits.
 const Objects& own_objects() {
-  static const Objects objects = [] {
-    auto memory = Connection::open(":memory:", Connection::Mode::read_write);
-    const bool made = memory && create_schema(*memory);
-    return made ? objects_of(*memory).value_or(Objects()) : Objects();
-  }();
+  static const auto& objects =
+      *new const Objects(make_own_objects());  // NOLINT(cppcoreguidelines-owning-memory)
   return objects;
 }
 

@@ -15,11 +15,11 @@
 namespace kiln::storage {
 namespace {
 
-// How long somebody else's commit may hold up a statement, in naps that are shorter than the gap between
+// A statement that somebody else's commit holds up waits in naps that are shorter than the gap between
 // the commits of writers that take turns. SQLite's own waiting naps up to 100 ms, longer than any commit
 // takes, and can miss its turn for seconds.
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds patience{1};
+thread_local std::chrono::milliseconds patience = lock_patience;
 constexpr std::chrono::microseconds nap{100};
 
 int wait_for_lock(void*, int naps_so_far) {
@@ -70,7 +70,13 @@ bool distrust(sqlite3* handle) noexcept {
 
 }  // namespace
 
+LockPatience::LockPatience(std::chrono::milliseconds time) noexcept
+    : before_(std::exchange(patience, time)) {}
+
+LockPatience::~LockPatience() { patience = before_; }
+
 Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
+  const NoFork no_fork;
   const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   const std::string name = mode == Mode::immutable ? immutable_uri(file) : file.string();
   if (mode == Mode::immutable) {
@@ -80,6 +86,7 @@ Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode
 }
 
 Result<Connection> Connection::open(std::span<const std::byte> database) {
+  const NoFork no_fork;
   auto connection = open(":memory:", SQLITE_OPEN_READWRITE, nullptr);
   if (!connection) return connection;
   // SQLite's signature has no const; READONLY keeps it from writing.
@@ -111,13 +118,20 @@ void Connection::Close::operator()(sqlite3* handle) const noexcept {
   sqlite3_close_v2(handle);
 }
 
+void Connection::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
+  const NoFork no_fork;
+  sqlite3_finalize(handle);
+}
+
 bool Connection::has_moved() noexcept {
+  const NoFork no_fork;
   int moved = 0;
   return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
          moved != 0;
 }
 
 bool Connection::keeps_a_log() noexcept {
+  const NoFork no_fork;
   // The file format's write and read versions, offsets 18 and 19 of the header: 2 means WAL.
   constexpr unsigned char write_ahead[2] = {2, 2};
   sqlite3_file* file = nullptr;
@@ -130,6 +144,7 @@ bool Connection::keeps_a_log() noexcept {
 }
 
 int Connection::execute(const char* sql) noexcept {
+  const NoFork no_fork;
   return sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
 }
 
@@ -144,6 +159,7 @@ bool Connection::read_only() const noexcept {
 }
 
 tl::unexpected<Error> Connection::failure(std::string_view doing) const {
+  const NoFork no_fork;
   return fail(ErrorCode::io_failed,
               fmt::format("cache '{}': {} failed: {} (SQLite code {}){}", name_, doing,
                           sqlite3_errmsg(handle_.get()), last_code(), remedy_of(last_code())),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,12 +13,29 @@
 
 #include <sqlite3.h>
 
+#include "fork_guard.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
 
 namespace kiln::storage {
 
-/// An open database and the statements prepared on it, which are kept. Not thread-safe.
+/// How long somebody else's commit or reading may hold up a statement.
+inline constexpr std::chrono::milliseconds lock_patience{1000};
+
+/// For as long as this lives, that of its thread is another.
+class LockPatience {
+ public:
+  explicit LockPatience(std::chrono::milliseconds time) noexcept;
+  LockPatience(const LockPatience&) = delete;
+  LockPatience& operator=(const LockPatience&) = delete;
+  ~LockPatience();
+
+ private:
+  const std::chrono::milliseconds before_;
+};
+
+/// An open database and the statements prepared on it, which are kept. Whatever asks SQLite has a NoFork
+/// meanwhile. Not thread-safe.
 class Connection {
  public:
   enum class Mode {
@@ -71,7 +89,7 @@ class Connection {
     void operator()(sqlite3* handle) const noexcept;
   };
   struct Finalize {
-    void operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
+    void operator()(sqlite3_stmt* handle) const noexcept;
   };
 
   [[nodiscard]] static Result<Connection> open(const char* name, int flags, const char* vfs);
@@ -112,6 +130,7 @@ class Statement {
   [[nodiscard]] bool is_null(int column) noexcept;
 
  private:
+  const NoFork no_fork_;  ///< First, so that it is there when the statement is prepared.
   sqlite3_stmt* handle_;
   int code_ = SQLITE_OK;
 };

@@ -197,7 +197,10 @@ void Verifier::add(std::string_view what, std::string name, std::string problem)
 Verifier::Progress Verifier::stopped(Connection& connection, std::string_view where) {
   const int code = connection.last_code();
   // SQLITE_ERROR is a table or an index that is not there.
-  if (!is_corrupt(code) && (code & 0xff) != SQLITE_ERROR) return Progress::failed;
+  if (!is_corrupt(code) && (code & 0xff) != SQLITE_ERROR) {
+    failure_ = connection.failure("verifying").value();
+    return Progress::failed;
+  }
   add("structure", subject_.file,
       connection.failure(fmt::format("reading {}", where)).value().message);
   return Progress::done;

@@ -33,9 +33,12 @@ class Verifier {
   enum class Progress {
     more,
     done,
-    failed,  ///< SQLite refused something for another reason than damage; the connection knows why.
+    failed,  ///< SQLite refused something for another reason than damage: see failure().
   };
   [[nodiscard]] Progress read(Connection& connection);
+
+  /// Why it failed. The connection has forgotten that with the end of the transaction.
+  [[nodiscard]] const Error& failure() const noexcept { return failure_; }
 
   /// Looks at what the last read() copied.
   void examine();
@@ -84,6 +87,7 @@ class Verifier {
 
   const Subject subject_;
   VerifyReport report_;
+  Error failure_;
   std::size_t stage_ = 0;
   std::size_t index_ = 0;  ///< Which of the indexes check_indexes() is at.
   std::int64_t position_ =

@@ -110,7 +110,9 @@ std::string table_source(const std::string& scope, const std::string& function,
          "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n\nnamespace {\n\n" +
          texts + "\nconstexpr kiln::EmbeddedHeader table[] = {\n" + rows +
          "};\n\n}  // namespace\n\n" + "const kiln::HeaderSet& " + scope + "::" + function +
-         "() {\n  static const kiln::HeaderSet set = kiln::HeaderSet::from_static(table);\n"
+         "() {\n  // Never destroyed: other threads may read while the process exits.\n"
+         "  static const auto& set = *new const "
+         "kiln::HeaderSet(kiln::HeaderSet::from_static(table));\n"
          "  return set;\n}\n";
 }
 
@@ -247,8 +249,10 @@ std::string packed_source(const std::string& scope, const std::string& function,
   const std::string body =
       "  static const kiln::PackedTexts packed(bytes, size, " + std::to_string(table.texts.size()) +
       ");\n  static constexpr kiln::EmbeddedHeader table[] = {\n" + table.rows +
-      "  };\n  static const kiln::HeaderSet set = "
-      "kiln::HeaderSet::from_static(table);\n  return set;\n";
+      "  };\n  // Never destroyed: other threads may read while the process exits.\n"
+      "  static const auto& set = *new const "
+      "kiln::HeaderSet(kiln::HeaderSet::from_static(table));\n"
+      "  return set;\n";
   return bytes_source("headers", scope, function, frame, "const kiln::HeaderSet&", "", body);
 }
 

@@ -1,5 +1,6 @@
 #include "c_api_errors.h"
 
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <utility>
@@ -62,8 +63,10 @@ kiln_code code_of(ErrorCode code) noexcept {
 
 /// Of static lifetime, for when there is no memory for another one.
 kiln_error* out_of_memory() noexcept {
-  static kiln_error error{KILN_ERROR_OUT_OF_MEMORY, {}};
-  return &error;
+  // Without memory of its own, and never destroyed.
+  alignas(kiln_error) static std::byte place[sizeof(kiln_error)];
+  static auto* const error = new (place) kiln_error{KILN_ERROR_OUT_OF_MEMORY, {}};
+  return error;
 }
 
 kiln_error* internal_error(const char* what) {

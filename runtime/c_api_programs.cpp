@@ -58,8 +58,10 @@ kiln_error* kiln_header_set_make(const kiln_header* headers, size_t count, kiln_
 void kiln_header_set_free(kiln_header_set* set) { delete set; }
 
 const kiln_header_set* kiln_device_headers() {
-  static const kiln_header_set set{device_headers()};
-  return &set;
+  // Never destroyed, like the one that it refers to.
+  static const auto* const set =
+      new kiln_header_set{device_headers()};  // NOLINT(cppcoreguidelines-owning-memory)
+  return set;
 }
 
 kiln_error* kiln_program_make(const kiln_program_spec* spec, kiln_program** program) {

@@ -47,7 +47,7 @@ struct CompileJob {
 struct CompileOutcome {
   Artifact artifact;
   std::optional<Readings> readings = {};  ///< Nothing where nobody can see what the compiler reads.
-  bool precompiled = false;  ///< Its prelude was precompiled.
+  bool precompiled = false;               ///< Its prelude was precompiled.
 };
 
 /// The error of a job that nobody wants any more.

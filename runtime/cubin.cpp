@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 namespace kiln {
@@ -15,6 +15,10 @@ namespace {
 constexpr unsigned char kernel_symbol = 0x10;    // A bit of st_other.
 constexpr std::uint32_t reserved_shared = 1024;  // Per block, from sm_90 on.
 constexpr std::uint32_t max_parameter_bytes = 32764;
+
+/// Names and sections of a crafted image may all lie on the same bytes, and one section may be named by any number
+/// of kernels. All that is looked at together may be so many times the image; a compiler's is read but once.
+constexpr std::uint64_t most_readings = 16;
 
 enum class AttributeFormat : std::uint8_t { none = 1, byte = 2, half = 3, payload = 4 };
 
@@ -101,7 +105,7 @@ struct NumberedParameter {
 
 class Reader {
  public:
-  explicit Reader(std::string_view image) : image_(image) {}
+  explicit Reader(std::string_view image) : image_(image), left_(most_readings * image.size()) {}
 
   std::optional<CubinInfo> read_all() {
     const auto header = read<Elf64_Ehdr>(image_, 0);
@@ -126,6 +130,23 @@ class Reader {
            header.e_machine == EM_CUDA && header.e_shentsize == sizeof(Elf64_Shdr);
   }
 
+  /// False when too much was looked at.
+  bool spend(std::size_t bytes) const {
+    const bool enough = bytes <= left_;
+    left_ = enough ? left_ - bytes : 0;
+    return enough;
+  }
+
+  std::optional<std::string_view> read_name(std::string_view names, std::uint64_t offset) const {
+    const auto name = read_text(names, offset);
+    return name && spend(name->size() + 1) ? name : std::nullopt;
+  }
+
+  template <class Visit>
+  bool for_each_attribute_of(const Section& section, Visit visit) const {
+    return spend(section.bytes.size()) && for_each_attribute(section.bytes, visit);
+  }
+
   bool read_sections(const Elf64_Ehdr& header) {
     const auto table = slice(image_, header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
     if (!table || header.e_shstrndx >= header.e_shnum) return false;
@@ -138,7 +159,7 @@ class Reader {
     }
     const std::string_view names = sections_[header.e_shstrndx].bytes;
     for (const Section& section : sections_) {
-      const auto name = read_text(names, section.header.sh_name);
+      const auto name = read_name(names, section.header.sh_name);
       if (!name) return false;
       by_name_.emplace(*name, &section);
     }
@@ -158,7 +179,7 @@ class Reader {
     }
     info.arch = (header.e_flags >> 8) & 0xff;
     const Section* compat = find(".nv.compat");
-    return compat == nullptr || for_each_attribute(compat->bytes, [&](const Attribute& attribute) {
+    return compat == nullptr || for_each_attribute_of(*compat, [&](const Attribute& attribute) {
              if (attribute.id == exact_device_id) info.exact_device = attribute.value == 1;
              return true;
            });
@@ -166,7 +187,7 @@ class Reader {
 
   bool read_functions() {
     const Section* info = find(".nv.info");
-    return info == nullptr || for_each_attribute(info->bytes, [&](const Attribute& attribute) {
+    return info == nullptr || for_each_attribute_of(*info, [&](const Attribute& attribute) {
              return read_function_fact(attribute);
            });
   }
@@ -206,7 +227,7 @@ class Reader {
           ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & kernel_symbol) != 0;
       const bool is_definition = is_strong_definition(symbol);
       if (!is_kernel && !is_definition) continue;
-      const auto name = read_text(names, symbol.st_name);
+      const auto name = read_name(names, symbol.st_name);
       if (!name) return std::nullopt;
       if (is_kernel) kernels.push_back({static_cast<std::uint32_t>(index), *name});
       if (is_definition) info.definitions.emplace_back(*name);
@@ -243,7 +264,7 @@ class Reader {
     const Section* section = find(".nv.info." + symbol);
     if (section == nullptr) return std::nullopt;
     std::vector<NumberedParameter> found;
-    const bool sound = for_each_attribute(section->bytes, [&](const Attribute& attribute) {
+    const bool sound = for_each_attribute_of(*section, [&](const Attribute& attribute) {
       if (attribute.id != parameter_id && attribute.id != large_parameter_id) return true;
       const auto ordinal = read<std::uint16_t>(attribute.payload, 4);
       const auto offset = read<std::uint16_t>(attribute.payload, 6);
@@ -276,8 +297,10 @@ class Reader {
 
   std::string_view image_;
   std::vector<Section> sections_;
-  std::unordered_map<std::string_view, const Section*> by_name_;
-  std::unordered_map<std::uint32_t, FunctionFacts> functions_;
+  mutable std::uint64_t left_;  ///< Bytes that may still be looked at.
+  // Ordered, since what hashes alike can be crafted too.
+  std::map<std::string_view, const Section*> by_name_;
+  std::map<std::uint32_t, FunctionFacts> functions_;
 };
 
 }  // namespace

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <optional>
 #include <set>
 #include <utility>
 
 namespace kiln {
 
 namespace {
-
-constexpr std::size_t most_expansions = 256;
-constexpr int deepest_expansion = 32;
-constexpr int most_steps = 10'000;  // Definitions that refer to each other would never end.
 
 // What a character is, by one look: millions are asked about for one program over CUB.
 enum CharacterClass : unsigned char { blank = 1, letter = 2, digit = 4 };
@@ -167,6 +162,31 @@ class Scanner {
     return line;
   }
 
+  // As a preprocessor reads one: as a whole, so that the quote in 1'000 opens no character literal, nor the R in
+  // 1.R"(" a raw one.
+  void skip_number() {
+    while (!done()) {
+      const char c = peek();
+      if ((c == '+' || c == '-') && at_ > 0 &&
+          std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos) {
+        ++at_;
+      } else if (c == '\'') {
+        if (at_ + 1 == text_.size() || !continues_identifier(text_[at_ + 1])) return;
+        ++at_;
+      } else if (c == '.' || continues_identifier(c)) {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  // Whether a number begins here, which may be with a point.
+  [[nodiscard]] bool at_number() const {
+    if (is_any_of(peek(), digit)) return true;
+    return peek() == '.' && at_ + 1 < text_.size() && is_any_of(text_[at_ + 1], digit);
+  }
+
   // '#' or its digraph.
   bool skip_hash() {
     if (peek() == '%' && text_.substr(at_).starts_with("%:")) return at_ += 2, true;
@@ -183,6 +203,12 @@ constexpr std::array<std::string_view, 5> raw_prefixes{"R", "LR", "uR", "UR", "u
 
 // What a line is to the preprocessor, as far as it matters here.
 enum class Line { code, definition, condition };
+
+// A macro's, as far as it matters here.
+struct Definition {
+  std::string name;
+  std::string parameters;  // As they stand between the brackets; empty for an object-like one.
+};
 
 // REQUIRES: the scanner stands at the quote or bracket.
 void add_header_name(Scanner& scanner, bool tested, Directives& directives) {
@@ -214,15 +240,34 @@ void read_include(Scanner& scanner, bool next, Directives& directives) {
   if (directives.includes.size() > before) directives.includes.back().next = next;
 }
 
-void read_has_include(Scanner& scanner, Line line, Directives& directives) {
+// Up to the bracket that closes the one before.
+std::string operand(Scanner& scanner) {
+  std::string text;
+  for (int depth = 1; !scanner.done() && scanner.peek() != '\n'; scanner.advance()) {
+    if (scanner.peek() == '(') ++depth;
+    if (scanner.peek() == ')' && --depth == 0) break;
+    text += scanner.peek();
+  }
+  return std::string(trimmed(text));
+}
+
+void read_has_include(Scanner& scanner, const Definition* definition, Directives& directives) {
   scanner.skip_blanks();
   if (scanner.peek() != '(') return;
   scanner.advance();
   scanner.skip_blanks();
   const char c = scanner.peek();
-  if (c == '"' || c == '<') return add_header_name(scanner, true, directives);
+  const bool literal = c == '"' || c == '<';
+  if (literal && (definition == nullptr || definition->parameters.empty()))
+    return add_header_name(scanner, true, directives);
+  const auto asked = operand(scanner);
+  if (definition == nullptr) return add_operand(asked, true, directives);
   // `#define HAS(x) __has_include(x)`: what x is stands where HAS is used, in a condition.
-  if (line != Line::definition) add_operand(std::string(scanner.up_to(')')), true, directives);
+  if (definition->parameters == asked) {
+    directives.header_tests.push_back(definition->name);
+  } else {
+    directives.unfollowed = asks_for_header;
+  }
 }
 
 // Most words do not, by their first letter.
@@ -230,23 +275,68 @@ bool may_matter(std::string_view word) {
   return word.front() == '_' || word.front() == 'a' || word.front() == 's';
 }
 
-void read_word(Scanner& scanner, Line line, Directives& directives) {
+// Pasting names together of single letters is nobody's way, and single letters are everybody's names.
+constexpr std::size_t shortest_piece = 2;
+constexpr std::size_t longest_piece = 12;  // Of __TIMESTAMP__, but for a letter.
+
+// By its first letter most are none.
+bool may_be_time_piece(std::string_view word) {
+  return word.size() >= shortest_piece && word.size() <= longest_piece &&
+         std::string_view("_ADEIMPST").find(word.front()) != std::string_view::npos;
+}
+
+void note_time_piece(std::string_view word, Directives& directives) {
+  const auto holds = [&](std::string_view name) {
+    return name.find(word) != std::string_view::npos;
+  };
+  if (std::any_of(time_tellers.begin(), time_tellers.end(), holds))
+    directives.time_pieces.emplace(word);
+}
+
+// `definition`: where the word stands in one.
+void read_word(Scanner& scanner, const Definition* definition, Directives& directives) {
   const auto word = scanner.identifier();
   if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) return scanner.skip_raw_literal();
+  if (may_be_time_piece(word)) note_time_piece(word, directives);
   if (!may_matter(word)) return;
-  if (word == asks_for_header) return read_has_include(scanner, line, directives);
+  if (word == asks_for_header) return read_has_include(scanner, definition, directives);
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_time |= is_one_of(word, time_tellers);
   directives.tells_path |= is_one_of(word, path_tellers);
 }
 
-// From a copy, so that the body is still read as text.
+// From copies of the scanner, so that the body is still read as text.
+Definition read_definition(Scanner scanner) {
+  scanner.skip_blanks();
+  Definition definition{std::string(scanner.identifier()), {}};
+  if (scanner.peek() != '(') return definition;
+  scanner.advance();
+  definition.parameters = trimmed(scanner.up_to(')'));
+  return definition;
+}
+
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const auto comma = std::min(list.find(','), list.size());
+    parts.emplace_back(trimmed(list.substr(0, comma)));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return parts;
+}
+
 void collect_macro(Scanner scanner, MacroBodies& macros) {
   scanner.skip_blanks();
   const std::string name(scanner.identifier());
-  const bool function_like = scanner.peek() == '(';
-  const std::string body = scanner.rest_of_line();
-  macros.emplace(name, function_like ? "(" : std::string(trimmed(body)));
+  MacroBody macro;
+  macro.function_like = scanner.peek() == '(';
+  if (macro.function_like) {
+    scanner.advance();
+    macro.parameters = split(scanner.up_to(')'));
+    scanner.advance();
+  }
+  macro.text = trimmed(scanner.rest_of_line());
+  macros.emplace(name, std::move(macro));
 }
 
 Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macros) {
@@ -267,60 +357,9 @@ void read_argument(Scanner& scanner, Line line, Directives& directives) {
   if (scanner.peek() == '<' || scanner.peek() == '"') add_header_name(scanner, true, directives);
 }
 
-// What all texts together define the name to.
-std::vector<std::string_view> bodies_of(std::string_view name,
-                                        const std::vector<const MacroBodies*>& macros) {
-  std::vector<std::string_view> bodies;
-  for (const auto* of_text : macros) {
-    const auto [first, last] = of_text->equal_range(name);
-    for (auto body = first; body != last; ++body) bodies.push_back(body->second);
-  }
-  return bodies;
-}
-
-// Every text that `text` might expand to, or nothing where that cannot be told.
-std::optional<std::set<std::string>> expand(std::string_view text,
-                                            const std::vector<const MacroBodies*>& macros,
-                                            int depth, int& steps_left) {
-  if (depth > deepest_expansion || --steps_left < 0) return std::nullopt;
-  std::set<std::string> results{""};
-  for (std::size_t at = 0; at < text.size();) {
-    std::set<std::string> pieces;
-    std::size_t end = at + 1;
-    if (begins_identifier(text[at])) {
-      while (end < text.size() && continues_identifier(text[end])) ++end;
-      const auto word = text.substr(at, end - at);
-      const auto bodies = bodies_of(word, macros);
-      for (const auto body : bodies) {
-        if (body == "(") return std::nullopt;
-        const auto expanded = expand(body, macros, depth + 1, steps_left);
-        if (!expanded) return std::nullopt;
-        pieces.insert(expanded->begin(), expanded->end());
-      }
-      // One that the compiler itself defines is not seen here, and has such a name.
-      if (bodies.empty() && word.starts_with('_')) return std::nullopt;
-      if (bodies.empty()) pieces.emplace(word);
-    } else {
-      pieces.emplace(1, text[at]);
-    }
-    std::set<std::string> longer;
-    for (const auto& head : results) {
-      for (const auto& piece : pieces) longer.insert(head + piece);
-    }
-    if (longer.size() > most_expansions) return std::nullopt;
-    results = std::move(longer);
-    at = end;
-  }
-  return results;
-}
-
-bool is_header_name(std::string_view text) {
-  return text.size() > 2 && ((text.front() == '<' && text.back() == '>') ||
-                             (text.front() == '"' && text.back() == '"'));
-}
-
 void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
   Line line = Line::code;
+  Definition definition;  // Of this line, where it is one.
   bool line_begins = true;
   bool in_directive = false;
   bool in_prelude = true;
@@ -340,11 +379,11 @@ void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
     if (line_begins && scanner.skip_hash()) {
       in_directive = true;
       line = read_directive(scanner, directives, macros);
+      if (line == Line::definition) definition = read_definition(scanner);
     } else if (begins_identifier(c)) {
-      read_word(scanner, line, directives);
-    } else if (is_any_of(c, digit)) {
-      // As a whole, so that the quote in 1'000 opens no character literal.
-      while (continues_identifier(scanner.peek()) || scanner.peek() == '\'') scanner.advance();
+      read_word(scanner, line == Line::definition ? &definition : nullptr, directives);
+    } else if (scanner.at_number()) {
+      scanner.skip_number();
     } else if (c == '(') {
       read_argument(scanner, line, directives);
     } else if (c == '"' || c == '\'') {
@@ -368,6 +407,8 @@ Directives read_text(std::string_view text, MacroBodies* macros) {
     include.length = end - include.position;
   }
   directives.prelude = joined.original(directives.prelude);
+  for (const auto* paste : {"##", "%:%:"})
+    directives.pastes |= joined.text().find(paste) != std::string_view::npos;
   // Before C++17, `??=include` is an include and `??/` continues a line.
   for (const auto* trigraph : {"?\?=", "?\?/"}) {
     if (text.find(trigraph) != std::string_view::npos) directives.unfollowed = trigraph;
@@ -385,19 +426,18 @@ MacroBodies read_macros(std::string_view text) {
   return macros;
 }
 
-std::vector<std::string> expand_include_macro(std::string_view name,
-                                              const std::vector<const MacroBodies*>& macros) {
-  if (bodies_of(name, macros).empty()) return {};
-  int steps_left = most_steps;
-  const auto expanded = expand(name, macros, 0, steps_left);
-  if (!expanded) return {};
-  std::vector<std::string> spellings;
-  for (const auto& text : *expanded) {
-    const auto spelling = trimmed(text);
-    if (!is_header_name(spelling)) return {};
-    spellings.emplace_back(spelling);
-  }
-  return spellings;
+bool can_tell_time(const std::set<std::string, std::less<>>& pieces) {
+  return std::any_of(time_tellers.begin(), time_tellers.end(), [&](std::string_view name) {
+    // Whether each beginning of the name can be made.
+    std::vector<bool> made(name.size() + 1);
+    made[0] = true;
+    for (std::size_t end = 1; end <= name.size(); ++end) {
+      for (std::size_t begin = 0; begin < end; ++begin) {
+        made[end] = made[end] || (made[begin] && pieces.contains(name.substr(begin, end - begin)));
+      }
+    }
+    return bool(made[name.size()]);
+  });
 }
 
 }  // namespace kiln

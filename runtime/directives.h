@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,26 +28,34 @@ struct Directives {
   std::vector<IncludeDirective> includes;
   bool tells_time = false;  ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
   bool tells_path = false;  ///< Names `__FILE__`, `assert` or another teller of its own place.
+  /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
+  std::set<std::string, std::less<>> time_pieces;
+  bool pastes = false;
   /// How many bytes come before the first token that belongs to no directive: what a precompiled header
   /// can hold.
   std::size_t prelude = 0;
+  /// Macros that ask for the header that is their only argument: `#define HAS(x) __has_include(x)`.
+  std::vector<std::string> header_tests;
   /// Names a thing whose meaning kiln does not follow, e.g. "__has_include_next".
   std::string unfollowed;
 };
 
+/// Whether a name that tells the time can be pasted together of these.
+[[nodiscard]] bool can_tell_time(const std::set<std::string, std::less<>>& pieces);
+
 /// Reads a text. Knows comments, string and character literals, raw strings and line continuations.
 [[nodiscard]] Directives read_directives(std::string_view text);
 
-/// The bodies that object-like macros are defined to, over all branches. A function-like macro, whose
-/// expansion kiln does not follow, has the body "(".
-using MacroBodies = std::multimap<std::string, std::string, std::less<>>;
+/// What a macro is defined to in one place.
+struct MacroBody {
+  bool function_like = false;
+  std::vector<std::string> parameters = {};
+  std::string text = {};
+};
+
+/// What macros are defined to, over all branches.
+using MacroBodies = std::multimap<std::string, MacroBody, std::less<>>;
 
 [[nodiscard]] MacroBodies read_macros(std::string_view text);
-
-/// All spellings, with their quotes or brackets, that `#include name` might mean where these texts' macros
-/// are defined; none if that cannot be told: a function-like or predefined macro, no definition, something
-/// that is no header name whatever it is defined to, or too many.
-[[nodiscard]] std::vector<std::string> expand_include_macro(
-    std::string_view name, const std::vector<const MacroBodies*>& macros);
 
 }  // namespace kiln

@@ -86,11 +86,17 @@ void* address_of(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-constexpr std::array unwelcome{"openat",      "openat64",   "fstatat",   "fstatat64", "__fxstatat",
-                               "__fxstatat64", "statx",      "faccessat", "euidaccess", "freopen",
-                               "freopen64",   "scandir",    "scandir64", "glob",      "glob64",
-                               "ftw",         "ftw64",      "nftw",      "nftw64",    "fts_open",
-                               "readlinkat",  "canonicalize_file_name"};
+constexpr std::array unwelcome{"openat",     "openat64",
+                               "fstatat",    "fstatat64",
+                               "__fxstatat", "__fxstatat64",
+                               "statx",      "faccessat",
+                               "euidaccess", "freopen",
+                               "freopen64",  "scandir",
+                               "scandir64",  "glob",
+                               "glob64",     "ftw",
+                               "ftw64",      "nftw",
+                               "nftw64",     "fts_open",
+                               "readlinkat", "canonicalize_file_name"};
 
 vendor::ReplacedImports replace() {
   const std::array replacements{

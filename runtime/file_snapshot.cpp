@@ -224,7 +224,8 @@ bool FileSnapshot::adopt(const Readings& readings, std::chrono::system_clock::ti
 bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time_point when) {
   auto& asked = files_[reading.path];
   struct stat status {};
-  const bool as_it_was = reading.found && !asked.file && ::stat(reading.path.c_str(), &status) == 0 &&
+  const bool as_it_was = reading.found && !asked.file &&
+                         ::stat(reading.path.c_str(), &status) == 0 &&
                          stamp_in(status) == reading.stamp && is_settled(reading.stamp, when);
   if (as_it_was) {
     auto& known = by_identity_[{status.st_dev, status.st_ino}];

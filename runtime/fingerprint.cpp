@@ -166,9 +166,10 @@ std::string_view name_of(const Dependency& lookup) {
 }  // namespace
 
 Request request_of(const Program& program, const Target& target) {
-  return {program.name(),    program.source_digest(), program.source().size(), program.options(),
-          program.kernels(), target.arch(),           to_string(target.kind()),
-          has_standard_headers(program)};
+  return {program.name(),           program.source_digest(),
+          program.source().size(),  program.options(),
+          program.kernels(),        target.arch(),
+          to_string(target.kind()), has_standard_headers(program)};
 }
 
 std::string in_words(const HeaderDifference& difference, const DependencySet& recorded,
@@ -283,7 +284,8 @@ std::string Fitness::remark() const {
   if (!made_by_.empty() && compiler_.toolchain() != nullptr)
     remarks.push_back(fmt::format("made by {}, not by the compiler here", made_by_));
   if (trusted_ != 0)
-    remarks.push_back(fmt::format("{} of its headers are not here and are trusted: {}", trusted_, absence_));
+    remarks.push_back(
+        fmt::format("{} of its headers are not here and are trusted: {}", trusted_, absence_));
   return fmt::format("{}", fmt::join(remarks, "; "));
 }
 

@@ -31,7 +31,7 @@ struct HeaderDifference {
     identity,           ///< Found is one path or one file with another look-up's, or no longer so.
     touched,            ///< Its time reached the output, and is another one.
     untold,             ///< Nothing is found where something was asked for and was there.
-    absent,             ///< Nothing is found where something was included: a compile here would fail.
+    absent,  ///< Nothing is found where something was included: a compile here would fail.
   };
   Kind kind;
   std::size_t lookup = 0;
@@ -50,10 +50,11 @@ struct HeaderDifference {
 
 /// What replaying recorded look-ups came to.
 struct Replayed {
-  std::string difference;   ///< The first in what is here, in words; empty where there is none.
-  std::string absence;      ///< The first recorded header that is not here, in words.
-  std::size_t absent = 0;   ///< Recorded headers that are not here.
-  bool compiles = true;     ///< False where one of them is included, so that a compile would fail for sure.
+  std::string difference;  ///< The first in what is here, in words; empty where there is none.
+  std::string absence;     ///< The first recorded header that is not here, in words.
+  std::size_t absent = 0;  ///< Recorded headers that are not here.
+  bool compiles =
+      true;  ///< False where one of them is included, so that a compile would fail for sure.
 
   /// Whether all is as it was recorded.
   [[nodiscard]] bool holds() const noexcept { return difference.empty() && absent == 0; }

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <utility>
 
+#include "standard_streams.h"
+
 namespace kiln {
 
 namespace {
@@ -54,7 +56,7 @@ FileStamp stamp_in(const struct stat& status) {
 
 FileRead read_file(const std::string& path, const FileStamp& found) {
   if (found.size > most_header_bytes) return {std::nullopt, EFBIG};
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor file(system::open_file(path.c_str(), O_RDONLY | O_NONBLOCK));
   if (file.get() < 0) return {std::nullopt, errno == ENOENT || errno == ENOTDIR ? 0 : errno};
   struct stat status;
   if (::fstat(file.get(), &status) != 0) return {std::nullopt, errno};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "header_files.h"
+#include "standard_streams.h"
 
 namespace kiln {
 
@@ -108,7 +109,7 @@ HeaderFinder::Directory::~Directory() {
 }
 
 std::optional<FileStamp> HeaderFinder::Directory::stamp(const std::string& path) const {
-  if (!opened_) handle_ = ::open(prefix_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (!opened_) handle_ = system::open_file(prefix_.c_str(), O_PATH | O_DIRECTORY);
   opened_ = true;
   return handle_ < 0 ? stamp_of(path) : stamp_of(handle_, path.c_str() + prefix_.size());
 }

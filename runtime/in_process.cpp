@@ -36,6 +36,17 @@ Error timed_out(const CompileJob& job, std::chrono::milliseconds timeout) {
           0};
 }
 
+Error forked(const CompileJob& job) {
+  return {
+      ErrorCode::compile_failed,
+      fmt::format("{} for {}: not compiled: this process was forked while its parent compiled, and "
+                  "has the compiler locked for good; KILN_COMPILE_WORKERS=1 compiles in a process "
+                  "of its own",
+                  job.program, job.arch),
+      {},
+      0};
+}
+
 }  // namespace
 
 // How many compiles go on that nobody waits for.
@@ -130,6 +141,7 @@ InProcessCompiler::InProcessCompiler(CompilerOnThisMachine& compiler,
       nvrtc_compiler_(std::make_shared<NvrtcCompiler>(precompiled_max_bytes)) {}
 
 Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_token stop) {
+  if (ProcessEnd::get().forked_amid_compiles()) return tl::unexpected(forked(job));
   const auto& nvrtc = compiler_.open();
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   const auto deadline = Clock::now() + timeout_;

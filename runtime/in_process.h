@@ -23,7 +23,8 @@ class InProcessCompiler final : public CompileService {
   InProcessCompiler(CompilerOnThisMachine& compiler, std::chrono::milliseconds timeout,
                     std::uint64_t precompiled_max_bytes);
 
-  /// Errors: those of compile(), compiler_missing, cancelled, timed_out.
+  /// Errors: those of compile(), compiler_missing, cancelled, timed_out; compile_failed at once in a process
+  /// that was forked while its parent compiled.
   [[nodiscard]] Result<CompileOutcome> run(const CompileJob& job, std::stop_token stop) override;
 
  private:

@@ -52,8 +52,7 @@ class Narrowing {
       keep_other_embedded();
     }
     note_identities();
-    if (readings_.relative)
-      narrowed_.dependencies.working_directory = readings_.working_directory;
+    if (readings_.relative) narrowed_.dependencies.working_directory = readings_.working_directory;
     return std::move(narrowed_);
   }
 
@@ -107,8 +106,7 @@ class Narrowing {
   }
 
   Walk follow(const Dependency& lookup, std::uint32_t parent) const {
-    const auto& includer =
-        is_quoted_in_header(lookup) ? narrowed_.found[parent] : search_.source();
+    const auto& includer = is_quoted_in_header(lookup) ? narrowed_.found[parent] : search_.source();
     const bool quoted = lookup.parent != Dependency::no_parent;
     Walk walk;
     if (quoted && includer.embedded != nullptr)
@@ -247,8 +245,7 @@ class Narrowing {
       placed = true;
     }
     for (const auto& directory : search_.directories()) {
-      const bool holds =
-          std::find(holding.begin(), holding.end(), directory) != holding.end();
+      const bool holds = std::find(holding.begin(), holding.end(), directory) != holding.end();
       const auto rest = holds ? std::nullopt : below(directory, reading.path);
       if (!rest) continue;
       if (elsewhere_.insert(*rest).second)

@@ -19,7 +19,7 @@ namespace {
 
 using State = PrecompiledPrelude::State;
 
-// NVRTC says so after the first warning of a compile.
+// NVRTC says so after the first warning of a compile; messages and remarks before it do not count.
 constexpr std::string_view remark =
     "Remark: The warnings can be suppressed with \"-diag-suppress <warning-number>\"\n\n";
 
@@ -55,13 +55,14 @@ Result<CompileOutcome> compile_from(FileSnapshot& files, const vendor::Nvrtc& nv
 }  // namespace
 
 std::optional<std::string> log_of_prelude(const std::string& whole, const std::string& rest) {
-  const auto tail = whole == rest ? rest : without_remark(rest);
-  if (!whole.ends_with(tail)) return std::nullopt;
-  return whole.substr(0, whole.size() - tail.size());
+  for (const auto& tail : {rest, without_remark(rest)}) {
+    if (whole.ends_with(tail)) return whole.substr(0, whole.size() - tail.size());
+  }
+  return std::nullopt;
 }
 
 std::string join_logs(const std::string& prelude, const std::string& rest) {
-  return prelude.empty() ? rest : prelude + without_remark(rest);
+  return prelude + (prelude.find(remark) == prelude.npos ? rest : without_remark(rest));
 }
 
 NvrtcCompiler::NvrtcCompiler(std::uint64_t precompiled_max_bytes)

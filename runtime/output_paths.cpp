@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -27,9 +28,9 @@ std::string as_ptx_bytes(std::string_view text) {
   return list;
 }
 
-bool shows(std::string_view image, ImageKind kind, const std::string& directory) {
-  if (image.find(directory) != std::string_view::npos) return true;
-  return kind == ImageKind::ptx && image.find(as_ptx_bytes(directory)) != std::string_view::npos;
+bool shows(std::string_view image, ImageKind kind, std::string_view text) {
+  if (image.find(text) != std::string_view::npos) return true;
+  return kind == ImageKind::ptx && image.find(as_ptx_bytes(text)) != std::string_view::npos;
 }
 
 // Bitcode packs its strings, so looking for one tells nothing.
@@ -37,29 +38,59 @@ bool hides_strings(ImageKind kind) {
   return kind == ImageKind::ltoir || kind == ImageKind::optixir;
 }
 
-bool toolkit_reaches(const Target& target, const HeaderSearch& search, std::string_view image,
-                     const Closure& closure) {
-  if (!closure.toolkit_tells_path) return false;
-  if (hides_strings(target.kind())) return true;
-  for (std::size_t index = 0; index < search.directories().size(); ++index) {
-    if (search.is_toolkit_directory(index) &&
-        shows(image, target.kind(), search.directories()[index]))
-      return true;
-  }
-  return false;
+// What is sure to stand in the image where a header's name does, also if a program has cut off the folder.
+std::string_view file_name(std::string_view place) {
+  const auto slash = place.rfind('/');
+  if (slash == std::string_view::npos) return place;
+  const auto name = place.substr(slash + 1);
+  // A name such as `tuple` may stand there for another reason.
+  return name.find('.') != std::string_view::npos ? name : place.substr(slash);
 }
+
+// Which headers' places are in an image.
+class PlacesInImage {
+ public:
+  PlacesInImage(ImageKind kind, const HeaderSearch& search, std::string_view image,
+                const Closure& closure)
+      : kind_(kind), image_(image), closure_(closure) {
+    for (const auto& directory : search.directories()) {
+      if (shows(image, kind, directory)) directories_.push_back(directory + '/');
+    }
+  }
+
+  [[nodiscard]] bool have(const FoundHeader& found) const {
+    const bool told = found.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path;
+    if (hides_strings(kind_)) return told;
+    if (lies_in_shown_directory(found.path) && shows(image_, kind_, found.path)) return true;
+    // In a toolkit nearly all names are those of what they declare, and their tellers are all in macros.
+    return told && !found.in_toolkit && shows(image_, kind_, file_name(found.place()));
+  }
+
+ private:
+  // Few programs show any path, and the search for each of hundreds takes long.
+  [[nodiscard]] bool lies_in_shown_directory(const std::string& path) const {
+    return std::any_of(directories_.begin(), directories_.end(),
+                       [&](const std::string& directory) { return path.starts_with(directory); });
+  }
+
+  const ImageKind kind_;
+  const std::string_view image_;
+  const Closure& closure_;
+  std::vector<std::string> directories_;
+};
 
 }  // namespace
 
 void record_output_paths(const Program& program, const Target& target, const HeaderSearch& search,
                          std::string_view image, Closure& closure) {
   const bool all = has_line_information(program);
-  const bool own = all || closure.own_text_tells_path;
-  const bool toolkit = all || toolkit_reaches(target, search, image, closure);
+  const PlacesInImage places(target.kind(), search, image, closure);
   for (std::size_t index = 0; index < closure.found.size(); ++index) {
     const auto& found = closure.found[index];
-    const bool reaches = found.in_toolkit ? toolkit : own;
-    if (found.found() && reaches) closure.dependencies.lookups[index].path = found.place();
+    if (!found.found() || !(all || places.have(found))) continue;
+    auto& lookup = closure.dependencies.lookups[index];
+    lookup.path = found.place();
+    if (all && found.embedded == nullptr) lookup.modified_ns = found.stamp.modified_ns;
   }
   if (all) {
     std::error_code failure;

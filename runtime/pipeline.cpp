@@ -46,8 +46,8 @@ tl::unexpected<Error> cancelled(const Query& query) {
 
 // Names a request with all that its headers hold.
 Digest with_headers(const Digest& flight, const Closure& closure) {
-  return digest_of(std::string(flight.view())
-                       .append(digest_of(closure.dependencies.material()).view()));
+  return digest_of(
+      std::string(flight.view()).append(digest_of(closure.dependencies.material()).view()));
 }
 
 // Errors that every process meets alike which compiles this program.
@@ -198,8 +198,9 @@ void Pipeline::warn_of_trust(const Artifact& artifact, const std::string& remark
     const std::lock_guard lock(warned_mutex_);
     if (!warned_.insert(artifact.key).second) return;
   }
-  reporter_.warn(fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}",
-                             artifact.program, artifact.arch, remark));
+  reporter_.warn(
+      fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}",
+                  artifact.program, artifact.arch, remark));
 }
 
 // One process compiles what several ask for; those who waited share what it came to.

@@ -39,8 +39,8 @@ struct PrecompiledPrelude {
   std::shared_mutex mutex;
   State state = State::unmade;
   std::filesystem::path folder;
-  std::string log;    ///< The warnings of the prelude's own headers.
-  Readings readings;  ///< What it was made from.
+  std::string log;                             ///< The warnings of the prelude's own headers.
+  Readings readings;                           ///< What it was made from.
   std::chrono::system_clock::time_point made;  ///< When that was begun.
 
   /// For NVRTC.

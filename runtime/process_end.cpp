@@ -26,13 +26,17 @@ struct ProcessEnd::OfMainThread {
 };
 
 ProcessEnd::ProcessEnd() {
-  // A forked child has none of the threads.
-  ::pthread_atfork(nullptr, nullptr, [] { get().threads_ = 0; });
+  ::pthread_atfork(nullptr, nullptr, [] { get().begin_in_child(); });
 }
 
 ProcessEnd& ProcessEnd::get() {
   static auto& end = *new ProcessEnd;  // NOLINT(cppcoreguidelines-owning-memory)
   return end;
+}
+
+// A forked child has none of the threads.
+void ProcessEnd::begin_in_child() noexcept {
+  if (threads_.exchange(0) > 0) forked_amid_compiles_ = true;
 }
 
 void ProcessEnd::notice_main_thread() { thread_local const OfMainThread made_for_its_end; }

@@ -21,6 +21,10 @@ class ProcessEnd {
   /// the thread uses NVRTC. False where the process is ending already.
   [[nodiscard]] bool wait_for_this_thread();
 
+  /// Whether this process was forked while its parent compiled in-process: NVRTC's locks are then held by
+  /// threads that are not here, and nothing here will ever get them.
+  [[nodiscard]] bool forked_amid_compiles() const noexcept { return forked_amid_compiles_; }
+
   /// Requested when the process ends. To be listened to on threads that take no signals.
   [[nodiscard]] std::stop_token ending() const noexcept { return ending_.get_token(); }
 
@@ -34,9 +38,11 @@ class ProcessEnd {
 
   ProcessEnd();
   void wait() noexcept;
+  void begin_in_child() noexcept;
 
   std::stop_source ending_;
   std::atomic<int> threads_{0};
+  std::atomic<bool> forked_amid_compiles_{false};
 };
 
 }  // namespace kiln

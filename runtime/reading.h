@@ -25,7 +25,7 @@ struct Readings {
   std::vector<std::string> embedded;  ///< The embedded headers that were read.
   std::string working_directory;
   bool relative = false;  ///< A path was asked for that goes from there.
-  std::string doubt;                  ///< Why they may not be what the compiler went by; mostly empty.
+  std::string doubt;      ///< Why they may not be what the compiler went by; mostly empty.
 };
 
 }  // namespace kiln

@@ -13,6 +13,9 @@
 
 #include <fmt/format.h>
 
+#include "file_size_signal.h"
+#include "standard_streams.h"
+
 namespace kiln {
 
 namespace {
@@ -96,7 +99,7 @@ void Recorder::tell(const std::string& what) {
 Result<bool> Recorder::append(const RecordLine& line) {
   // Opened anew each time: a forked child would share its parent's lock.
   const Descriptor file(
-      ::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+      system::open_file(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
   if (file.number() < 0) return system_failure("cannot be opened");
   if (!lock(file.number())) return false;
   if (const auto read = read_what_others_added(file.number()); !read)
@@ -159,6 +162,7 @@ Result<void> Recorder::write_line(int file, const RecordLine& line) {
     return fail(bytes.error().code, fmt::format("{}: {}", line.program["name"].get<std::string>(),
                                                 bytes.error().message));
   }
+  const system::FileSizeSignalHeld held;
   ssize_t written = -1;
   do {
     written = ::write(file, bytes->data(), bytes->size());

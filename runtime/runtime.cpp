@@ -289,7 +289,7 @@ class Runtime::Impl {
   std::filesystem::path worker_to_use() const {
     if (settings_.compile_workers == 0) return {};
     const auto search = find_worker(settings_.worker);
-    if (search.executable.empty()) {
+    if (search.executable.empty() && asks_for_workers(settings_)) {
       reporter_.warn(
           fmt::format("kiln-worker: not found, so everything is compiled in this process. "
                       "Looked at:\n{}\nInstall it beside the library, or name it with "
@@ -303,9 +303,10 @@ class Runtime::Impl {
     if (worker_.empty())
       return std::make_unique<InProcessCompiler>(compiler_, settings_.compile_timeout,
                                                  settings_.precompiled_max_bytes);
+    const auto workers = workers_for(settings_.compile_workers);
     return std::make_unique<WorkerPool>(
-        WorkerPoolOptions{worker_, workers_for(settings_.compile_workers),
-                          settings_.compile_timeout, settings_.compile_memory,
+        WorkerPoolOptions{worker_, workers, settings_.compile_timeout,
+                          memory_for(settings_.compile_memory, workers),
                           settings_.precompiled_max_bytes},
         compiler_, reporter_);
   }

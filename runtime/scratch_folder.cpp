@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "standard_streams.h"
+
 namespace kiln {
 
 namespace {
@@ -20,8 +22,8 @@ constexpr const char* lock_name = "in-use";
 
 // The folder's lock, held; -1 where somebody else holds it or it cannot be had.
 int hold(const fs::path& folder, int flags) {
-  const int lock = ::open((folder / lock_name).c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC,
-                          S_IRUSR | S_IWUSR);
+  const int lock = system::open_file((folder / lock_name).c_str(), flags | O_RDWR | O_NOFOLLOW,
+                                     S_IRUSR | S_IWUSR);
   if (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
   if (lock >= 0) ::close(lock);
   return -1;

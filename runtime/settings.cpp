@@ -2,13 +2,13 @@
 
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "environment.h"
 #include "kiln/cache.h"
 #include "kiln/size.h"
 #include "toolchains.h"
@@ -27,7 +27,7 @@ constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{
     {{"jit", Mode::jit}, {"warn", Mode::warn}, {"cache-only", Mode::cache_only}}};
 
 std::optional<std::string> environment(const char* variable) {
-  const char* value = std::getenv(variable);
+  const char* value = system::variable(variable);
   if (value == nullptr || *value == '\0') return std::nullopt;
   return value;
 }
@@ -75,6 +75,10 @@ Result<std::uint64_t> parse_size(const char* variable, const std::string& value)
                     "a size above nothing: use a number with K, M, G or T, such as 5G");
   }
   return *bytes;
+}
+
+Result<std::uint64_t> parse_memory(const char* variable, const std::string& value) {
+  return value == "auto" ? Result<std::uint64_t>(automatic_memory) : parse_size(variable, value);
 }
 
 Result<std::uint64_t> parse_size_or_none(const char* variable, const std::string& value) {
@@ -133,7 +137,9 @@ Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
 std::string text_of(unsigned workers) {
   return workers == automatic_workers ? "auto" : fmt::format("{}", workers);
 }
-std::string text_of(std::uint64_t bytes) { return fmt::format("{}", bytes); }
+std::string text_of(std::uint64_t bytes) {
+  return bytes == automatic_memory ? "auto" : fmt::format("{}", bytes);
+}
 std::string text_of(std::chrono::milliseconds value) {
   return fmt::format("{}", static_cast<double>(value.count()) / 1000);
 }
@@ -258,14 +264,14 @@ Outcome decide_images(const RuntimeOptions& options, Settings& settings) {
 
 Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
   auto& listing = settings.listing;
-  const auto workers =
-      decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers, parse_workers, 0U, listing);
+  const auto workers = decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers,
+                                        parse_workers, automatic_workers, listing);
   if (!workers) return tl::unexpected(workers.error());
   if (**workers > most_workers && **workers != automatic_workers) {
     return tl::unexpected(parse_workers("KILN_COMPILE_WORKERS", text_of(**workers)).error());
   }
   const auto memory = decide<std::uint64_t>("KILN_COMPILE_MEMORY", options.compile_memory,
-                                            parse_size, std::uint64_t{4} << 30, listing);
+                                            parse_memory, automatic_memory, listing);
   if (!memory) return tl::unexpected(memory.error());
   if (**memory < least_compile_memory) {
     return nonsense("KILN_COMPILE_MEMORY", text_of(**memory),

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -45,6 +47,7 @@ class SingleFlight {
 
  private:
   struct Flight {
+    const int process = ::getpid();
     std::size_t interested = 1;
     std::stop_source stop = {};
     bool ended = false;
@@ -56,7 +59,8 @@ class SingleFlight {
   std::pair<std::shared_ptr<Flight>, bool> board(const Digest& key) {
     const std::lock_guard lock(mutex_);
     auto& flight = flights_[key];
-    if (flight) {
+    // One of a parent process never lands in a child that was forked meanwhile.
+    if (flight && flight->process == ::getpid()) {
       ++flight->interested;
       return {flight, false};
     }

@@ -1,14 +1,18 @@
 #include "source.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "macro_expansion.h"
 
 namespace kiln {
 
@@ -60,11 +64,35 @@ class ClosureBuilder {
       follow_macro_includes();
       follow_all();
     }
+    if (pastes_ && can_tell_time(time_pieces_))
+      decline("it may paste together __DATE__, __TIME__ or __TIMESTAMP__");
+    check_header_tests();
+  }
+
+  // Of a test for an embedded header NVRTC tells nobody, so that it must be seen here.
+  void check_header_tests() {
+    for (const auto& unit : read_) {
+      for (const auto& macro : header_tests_) {
+        if (!uses_plainly(unit.text->text, macro))
+          leave_open("it uses " + macro + ", which asks for headers, in a way kiln does not follow",
+                     unit);
+      }
+    }
+    for (const auto& option : program_.options()) {
+      const bool names_one = std::any_of(
+          header_tests_.begin(), header_tests_.end(),
+          [&](const std::string& macro) { return option.find(macro) != std::string::npos; });
+      if ((names_one || option.find("__has_include") != std::string::npos) &&
+          closure_.unresolved.empty())
+        closure_.unresolved = "option " + option + " asks for headers";
+    }
   }
 
   void add_unit(Unit unit) {
     const auto& said = unit.text->directives;
     if (said.tells_time) decline("it uses __DATE__, __TIME__ or __TIMESTAMP__", unit);
+    note_pieces(said);
+    header_tests_.insert(said.header_tests.begin(), said.header_tests.end());
     if (!said.unfollowed.empty()) leave_open("it uses " + said.unfollowed, unit);
     if (unit.where.embedded != nullptr && unit.text->text.find('\0') != std::string::npos) {
       decline("it holds a NUL byte, where the compiler stops reading", unit);
@@ -74,11 +102,17 @@ class ClosureBuilder {
     pending_.push_back(std::move(unit));
   }
 
+  void note_pieces(const Directives& said) {
+    time_pieces_.insert(said.time_pieces.begin(), said.time_pieces.end());
+    pastes_ |= said.pastes;
+  }
+
   // What -D defines may tell the time or a place wherever it is used.
   void read_options() {
     for (const auto& option : program_.options()) {
       const auto said = read_directives(option);
       closure_.own_text_tells_path |= said.tells_path;
+      note_pieces(said);
       if (said.tells_time) decline("option " + option + " tells the time");
     }
   }
@@ -182,7 +216,8 @@ class ClosureBuilder {
       if (value_follows) definition = option;
       value_follows = option == "-D" || option == "--define-macro" || option == "-define-macro";
       if (const auto equals = definition.find('='); equals != std::string_view::npos) {
-        macros.emplace(definition.substr(0, equals), definition.substr(equals + 1));
+        macros.emplace(definition.substr(0, equals),
+                       MacroBody{false, {}, std::string(definition.substr(equals + 1))});
       }
     }
     return macros;
@@ -240,6 +275,9 @@ class ClosureBuilder {
   std::unordered_set<std::string> embedded_;  // Headers that are reached, by name,
   std::unordered_set<std::string> on_disk_;   // and by path.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
+  std::set<std::string> header_tests_;
+  std::set<std::string, std::less<>> time_pieces_;
+  bool pastes_ = false;
 };
 
 }  // namespace

@@ -37,6 +37,14 @@ bool wait_for(WorkerProcess& process, const StopSignal& stop) {
   return true;
 }
 
+tl::unexpected<Error> out_of_memory(const CompileJob& job, std::uint64_t memory) {
+  return fail(
+      ErrorCode::worker_failed,
+      fmt::format("{} for {}: the compiler ran out of memory: its worker may have {} MiB of "
+                  "address space; KILN_COMPILE_MEMORY sets how much",
+                  job.program, job.arch, memory >> 20));
+}
+
 // Gives a place back, whatever happened there.
 class Holding {
  public:
@@ -59,7 +67,6 @@ WorkerPool::WorkerPool(WorkerPoolOptions options, CompilerOnThisMachine& compile
       reporter_(reporter),
       in_process_(compiler, options_.timeout, options_.precompiled_max_bytes),
       owner_(::getpid()),
-      scratch_(ScratchFolder::make()),
       keeper_(std::make_unique<WorkerKeeper>()),
       queue_(std::make_unique<WorkerQueue>(options_.workers)),
       places_(options_.workers) {}
@@ -89,8 +96,9 @@ Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& j
   const StopSignal signal(stop);
   const auto request = frame_of(MessageKind::job, encode_request(job, working_directory()));
   Place& own = places_[place];
+  auto memory = options_.memory.usual;
   for (int attempt = 0; attempt < most_tries; ++attempt) {
-    const auto start = make_ready(place, signal);
+    const auto start = make_ready(place, memory, signal);
     if (start == Start::stopped) return tl::unexpected(cancelled(job));
     if (start == Start::impossible) return run_without(job, own.trouble, stop);
     if (start == Start::died) continue;
@@ -115,6 +123,10 @@ Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& j
                       job.program, job.arch, static_cast<double>(options_.timeout.count()) / 1000));
     }
     mourn(place, signal);
+    if (own.ran_out_of_memory) {
+      if (memory >= options_.memory.most) return out_of_memory(job, memory);
+      memory = options_.memory.most;
+    }
   }
   return fail(
       ErrorCode::worker_failed,
@@ -138,29 +150,38 @@ Result<CompileOutcome> WorkerPool::run_without(const CompileJob& job, const std:
   return in_process_.run(job, stop);
 }
 
-WorkerPool::Start WorkerPool::make_ready(std::size_t place, const StopSignal& stop) {
+WorkerPool::Start WorkerPool::make_ready(std::size_t place, std::uint64_t memory,
+                                         const StopSignal& stop) {
   Place& own = places_[place];
   if (unusable_) {
     own.trouble = "no compile worker could be used before";
     return Start::impossible;
   }
-  if (own.link && own.link->is_up()) return Start::ready;
-  // It died while nobody needed it, which is no job's fault.
+  if (own.link && own.link->is_up() && own.memory >= memory) return Start::ready;
+  // It died while nobody needed it, which is no job's fault, or may not have enough.
   if (own.link) end(place, true);
-  auto process =
-      keeper_->start(options_.executable, scratch_ ? scratch_->path() : std::filesystem::path());
+  auto process = keeper_->start(options_.executable, temporary());
   if (!process) {
     own.trouble = process.error().message;
     return Start::impossible;
   }
   own.link = std::make_unique<WorkerLink>(std::move(*process));
+  own.memory = memory;
   return greet(place, stop);
+}
+
+// Empty where there is no room to write.
+std::filesystem::path WorkerPool::temporary() {
+  std::call_once(scratch_made_, [this] {
+    if (auto made = ScratchFolder::make()) scratch_.emplace(std::move(*made));
+  });
+  return scratch_ ? scratch_->path() : std::filesystem::path();
 }
 
 WorkerPool::Start WorkerPool::greet(std::size_t place, const StopSignal& stop) {
   Place& own = places_[place];
   const auto& files = *compiler_.search().files;
-  const WorkerSetup setup{files.library.string(), files.toolchain.identity, options_.memory_bytes,
+  const WorkerSetup setup{files.library.string(), files.toolchain.identity, own.memory,
                           options_.precompiled_max_bytes, owner_};
   Message answer;
   const auto reply = own.link->ask(frame_of(MessageKind::hello, build_identity()) +
@@ -209,10 +230,7 @@ bool WorkerPool::mourn(std::size_t place, const StopSignal& stop) {
   const bool killed = ended && process.was_killed();
   process.listen();
   own.trouble = process.death();
-  if (process.ran_out_of_memory()) {
-    own.trouble += fmt::format(" ({} MiB; KILN_COMPILE_MEMORY sets how much it may have)",
-                               options_.memory_bytes >> 20);
-  }
+  own.ran_out_of_memory = process.ran_out_of_memory();
   if (!process.last_words().empty()) {
     own.trouble += fmt::format("; the last it said:\n{}", process.last_words());
   }
@@ -222,7 +240,7 @@ bool WorkerPool::mourn(std::size_t place, const StopSignal& stop) {
 
 void WorkerPool::replace_if_grown(std::size_t place) {
   const auto size = places_[place].link->process().address_space();
-  if (size > options_.memory_bytes / 4 * 3) end(place, false);
+  if (size > places_[place].memory / 4 * 3) end(place, false);
 }
 
 }  // namespace kiln

@@ -20,6 +20,7 @@
 #include "worker_keeper.h"
 #include "worker_link.h"
 #include "worker_queue.h"
+#include "worker_setup.h"
 
 namespace kiln {
 
@@ -27,7 +28,7 @@ struct WorkerPoolOptions {
   std::filesystem::path executable;         ///< kiln-worker, of this build.
   std::size_t workers = 1;                  ///< At most so many at a time.
   std::chrono::milliseconds timeout{};      ///< For one job, from when a worker has it.
-  std::uint64_t memory_bytes = 0;           ///< Of address space, for each worker.
+  WorkerMemory memory{};                    ///< For each worker.
   std::uint64_t precompiled_max_bytes = 0;  ///< Of temporary files, for each worker.
 };
 
@@ -35,7 +36,7 @@ struct WorkerPoolOptions {
 /// prelude go to one worker, whose memory has it.
 ///
 /// A worker that dies costs its job a second try in a fresh one, then the job fails with worker_failed
-/// and says how it died. One that is stopped or takes too long is killed. One that has grown is replaced.
+/// and says how it died. One that ran out of its memory does so only where the fresh one may have more. One that is stopped or takes too long is killed. One that has grown is replaced.
 /// Where no worker can be had, a warning is given once and the job is compiled in this process, unless
 /// variables of the compiler (NVRTC_*) would make that another result.
 ///
@@ -56,14 +57,17 @@ class WorkerPool : public CompileService {
 
   struct Place {
     std::unique_ptr<WorkerLink> link;
-    std::string trouble;  ///< Why the last one is no longer there.
+    std::uint64_t memory = 0;        ///< What the worker there may have.
+    std::string trouble;             ///< Why the last one is no longer there.
+    bool ran_out_of_memory = false;  ///< Whether that is why.
   };
 
   Result<CompileOutcome> run_at(std::size_t place, const CompileJob& job,
                                 const std::stop_token& stop);
   Result<CompileOutcome> run_without(const CompileJob& job, const std::string& why,
                                      const std::stop_token& stop);
-  Start make_ready(std::size_t place, const StopSignal& stop);
+  Start make_ready(std::size_t place, std::uint64_t memory, const StopSignal& stop);
+  std::filesystem::path temporary();
   Start greet(std::size_t place, const StopSignal& stop);
   void end(std::size_t place, bool at_once);
   bool mourn(std::size_t place, const StopSignal& stop);
@@ -75,8 +79,10 @@ class WorkerPool : public CompileService {
   InProcessCompiler in_process_;
   const int owner_;
 
-  /// For the workers' temporary files, so that none outlives this; it ends after they do.
-  const std::optional<ScratchFolder> scratch_;
+  /// For the workers' temporary files, so that none outlives this; made for the first worker, since a
+  /// runtime that only looks up writes nothing. It ends after they do.
+  std::optional<ScratchFolder> scratch_;
+  std::once_flag scratch_made_;
   std::unique_ptr<WorkerKeeper> keeper_;
   std::unique_ptr<WorkerQueue> queue_;
   std::vector<Place> places_;  ///< Each is its holder's, whom the queue names.

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "standard_streams.h"
 #include "worker_protocol.h"
 
 extern char** environ;
@@ -137,7 +138,8 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
   if (const int error = spawn.run(executable.string(), temporary, process); error != 0) {
     return cannot_start(executable, error);
   }
-  Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  Descriptor handle(
+      system::above_standard_streams(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))));
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(
       process, std::move(handle), std::move(socket.runtime), std::move(complaints.runtime)));
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -48,10 +49,13 @@ std::size_t cores() {
   return static_cast<std::size_t>(std::max(CPU_COUNT(&set), 1));
 }
 
-std::uint64_t available_memory() {
+// What the compiler takes of address space for large kernels of engines.
+constexpr std::uint64_t least_share = std::uint64_t{4} << 30;
+
+// "MemTotal:" or another line of the system's.
+std::uint64_t memory_of_machine(std::string_view name) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
-    constexpr std::string_view name = "MemAvailable:";
     if (line.starts_with(name)) return std::strtoull(line.c_str() + name.size(), nullptr, 10) << 10;
   }
   return std::numeric_limits<std::uint64_t>::max();
@@ -80,10 +84,30 @@ WorkerSearch find_worker(const std::optional<fs::path>& exact) {
   return search;
 }
 
+bool asks_for_workers(const Settings& settings) {
+  if (settings.compile_workers == 0) return false;
+  const auto by_somebody = [](const Setting& setting) {
+    return setting.variable == "KILN_COMPILE_WORKERS" && setting.origin != "default";
+  };
+  return settings.worker ||
+         std::any_of(settings.listing.begin(), settings.listing.end(), by_somebody);
+}
+
 std::size_t workers_for(unsigned wanted) {
   if (wanted != automatic_workers) return wanted;
-  const auto for_memory = std::min(available_memory(), group_memory()) / memory_of_a_worker;
+  const auto for_memory =
+      std::min(memory_of_machine("MemAvailable:"), group_memory()) / memory_of_a_worker;
   return std::clamp<std::size_t>(for_memory, 1, cores());
+}
+
+WorkerMemory memory_for(std::uint64_t wanted, std::size_t workers) {
+  if (wanted != automatic_memory) return {wanted, wanted};
+  return memory_for(wanted, workers, std::min(memory_of_machine("MemTotal:"), group_memory()));
+}
+
+WorkerMemory memory_for(std::uint64_t wanted, std::size_t workers, std::uint64_t machine) {
+  if (wanted != automatic_memory) return {wanted, wanted};
+  return {std::max(machine / workers, least_share), std::max(machine, least_share)};
 }
 
 }  // namespace kiln

@@ -4,8 +4,8 @@
 #
 # It installs what is missing on a Debian 12 machine, says what before it does, and does nothing when
 # nothing is missing: Debian packages (as root or with sudo), and, where the machine has no CUDA toolkit,
-# NVRTC, nvJitLink, nvFatbin and the CUDA headers from PyPI wheels into build/cuda; for the tests also those
-# of nvJitLink and nvFatbin that the toolkit lacks. Afterwards kiln_cmake_args holds what
+# NVRTC, nvJitLink, nvFatbin and the CUDA headers from PyPI wheels into build/cuda; where tests run with a toolkit,
+# those of nvJitLink and nvFatbin that it lacks. Afterwards kiln_cmake_args holds what
 # CMake needs to know, and KILN_NVRTC names the wheel's NVRTC if that is the one to use.
 #
 #   KILN_WHEELS=DIR             take the wheels from a local folder instead of the registry
@@ -101,7 +101,7 @@ kiln_setup() {
   fi
   if ((${#wheels[@]} > 0)) && ! python3 -m pip --version &>/dev/null; then pip=(python3-pip); fi
 
-  kiln_install_packages "${packages[@]}" "${pip[@]}"
+  kiln_install_packages "${packages[@]}" "${pip[@]}" || return
   # Beside a toolkit they are for a few tests alone, which say that they are skipped.
   if ((${#wheels[@]} > 0)) && ! kiln_install_wheels "$kiln_cuda" "${wheels[@]}"; then
     kiln_say "could not install: ${wheels[*]}" >&2

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "kiln/digest.h"
+#include "standard_streams.h"
 
 namespace kiln::vendor {
 
@@ -28,7 +29,7 @@ constexpr std::uint64_t samples = 256;
 class File {
  public:
   explicit File(const std::filesystem::path& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+      : descriptor_(system::open_file(path.c_str(), O_RDONLY)) {}
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File() {

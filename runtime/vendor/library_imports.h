@@ -16,7 +16,8 @@ struct ImportReplacement {
 /// What replacing the imports of the loaded libraries came to.
 struct ReplacedImports {
   std::size_t replaced = 0;  ///< Slots that lead to the replacements now.
-  bool complete = true;      ///< No slot of these names was left as it was, nor any `unwelcome` one met.
+  bool complete =
+      true;  ///< No slot of these names was left as it was, nor any `unwelcome` one met.
 };
 
 /// How many libraries this process has loaded so far, those included that are gone again.

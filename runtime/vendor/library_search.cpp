@@ -3,12 +3,12 @@
 #include <link.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "elf_notes.h"
+#include "environment.h"
 #include "loader_paths.h"
 
 namespace kiln::vendor {
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const char* variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = system::variable(name);
   return value != nullptr && *value == '/' ? value : nullptr;
 }
 

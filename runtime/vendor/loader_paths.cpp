@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <ios>
 #include <string>
+
+#include "environment.h"
 
 namespace kiln::vendor {
 
@@ -71,7 +72,7 @@ void add_from_cache(std::string_view soname, std::vector<fs::path>& places) {
 }
 
 void add_from_library_path(std::string_view soname, std::vector<fs::path>& places) {
-  const char* variable = std::getenv("LD_LIBRARY_PATH");
+  const char* variable = system::variable("LD_LIBRARY_PATH");
   std::string_view rest = variable != nullptr ? variable : "";
   while (!rest.empty()) {
     const auto folder = rest.substr(0, rest.find(':'));

@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -11,6 +13,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -528,6 +531,27 @@ TEST_F(CacheBundle, AKilledExportLeavesTheBundleThatWasThere) {
     const std::string now = test::read_file(file);
     EXPECT_TRUE(now == before || now == after) << round;
   }
+}
+
+TEST_F(CacheBundle, ImportBringsTheTextsThatSomebodyElseClearsMeanwhile) {
+  auto bundle = Cache::open_bundle(make_bundle({1, 2, 3})).value();
+  auto cache = make_cache("to", {1000});  // Of the same source and headers.
+  const auto lock = folder_.path() / "to" / "kernels.v1.lock";
+  const int writer = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(writer, LOCK_EX), 0);
+  std::thread importing([&] { EXPECT_EQ(cache.import(bundle).value().added, 3u); });
+  // By then it knows which texts are there, and waits for its turn to write.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  test::run_sql(
+      cache.file(),
+      "DELETE FROM entries; DELETE FROM marks; DELETE FROM witnesses; DELETE FROM set_texts;"
+      "DELETE FROM dependency_sets; DELETE FROM texts");
+  ::close(writer);
+  importing.join();
+  const auto report = cache.verify(true).value();
+  EXPECT_EQ(report.entries, 3u);
+  EXPECT_EQ(report.texts, make_cache("alone", {1}).verify(true).value().texts);
+  for (const auto& found : report.findings) ADD_FAILURE() << found.what << ' ' << found.problem;
 }
 
 TEST_F(CacheBundle, AKilledImportLeavesWholeEntries) {

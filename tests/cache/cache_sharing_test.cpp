@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <future>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -11,7 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include "database.h"
 #include "kiln/cache.h"
+#include "sqlite.h"
 #include "support.h"
 
 namespace kiln {
@@ -21,11 +25,18 @@ using test::as_found;
 using test::make_sample;
 using test::same_artifact;
 
+/// One that a put waits for, on whatever machine.
+test::Sample costly_sample(int number) {
+  test::Sample sample = make_sample(number, 5000);
+  sample.artifact.compile_us = 60'000'000;
+  return sample;
+}
+
 class CacheSharing : public ::testing::Test {
  protected:
   /// 0 where the entry was put and comes back right.
   static int put_and_find(Cache& cache, int number) {
-    const test::Sample sample = make_sample(number, 5000);
+    const test::Sample sample = costly_sample(number);
     if (!cache.put(sample.entry())) return 1;
     const auto artifact = test::find(cache, sample);
     return artifact && same_artifact(*artifact, as_found(sample)) ? 0 : 2;
@@ -61,9 +72,9 @@ TEST_F(CacheSharing, ProcessesWriteAndReadBesideEachOther) {
   EXPECT_EQ(results, std::vector<int>(processes, 0));
   Cache cache = Cache::open(folder_.path()).value();
   for (int number = 0; number < processes * entries; ++number) {
-    const auto artifact = test::find(cache, make_sample(number, 5000));
+    const auto artifact = test::find(cache, costly_sample(number));
     ASSERT_TRUE(artifact) << number;
-    EXPECT_TRUE(same_artifact(*artifact, as_found(make_sample(number, 5000))));
+    EXPECT_TRUE(same_artifact(*artifact, as_found(costly_sample(number))));
   }
   EXPECT_EQ(cache.statistics().value().texts, 3u);
 }
@@ -80,7 +91,7 @@ TEST_F(CacheSharing, AnOpenCacheSeesWhatAnotherProcessStores) {
   EXPECT_EQ(results, std::vector<int>(1, 0));
   Cache first = Cache::open(folder_.path()).value();
   Cache second = Cache::open(folder_.path()).value();
-  EXPECT_TRUE(test::find(first, make_sample(1, 5000)));
+  EXPECT_TRUE(test::find(first, costly_sample(1)));
   ASSERT_TRUE(second.put(make_sample(2).entry()));
   EXPECT_TRUE(test::find(first, make_sample(2)));
 }
@@ -109,6 +120,30 @@ TEST_F(CacheSharing, ThreadsShareOneCache) {
       << "what one thread told, no other tells again";
 }
 
+/// Puts while another connection reads, for so long at most.
+Result<void> put_beside_a_reader(const std::filesystem::path& folder, std::uint64_t compile_us,
+                                 std::chrono::milliseconds reading) {
+  Cache cache = Cache::open(folder).value();
+  test::Sample sample = make_sample(1);
+  sample.artifact.compile_us = compile_us;
+  auto reader =
+      storage::Connection::open(cache.file(), storage::Connection::Mode::read_only).value();
+  EXPECT_EQ(reader.execute("BEGIN; SELECT count(*) FROM entries"), SQLITE_OK);
+  auto put = std::async(std::launch::async, [&] { return cache.put(sample.entry()); });
+  put.wait_for(reading);
+  EXPECT_EQ(reader.execute("ROLLBACK"), SQLITE_OK);
+  return put.get();
+}
+
+TEST_F(CacheSharing, APutWaitsAsLongAsWhatItStoresIsWorth) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(storage::put_patience(0us), 1s);
+  EXPECT_EQ(storage::put_patience(4'500ms), 4'500ms);
+  EXPECT_EQ(storage::put_patience(10min), 15s);
+  EXPECT_TRUE(put_beside_a_reader(folder_.path(), 60'000'000, 3s));
+  EXPECT_FALSE(put_beside_a_reader(folder_.path(), 27'000, 30s));
+}
+
 TEST_F(CacheSharing, AWriterThatHoldsTheLockKeepsNoHitWaiting) {
   Cache cache = Cache::open(folder_.path()).value();
   ASSERT_EQ(put_and_find(cache, 1), 0);
@@ -117,7 +152,7 @@ TEST_F(CacheSharing, AWriterThatHoldsTheLockKeepsNoHitWaiting) {
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
   std::thread waiting([&] { EXPECT_TRUE(cache.put(make_sample(2).entry())); });
   for (int i = 0; i < 20; ++i) {
-    EXPECT_TRUE(test::find(cache, make_sample(1, 5000)));
+    EXPECT_TRUE(test::find(cache, costly_sample(1)));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(cache.counters()[Counter::stores], 1u);

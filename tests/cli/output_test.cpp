@@ -1,3 +1,9 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
 #include "tool.h"
 
 namespace kiln::tests {
@@ -57,6 +63,27 @@ TEST_F(Output, ReplacesAFileAndLeavesNoOther) {
   EXPECT_EQ(snapshot(scratch("out")).size(), 1u);
 }
 
+/// What somebody else may have put where the tool is about to write, in a folder that they share.
+TEST_F(Output, FollowsNoLinkInThePlaceOfItsTemporaryFile) {
+  const auto victim = file("victim", "precious");
+  // Whatever the tool's process number is going to be.
+  const auto next = ::getpid();
+  for (int number = next; number < next + 300; ++number) {
+    fs::create_symlink(victim, scratch("scale.cubin." + std::to_string(number) + ".tmp"));
+  }
+  ASSERT_EQ(compile_to(scratch("scale.cubin").string()).exit_code, 0);
+  EXPECT_TRUE(read(victim) == "precious");
+  EXPECT_EQ(read(scratch("scale.cubin")).substr(1, 3), "ELF");
+}
+
+TEST_F(Output, HasTheRightsThatTheUserWants) {
+  const auto before = ::umask(027);
+  const auto outcome = compile_to(scratch("scale.cubin").string());
+  ::umask(before);
+  ASSERT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(fs::status(scratch("scale.cubin")).permissions(), fs::perms(0640));
+}
+
 TEST_F(Output, WritesThroughALinkInsteadOfReplacingIt) {
   const auto link = scratch("link");
   fs::create_symlink("target", link);
@@ -71,6 +98,37 @@ TEST_F(Output, NamesAFileThatCannotBeWritten) {
   EXPECT_THAT(outcome.err,
               HasSubstr("kiln: error: cannot write " + scratch("nowhere/scale.cubin").string()));
   EXPECT_THAT(outcome.err, HasSubstr("No such file or directory"));
+}
+
+TEST_F(Output, EndsAsEverWhereStandardErrorIsClosed) {
+  const std::vector<std::vector<std::string>> mistakes{
+      {"frobnicate"},
+      {"compile", source_, "--arch", "sm_80", "--name", "nothing"},
+      {"compile", scratch("nowhere.cu").string(), "--arch", "sm_80"},
+      {"clear"},
+      {"--cache", scratch("stdout").string(), "ls"}};
+  for (const auto& words : mistakes) {
+    EXPECT_EQ(run(words, {.closed = {STDERR_FILENO}}).exit_code, run(words).exit_code) << words[0];
+  }
+}
+
+TEST_F(Output, IsWholeWhereAllStreamsAreClosed) {
+  const auto output = scratch("scale.cubin").string();
+  const auto outcome =
+      run({"compile", source_, "--arch", "sm_80", "--name", "fill", "--quiet", "-o", output},
+          {.closed = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(read(output).substr(1, 3), "ELF");
+}
+
+TEST_F(Output, SaysThatAFileMayNotBeSoLarge) {
+  ASSERT_EQ(compile_to(scratch("whole.cubin").string()).exit_code, 0);
+  const auto image = scratch("scale.cubin");
+  const auto outcome = run({"compile", source_, "--arch", "sm_80", "--name", "fill", "-o", image},
+                           {.file_size = 2000});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("cannot write " + image.string() + ": File too large"));
+  EXPECT_FALSE(fs::exists(image));
 }
 
 TEST_F(Output, SaysThatTheDiskIsFull) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,15 @@ constexpr const char* unwanted_variables[] = {"KILN_CACHE_DISABLE",
                                               "NO_COLOR",
                                               "XDG_CACHE_HOME"};
 
+constexpr uid_t another_user = 65534;
+
+void make_set_user_id_tool(const fs::path& folder) {
+  const auto tool = folder / "kiln-of-another-user";
+  fs::copy_file(KILN_TOOL, tool, fs::copy_options::overwrite_existing);
+  fs::permissions(tool, fs::perms(04755));
+  fs::permissions(folder, fs::perms(0755));
+}
+
 [[noreturn]] void become_tool(const std::vector<std::string>& arguments, const fs::path& folder,
                               const Circumstances& circumstances) {
   for (const auto* variable : unwanted_variables) unsetenv(variable);
@@ -51,10 +61,17 @@ constexpr const char* unwanted_variables[] = {"KILN_CACHE_DISABLE",
     prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
     prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH);
   }
+  for (const int stream : circumstances.closed) ::close(stream);
+  if (circumstances.file_size) {
+    const rlimit limit{*circumstances.file_size, *circumstances.file_size};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
   std::vector<char*> words{const_cast<char*>("kiln")};
   for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
-  execv(KILN_TOOL, words.data());
+  const auto own = folder / "kiln-of-another-user";
+  if (circumstances.set_user_id && setuid(another_user) != 0) _exit(127);
+  execv(circumstances.set_user_id ? own.c_str() : KILN_TOOL, words.data());
   _exit(127);
 }
 
@@ -113,6 +130,7 @@ Outcome ToolTest::run(const std::vector<std::string>& arguments,
   const std::string err = scratch("stderr");
   const int master = circumstances.terminal ? open_terminal(out) : -1;
 
+  if (circumstances.set_user_id) make_set_user_id_tool(folder_);
   const auto child = fork();
   if (child == 0) {
     dup2(open(input.c_str(), O_RDONLY), STDIN_FILENO);

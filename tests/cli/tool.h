@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -30,8 +31,12 @@ struct Circumstances {
       {};  ///< Added to what the test itself runs with.
   std::string input = {};
   std::optional<std::string> output =
-      {};                    ///< Where standard output goes instead of into the Outcome.
-  bool terminal = false;     ///< Standard output is a terminal.
+      {};                        ///< Where standard output goes instead of into the Outcome.
+  bool terminal = false;         ///< Standard output is a terminal.
+  std::vector<int> closed = {};  ///< Standard streams that are closed.
+  std::optional<std::uint64_t> file_size = {};  ///< The limit on the size of files.
+  /// It belongs to the user who runs the tests, with whose rights it runs; another one starts it.
+  bool set_user_id = false;
   bool no_override = false;  ///< Of root's rights, without the one to read and write everything.
 };
 

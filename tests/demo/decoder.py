@@ -20,7 +20,8 @@ class Decoder:
         self.program, self.driver, self.cache = program, driver, cache
 
     def run(self, *words, **more):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("KILN_")}
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("KILN_") or name == "KILN_NVRTC"}
         environment.update(KILN_CUDA_DRIVER=self.driver, KILN_CACHE_DIR=str(self.cache), FAKE_CUDA_ARCH="90", **more)
         return subprocess.run([self.program, *map(str, words)], env=environment, capture_output=True, text=True,
                               timeout=300)

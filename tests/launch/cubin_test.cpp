@@ -117,6 +117,94 @@ INSTANTIATE_TEST_SUITE_P(Archs, CubinTest,
                                          Arch{"sm_120a", 120, true}, Arch{"sm_121", 121, false}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+/// An image of sections alone, each with bytes of its own.
+class CraftedCubin {
+ public:
+  static constexpr unsigned char of_a_kernel = 0x10;
+
+  struct Part {
+    std::string name;
+    std::uint32_t type;
+    std::string bytes;
+    std::uint32_t link = 0;
+  };
+
+  static std::string of(std::vector<Part> parts) {
+    std::string names(1, '\0');
+    parts.insert(parts.begin(), {{"", SHT_NULL, ""}, {".shstrtab", SHT_STRTAB, ""}});
+    std::vector<Elf64_Shdr> table;
+    for (const Part& part : parts) {
+      Elf64_Shdr section = {};
+      section.sh_name = static_cast<Elf64_Word>(names.size());
+      names += part.name + '\0';
+      section.sh_type = part.type;
+      section.sh_link = part.link;
+      table.push_back(section);
+    }
+    parts[1].bytes = names;
+    std::string image(sizeof(Elf64_Ehdr), '\0');
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+      table[at].sh_offset = image.size();
+      table[at].sh_size = parts[at].bytes.size();
+      image += parts[at].bytes;
+    }
+    Elf64_Ehdr header = {};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_machine = EM_CUDA;
+    header.e_flags = 90;
+    header.e_shoff = image.size();
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shnum = static_cast<Elf64_Half>(table.size());
+    header.e_shstrndx = 1;
+    std::memcpy(image.data(), &header, sizeof header);
+    return image.append(reinterpret_cast<const char*>(table.data()),
+                        table.size() * sizeof(Elf64_Shdr));
+  }
+
+  /// Symbols of functions, the names of which begin so far apart in the string table.
+  static std::string symbols(std::size_t count, std::size_t distance,
+                             unsigned char other = of_a_kernel) {
+    std::string table(sizeof(Elf64_Sym), '\0');
+    for (std::size_t number = 0; number < count; ++number) {
+      Elf64_Sym symbol = {};
+      symbol.st_name = static_cast<Elf64_Word>(1 + number * distance);
+      symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+      symbol.st_other = other;
+      symbol.st_shndx = 4;
+      table.append(reinterpret_cast<const char*>(&symbol), sizeof symbol);
+    }
+    return table;
+  }
+
+  static std::string attributes(std::size_t count) {
+    std::string list;
+    for (std::size_t number = 0; number < count; ++number) list += std::string("\1\xFF\0\0", 4);
+    return list;
+  }
+};
+
+// What is refused was not looked at any more; so the time is bounded by the size, whatever is crafted.
+TEST(CubinReaderTest, LooksAtNoPartOfACraftedOneTimeAndAgain) {
+  const auto of_one_name = [](std::size_t kernels, std::size_t facts) {
+    return CraftedCubin::of({{".strtab", SHT_STRTAB, std::string("\0k\0", 3)},
+                             {".symtab", SHT_SYMTAB, CraftedCubin::symbols(kernels, 0), 2},
+                             {".nv.info.k", SHT_PROGBITS, CraftedCubin::attributes(facts)}});
+  };
+  ASSERT_TRUE(read_cubin(of_one_name(1, 2000)));
+  EXPECT_FALSE(read_cubin(of_one_name(2000, 2000)));
+}
+
+TEST(CubinReaderTest, ReadsNoNameWithinANameTimeAndAgain) {
+  const auto of_one_text = [](std::size_t definitions) {
+    return CraftedCubin::of({{".strtab", SHT_STRTAB, '\0' + std::string(4000, 'x') + '\0'},
+                             {".symtab", SHT_SYMTAB, CraftedCubin::symbols(definitions, 1, 0), 2}});
+  };
+  ASSERT_TRUE(read_cubin(of_one_text(3)));
+  EXPECT_FALSE(read_cubin(of_one_text(3000)));
+}
+
 TEST(CubinReaderTest, ReadsTheFlagsOfOlderCompilers) {
   std::string image = compile_for(program(), "sm_90").image;
   image[EI_ABIVERSION] = 7;

@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-NOT_NAMED = {"README.md", "CMakeLists.txt"}
+NOT_NAMED = {"README.md", "CMakeLists.txt", "__pycache__"}
 
 
 def main():

@@ -25,7 +25,7 @@ SEQUENCERS = {pathlib.Path("runtime") / name for name in ("runtime.cpp", "pipeli
 PARTS = {"worker": "compile", "in": "compile", "nvrtc": "compile", "precompiled": "compile", "graph": "launch"}
 STAGES = {"source", "fingerprint", "compile", "link", "fatbin", "load", "launch"}
 # Where the compiler looks, after the folder of the including file.
-INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools", "tests", "."]
+INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "cache/system", "runtime", "tools", "tests", "."]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 

@@ -123,6 +123,7 @@ class AsyncFixture : public ::testing::Test {
     RuntimeOptions options;
     options.cache_directory = scratch_ / "cache";
     options.observer = gate_.observer();
+    options.compile_workers = 0;  // One at a time.
     return options;
   }
 

@@ -220,6 +220,17 @@ TEST_P(DependenciesOnDisk, AFileThatNewlyShadowsAnother) {
   EXPECT_EQ(origin_of(spec), Origin::compiled);
 }
 
+TEST_P(DependenciesOnDisk, AFolderWhoseNameIsNoUtf8) {
+  auto spec = program({{"lib/top.cuh", "#define VALUE 1\n"}});
+  const auto named = scratch_ / "caf\xE9";
+  fs::rename(folder(), named);
+  spec.include_dirs = {named};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(named / "lib/top.cuh", "#define VALUE 2\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
 TEST_P(DependenciesOnDisk, AMovedTreeHits) {
   auto spec =
       program({{"lib/top.cuh", "#include \"deep.cuh\"\n"}, {"lib/deep.cuh", "#define VALUE 1\n"}});

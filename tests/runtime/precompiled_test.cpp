@@ -15,6 +15,7 @@
 #include "compile_fixture.h"
 #include "directives.h"
 #include "nvrtc_compiler.h"
+#include "support/nvrtc.h"
 #include "support/sanitized.h"
 #include "support/variable.h"
 #include "vendor/nvrtc.h"
@@ -111,7 +112,7 @@ class Precompiled : public CompileFixture {
 class BareNvrtc {
  public:
   explicit BareNvrtc(const fs::path& folder)
-      : nvrtc_(vendor::open_nvrtc(*vendor::find_nvrtc(std::nullopt).files).value()),
+      : nvrtc_(vendor::open_nvrtc(*vendor::find_nvrtc(wanted_nvrtc()).files).value()),
         folder_(folder) {
     fs::create_directories(folder_);
   }
@@ -302,6 +303,42 @@ TEST(PreludeLogs, ComeApartAndTogether) {
   EXPECT_EQ(join_logs("", rest), rest);
   EXPECT_EQ(log_of_prelude(first + remark, ""), first + remark);
   EXPECT_EQ(log_of_prelude(whole, "another" + remark), std::nullopt);
+}
+
+// A message of a header is no warning: NVRTC's remark comes after the first warning of the program.
+TEST(PreludeLogs, OfMessagesAloneLeaveTheProgramsRemark) {
+  const std::string remark =
+      "Remark: The warnings can be suppressed with \"-diag-suppress <warning-number>\"\n\n";
+  const std::string message = "a.h(1): remark #20200-D: #pragma message: \"hello\"\n\n";
+  const std::string rest = "a.cu(1): warning #2-D: two\n\n" + remark;
+  EXPECT_EQ(log_of_prelude(message, ""), message);
+  EXPECT_EQ(log_of_prelude(message + rest, rest), message);
+  EXPECT_EQ(join_logs(message, rest), message + rest);
+}
+
+TEST_F(Precompiled, AMessageInAHeaderLeavesTheLogAsItIs) {
+  const auto program = [&](int step) {
+    const std::string warning = step % 2 == 0 ? "" : "int never; ";
+    return Program::make({.name = "message.cu",
+                          .source = "#include <emb/m.cuh>\n__global__ void k(int* x) { " + warning +
+                                    "*x = " + std::to_string(step) + "; }\n",
+                          .headers = {HeaderSet::from_texts(
+                              {{"emb/m.cuh", "#pragma once\n#pragma message(\"hello\")\n"}})}})
+        .value();
+  };
+  const auto target = Target::parse("sm_80").value();
+  auto options = this->options();
+  options.cache_disabled = true;
+  auto with = Runtime::open(options).value();
+  options.precompiled_max_bytes = 0;
+  auto without = Runtime::open(options).value();
+  for (int step = 0; step < 4; ++step) {
+    const auto fast = with.compile(program(step), target);
+    const auto plain = without.compile(program(step), target);
+    ASSERT_TRUE(fast && plain);
+    EXPECT_EQ(fast->log, plain->log) << "step " << step;
+  }
+  EXPECT_GT(with.counters().precompiled, 0U);
 }
 
 TEST(Prelude, EndsWhereTheFirstTokenIsThatBelongsToNoDirective) {

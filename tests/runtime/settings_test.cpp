@@ -27,14 +27,23 @@ TEST(Settings, OptionBeforeEnvironmentBeforeDefault) {
 }
 
 TEST(Settings, Workers) {
-  EXPECT_EQ(resolve_settings({}).value().compile_workers, 0U);
-  const ScopedVariable variable("KILN_COMPILE_WORKERS", "auto");
+  EXPECT_EQ(resolve_settings({}).value().compile_workers, automatic_workers);
+  EXPECT_EQ(origin_of(resolve_settings({}).value(), "KILN_COMPILE_WORKERS"), "default auto");
+  const ScopedVariable variable("KILN_COMPILE_WORKERS", "0");
   const auto settings = resolve_settings({}).value();
-  EXPECT_EQ(settings.compile_workers, automatic_workers);
-  EXPECT_EQ(origin_of(settings, "KILN_COMPILE_WORKERS"), "environment auto");
+  EXPECT_EQ(settings.compile_workers, 0U);
+  EXPECT_EQ(origin_of(settings, "KILN_COMPILE_WORKERS"), "environment 0");
   RuntimeOptions options;
   options.compile_workers = 5000;
   EXPECT_FALSE(resolve_settings(options));
+}
+
+TEST(Settings, MemoryOfAWorker) {
+  EXPECT_EQ(origin_of(resolve_settings({}).value(), "KILN_COMPILE_MEMORY"), "default auto");
+  const ScopedVariable variable("KILN_COMPILE_MEMORY", "2G");
+  EXPECT_EQ(resolve_settings({}).value().compile_memory, std::uint64_t{2} << 30);
+  const ScopedVariable automatic("KILN_COMPILE_MEMORY", "auto");
+  EXPECT_EQ(resolve_settings({}).value().compile_memory, automatic_memory);
 }
 
 TEST(Settings, AnEmptyVariableIsNotSet) {

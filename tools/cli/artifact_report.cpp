@@ -71,8 +71,8 @@ void tell(const Globals& globals, const Artifact& artifact, const Keeping& keepi
   }
   if (globals.quiet) return;
   if (!keeping.stored) {
-    fmt::print(stderr, "kiln: warning: {} for {} is not kept: {}\n", artifact.program,
-               artifact.arch, keeping.why_not);
+    say("kiln: warning: {} for {} is not kept: {}\n", artifact.program, artifact.arch,
+        keeping.why_not);
   }
   if (artifact.log.empty()) return;
   print_log(fmt::format("kiln: {} said of {} for {}:", artifact.toolchain, artifact.program,

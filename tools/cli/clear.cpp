@@ -16,8 +16,7 @@ namespace {
 
 // On standard error, so that a report of one line stays one.
 bool consents(const Cache& cache, std::uint64_t entries) {
-  fmt::print(stderr, "Remove all {} entries of {}, pinned ones too? [y/N] ", entries,
-             cache.file().string());
+  say("Remove all {} entries of {}, pinned ones too? [y/N] ", entries, cache.file().string());
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
@@ -42,7 +41,7 @@ Result<ExitCode> clear(const Globals& globals, const ClearWords& words) {
   const auto agreed = may_clear(*cache, words.yes);
   if (!agreed) return tl::unexpected(agreed.error());
   if (!*agreed) {
-    fmt::print(stderr, "nothing was removed\n");
+    say("nothing was removed\n");
     return ExitCode::findings;
   }
   const auto removed = cache->clear();

@@ -374,7 +374,7 @@ ExitCode report_usage(const CLI::App& app, Globals& globals, const std::string& 
   // A command line that does not parse leaves its flags unset; those before the fault were read.
   globals.json = app.get_option("--json")->count() > 0;
   report(globals, fail(ErrorCode::invalid_argument, wrong).value());
-  fmt::print(stderr, "kiln --help and kiln VERB --help tell more.\n");
+  say("kiln --help and kiln VERB --help tell more.\n");
   return ExitCode::usage;
 }
 

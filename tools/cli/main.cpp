@@ -1,6 +1,8 @@
-#include <exception>
+#include <fcntl.h>
+#include <unistd.h>
 
-#include <fmt/format.h>
+#include <csignal>
+#include <exception>
 
 #include "grammar.h"
 #include "output.h"
@@ -8,6 +10,15 @@
 namespace kiln::cli {
 
 namespace {
+
+/// No file that is opened later takes the place of a stream that is closed; using that fails as before.
+void hold_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0) {
+      static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+    }
+  }
+}
 
 ExitCode run(int argc, char** argv) {
   const auto line = parse_command_line(argc, argv);
@@ -26,11 +37,14 @@ ExitCode run(int argc, char** argv) {
 }  // namespace kiln::cli
 
 int main(int argc, char** argv) {
+  kiln::cli::hold_closed_streams();
+  // Beyond a limit on the size of files, writing fails like any other.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return static_cast<int>(kiln::cli::run(argc, argv));
   } catch (const std::exception& error) {
     // Standard output that cannot be written, for one.
-    fmt::print(stderr, "kiln: error: {}\n", error.what());
+    kiln::cli::say("kiln: error: {}\n", error.what());
     return static_cast<int>(kiln::cli::ExitCode::failure);
   }
 }

@@ -1,15 +1,18 @@
 #include "output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <random>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "environment.h"
 #include "json.h"
 #include "table.h"
 
@@ -28,7 +31,7 @@ tl::unexpected<Error> io_failure(std::string_view what, const std::filesystem::p
 }
 
 void print_whole(std::string_view log) {
-  fmt::print(stderr, "{}{}", log, log.empty() || log.ends_with('\n') ? "" : "\n");
+  say("{}{}", log, log.empty() || log.ends_with('\n') ? "" : "\n");
 }
 
 Result<std::string> read_all(std::FILE* file, const std::filesystem::path& path) {
@@ -41,12 +44,22 @@ Result<std::string> read_all(std::FILE* file, const std::filesystem::path& path)
   return text;
 }
 
-Result<void> write_in_place(const std::filesystem::path& path, std::string_view bytes) {
-  File file(std::fopen(path.c_str(), "wb"));
+/// Writes and closes it; `path` is what errors name.
+Result<void> write_whole(File file, const std::filesystem::path& path, std::string_view bytes) {
   if (file == nullptr) return io_failure("cannot write", path);
   const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
   if (!written || std::fclose(file.release()) != 0) return io_failure("cannot write", path);
   return {};
+}
+
+/// A file of the tool's own beside `path`: in a folder that others share, nobody can have put something there.
+File make_temporary(const std::filesystem::path& path, std::filesystem::path& temporary) {
+  std::random_device random;
+  temporary = path;
+  temporary += fmt::format(".{:08x}{:08x}.tmp", random(), random());
+  const int descriptor =
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  return File(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"));
 }
 
 bool is_plain_file_or_absent(const std::filesystem::path& path) {
@@ -60,24 +73,24 @@ bool is_plain_file_or_absent(const std::filesystem::path& path) {
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
 
 bool wants_colour(std::FILE* stream) {
-  const char* no_colour = std::getenv("NO_COLOR");
+  const char* no_colour = system::variable("NO_COLOR");
   return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0');
 }
 
 void report(const Globals& globals, const Error& error) {
-  fmt::print(stderr, "{} {}\n", bold("kiln: error:", wants_colour(stderr)), error.message);
+  say("{} {}\n", bold("kiln: error:", wants_colour(stderr)), error.message);
   print_whole(error.log);
   if (globals.json) print_json(error_json(error));
 }
 
 void print_log(std::string_view title, std::string_view log) {
-  fmt::print(stderr, "{}\n", bold(title, wants_colour(stderr)));
+  say("{}\n", bold(title, wants_colour(stderr)));
   print_whole(log);
 }
 
 LogCallback log_to_standard_error() {
   return [](LogLevel level, std::string_view line) {
-    fmt::print(stderr, "kiln: {}{}\n", level == LogLevel::warn ? "warning: " : "", line);
+    say("kiln: {}{}\n", level == LogLevel::warn ? "warning: " : "", line);
   };
 }
 
@@ -89,11 +102,13 @@ Result<std::string> read_input(const std::filesystem::path& path) {
 }
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes) {
-  if (!is_plain_file_or_absent(path)) return write_in_place(path, bytes);
-
-  auto temporary = path;
-  temporary += fmt::format(".{}.tmp", getpid());
-  auto written = write_in_place(temporary, bytes);
+  if (!is_plain_file_or_absent(path)) {
+    return write_whole(File(std::fopen(path.c_str(), "wb")), path, bytes);
+  }
+  std::filesystem::path temporary;
+  auto file = make_temporary(path, temporary);
+  if (file == nullptr) return io_failure("cannot write", path);
+  auto written = write_whole(std::move(file), path, bytes);
   if (written && std::rename(temporary.c_str(), path.c_str()) != 0) {
     written = io_failure("cannot write", path);
   }

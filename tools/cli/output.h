@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "kiln/error.h"
 #include "kiln/observer.h"
@@ -15,6 +18,13 @@ namespace kiln::cli {
 
 /// On a terminal, unless NO_COLOR is set to anything.
 [[nodiscard]] bool wants_colour(std::FILE* stream);
+
+/// Prints on standard error; where that is closed or cannot be written, the exit status alone has to tell.
+template <class... Values>
+void say(fmt::format_string<Values...> format, Values&&... values) {
+  const auto text = fmt::format(format, std::forward<Values>(values)...);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 /// The error for people on standard error, its log whole beneath; with `--json` also a document.
 void report(const Globals& globals, const Error& error);

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "environment.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kiln/kiln.h"
@@ -56,19 +56,13 @@ Result<PrewarmSources> sources_of(const PrewarmWords& words) {
   return sources;
 }
 
-// As many workers as the machine can feed, unless somebody said how many.
-std::optional<unsigned> workers_for(const PrewarmWords& words) {
-  if (words.jobs || std::getenv("KILN_COMPILE_WORKERS") != nullptr) return words.jobs;
-  return automatic_workers;
-}
-
 Result<Runtime> open_runtime(const Globals& globals, const PrewarmWords& words, NotKept& not_kept) {
   RuntimeOptions options;
   options.cache_directory = globals.cache;
   options.observer = [&not_kept](const Event& event) { not_kept.see(event); };
   options.log = log_to_standard_error();
   options.mode = Mode::jit;
-  options.compile_workers = workers_for(words);
+  options.compile_workers = words.jobs;
   if (words.timeout) {
     options.compile_timeout =
         std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(*words.timeout));
@@ -132,8 +126,7 @@ class Report {
       if (!globals_.quiet) print_sum();
     }
     if (signal != 0) {
-      if (!globals_.quiet)
-        fmt::print(stderr, "kiln: stopped; the same command goes on where this one ended\n");
+      if (!globals_.quiet) say("kiln: stopped; the same command goes on where this one ended\n");
       return static_cast<ExitCode>(128 + signal);
     }
     return failures_.empty() ? ExitCode::done : ExitCode::failure;
@@ -188,7 +181,7 @@ class Report {
     for (const auto& [program, arch, image, error] : failures_)
       table.add({program, arch, or_dash(image), to_string(error.code),
                  error.message.substr(0, error.message.find('\n'))});
-    fmt::print(stderr, "{}", table.text(wants_colour(stderr)));
+    say("{}", table.text(wants_colour(stderr)));
     for (const auto& [program, arch, image, error] : failures_) {
       if (verbose && !error.log.empty())
         print_log(fmt::format("kiln: the compiler said of {} for {}:", program, arch), error.log);

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "output.h"
+
 namespace kiln::cli {
 
 namespace {
@@ -38,7 +40,7 @@ std::string bar(std::size_t done, std::size_t total) {
 Progress::Progress(Shape shape, std::size_t total) : shape_(shape), total_(total) {}
 
 Progress::~Progress() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) say("\r\033[K");
 }
 
 void Progress::show(std::size_t done, std::size_t worked, std::size_t failed,
@@ -49,13 +51,13 @@ void Progress::show(std::size_t done, std::size_t worked, std::size_t failed,
   if (now - shown_ < pause && (shape_ == Shape::lines || done < total_)) return;
   shown_ = now;
   if (shape_ == Shape::lines) {
-    fmt::print(stderr, "kiln: {}\n", text(done, worked, failed));
+    say("kiln: {}\n", text(done, worked, failed));
     return;
   }
   auto line = fmt::format("{} {}  {}", bar(done, total_), text(done, worked, failed), latest);
   // A line that wraps could not be drawn over.
   line.resize(std::min(line.size(), columns() - 1));
-  fmt::print(stderr, "\r{}\033[K", line);
+  say("\r{}\033[K", line);
   std::fflush(stderr);
   drawn_ = true;
 }

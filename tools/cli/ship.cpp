@@ -46,13 +46,11 @@ void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped
   if (globals.quiet) return;
   for (std::size_t at = 0; at < skipped.size(); ++at) {
     if (at == most_lines) {
-      fmt::print(stderr, "kiln: warning: and {} more; --json names them all\n",
-                 skipped.size() - at);
+      say("kiln: warning: and {} more; --json names them all\n", skipped.size() - at);
       return;
     }
     const auto& row = skipped[at];
-    fmt::print(stderr, "kiln: warning: {} {} {}; it is left out\n", row.what, row.name,
-               row.problem);
+    say("kiln: warning: {} {} {}; it is left out\n", row.what, row.name, row.problem);
   }
 }
 

@@ -33,7 +33,7 @@ endif()
 get_target_property(kiln_soversion kiln_runtime SOVERSION)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME "libkiln${kiln_soversion}")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
-# Compiles go to kiln-worker where KILN_COMPILE_WORKERS asks for it.
+# Compiles go to kiln-worker where it is found.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "kiln (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "CUDA kernels compiled at run time and kept: library
 NVRTC behind a persistent, checksummed cache that all processes of a machine

@@ -72,10 +72,14 @@ void keep_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
 }
 
+// The front end, the optimiser and ptxas each have their own words for it, and often the code of any error.
 bool ran_out_of_memory(const Result<CompileOutcome>& outcome) {
-  return !outcome &&
-         (outcome.error().vendor_code == NVRTC_ERROR_OUT_OF_MEMORY ||
-          outcome.error().log.find("catastrophic error: out of memory") != std::string::npos);
+  if (outcome) return false;
+  const auto& error = outcome.error();
+  const auto says = [&](const char* words) { return error.log.find(words) != std::string::npos; };
+  return error.vendor_code == NVRTC_ERROR_OUT_OF_MEMORY ||
+         says("catastrophic error: out of memory") || says("LLVM ERROR: out of memory") ||
+         says("Memory allocation failure") || says("std::bad_alloc");
 }
 
 class Worker {

@@ -30,11 +30,13 @@ constexpr bool is_sanitized =
     false;
 #endif
 
-// A compiler that is refused memory often just crashes: it did so for want of memory where there is next
-// to none left.
+// What a compiler may ask for in one piece.
+std::size_t piece = 0;
+
+// A compiler that is refused memory often just crashes: it did so for want of memory where there is less
+// left than it may have asked for.
 void on_crash(int number) {
-  constexpr std::size_t next_to_none = std::size_t{64} << 20;
-  void* some = ::mmap(nullptr, next_to_none, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* some = ::mmap(nullptr, piece, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (some == MAP_FAILED) ::_exit(worker_out_of_memory_status);
   ::signal(number, SIG_DFL);
   ::raise(number);
@@ -58,6 +60,8 @@ void tell_crashes_apart() {
 void limit_memory(std::uint64_t bytes) {
   std::set_new_handler(end_out_of_memory);
   if (is_sanitized) return;
+  constexpr std::uint64_t pieces = 8;
+  piece = static_cast<std::size_t>(bytes / pieces);
   tell_crashes_apart();
   const rlimit limit{bytes, bytes};
   ::setrlimit(RLIMIT_AS, &limit);

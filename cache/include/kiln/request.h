@@ -24,7 +24,7 @@ struct Request {
   std::vector<std::string> expressions = {};  ///< Sorted and distinct.
   std::string arch = {};                      ///< "sm_90a", "compute_90", …
   std::string kind = {};                      ///< "cubin", "ptx", "ltoir", "optixir", "fatbin".
-  bool standard_headers = false;  ///< Whether kiln::standard_headers() were offered.
+  bool standard_headers = false;              ///< Whether kiln::standard_headers() were offered.
 
   bool operator==(const Request&) const = default;
 
@@ -65,7 +65,8 @@ struct Dependency {
 /// All look-ups of a program. Interned in the cache: many entries share one.
 struct DependencySet {
   std::vector<Dependency> lookups = {};
-  std::string working_directory = {};  ///< Only where it reaches the output, or was searched; else empty.
+  std::string working_directory =
+      {};  ///< Only where it reaches the output, or was searched; else empty.
   /// Where look-ups are `at_place`: in how many of the include directories any of these places is.
   std::uint32_t directories = 0;
   /// Of the names of all embedded headers, only where nobody can tell which of them were asked for.

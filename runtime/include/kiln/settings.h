@@ -17,6 +17,8 @@ namespace KILN_EXPORT kiln {
 
 /// As many workers as the machine has cores for, and memory.
 inline constexpr unsigned automatic_workers = 0xffff'ffff;
+/// What the machine has, shared by the workers, but at least 4 GiB for each.
+inline constexpr std::uint64_t automatic_memory = 0xffff'ffff'ffff'ffff;
 /// What becomes of a miss.
 enum class Mode {
   jit,         ///< It is compiled.
@@ -53,8 +55,9 @@ struct RuntimeOptions {
   /// What precompiled headers may take of the temporary directory, in bytes; 0 for none. CUB's take 180
   /// MB. They go with the runtime. `KILN_PCH_MAX_SIZE`, else 2 GiB.
   std::optional<std::uint64_t> precompiled_max_bytes = {};
-  /// How many helper processes compile side by side, at most; 0 compiles in this process, one at a time.
-  /// `KILN_COMPILE_WORKERS` (a number or "auto"), else 0.
+  /// How many helper processes compile side by side, at most: each is started when it is first needed. 0
+  /// compiles in this process, one at a time, as is done where no kiln-worker is found.
+  /// `KILN_COMPILE_WORKERS` (a number or "auto"), else automatic_workers.
   std::optional<unsigned> compile_workers = {};
   /// How long one compile may take before it is given up with timed_out. `KILN_COMPILE_TIMEOUT`, in
   /// seconds, else 600.
@@ -62,7 +65,9 @@ struct RuntimeOptions {
   /// How many compiles may wait for their turn after Runtime::compile_async(); one more is answered
   /// with queue_full. `KILN_COMPILE_QUEUE`, else 65,536.
   std::optional<std::size_t> compile_queue = {};
-  /// What a worker may have of address space, in bytes. `KILN_COMPILE_MEMORY`, else 4 GiB.
+  /// What a worker may have of address space, in bytes. A compile that needs more fails with worker_failed.
+  /// `KILN_COMPILE_MEMORY` (2G, or "auto"), else automatic_memory: a compile that runs out of its share is
+  /// then tried once more with all that the machine has.
   std::optional<std::uint64_t> compile_memory = {};
   /// Exactly this kiln-worker, and no other; absolute. `KILN_WORKER`.
   std::optional<std::filesystem::path> worker = {};
@@ -119,8 +124,8 @@ struct Settings {
   std::uint64_t precompiled_max_bytes = 0;
   std::chrono::milliseconds compile_timeout{};
   std::size_t compile_queue = 0;
-  unsigned compile_workers = 0;  ///< Or automatic_workers.
-  std::uint64_t compile_memory = 0;
+  unsigned compile_workers = automatic_workers;
+  std::uint64_t compile_memory = automatic_memory;
   std::optional<std::filesystem::path> worker;
   Mode mode = Mode::jit;
   std::optional<std::filesystem::path> nvrtc;

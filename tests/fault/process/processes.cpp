@@ -1,13 +1,16 @@
 #include "processes.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
@@ -72,6 +75,24 @@ bool holds_in_child(const std::function<void()>& work, std::chrono::milliseconds
 bool own_mounts() {
   return ::unshare(CLONE_NEWNS) == 0 &&
          ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+}
+
+bool may_mount() {
+  return Child([] {
+           return own_mounts() && ::mount("none", "/tmp", "tmpfs", 0, "size=64k") == 0 ? 0 : 1;
+         }).result(60s) == 0;
+}
+
+void obey_modes() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> rights{};
+  ASSERT_EQ(::syscall(SYS_capget, &header, rights.data()), 0);
+  for (const int right : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) {
+    auto& word = rights.at(CAP_TO_INDEX(right));
+    word.effective &= ~CAP_TO_MASK(right);
+    word.permitted &= ~CAP_TO_MASK(right);
+  }
+  ASSERT_EQ(::syscall(SYS_capset, &header, rights.data()), 0);
 }
 
 Look look(Cache& cache, const Sample& sample) {

@@ -46,6 +46,12 @@ class Child {
 /// Gives the process mounts of its own. False without the right to.
 [[nodiscard]] bool own_mounts();
 
+/// Whether a process may have mounts of its own.
+[[nodiscard]] bool may_mount();
+
+/// From now on the modes of files and folders hold for this process, too, where it is root's. That needs no right.
+void obey_modes();
+
 /// What a look-up came to. Anything that is served and is not what was put is `wrong`.
 enum class Look { hit, miss, wrong };
 [[nodiscard]] Look look(Cache& cache, const Sample& sample);

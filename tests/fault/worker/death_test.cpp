@@ -64,7 +64,7 @@ TEST(Deaths, CostTheirOwnJobAlone) {
   constexpr auto timeout = 20s;
   Pool pool(2, [&](WorkerPoolOptions& options) {
     options.timeout = timeout;
-    options.memory_bytes = std::uint64_t{512} << 20;
+    options.memory = {std::uint64_t{512} << 20, std::uint64_t{512} << 20};
   });
   std::vector<CompileJob> jobs;
   for (int number = 0; number < 64; ++number) jobs.push_back(plain_job(number));
@@ -108,6 +108,43 @@ TEST(Deaths, CostTheirOwnJobAlone) {
   EXPECT_EQ(pool.warnings(), "");
 }
 
+// How many workers took the job that takes all memory.
+int workers_devoured(std::uint64_t usual, std::uint64_t most) {
+  const ScratchDirectory scratch;
+  const auto starts = scratch / "starts";
+  const auto executable = scratch / "worker";
+  write_file(executable, fmt::format("#!/bin/sh\necho >>{}\nexec {} \"$@\"\n", starts.string(),
+                                     find_worker(std::nullopt).executable.string()));
+  std::filesystem::permissions(executable, std::filesystem::perms::owner_all);
+  Pool pool(1, [&](WorkerPoolOptions& options) {
+    options.executable = executable;
+    options.memory = {usual, most};
+  });
+  expect_failure(pool.run(devouring_job()), ErrorCode::worker_failed,
+                 {"devouring.cu", "ran out of memory", fmt::format("{} MiB", most >> 20),
+                  "KILN_COMPILE_MEMORY"});
+  return static_cast<int>(read_file(starts).size());
+}
+
+TEST(Deaths, WhatTakesAllMemoryIsTriedAgainOnlyWithMore) {
+  constexpr auto mebibyte = std::uint64_t{1} << 20;
+  EXPECT_EQ(workers_devoured(512 * mebibyte, 512 * mebibyte), 1);
+  EXPECT_EQ(workers_devoured(512 * mebibyte, 700 * mebibyte), 2);
+}
+
+TEST(Deaths, TheMemoryOfTheMachineIsSharedByItsWorkers) {
+  constexpr auto gibibyte = std::uint64_t{1} << 30;
+  const auto shared = memory_for(automatic_memory, 8, 64 * gibibyte);
+  EXPECT_EQ(shared.usual, 8 * gibibyte);
+  EXPECT_EQ(shared.most, 64 * gibibyte);
+  const auto small = memory_for(automatic_memory, 8, 16 * gibibyte);
+  EXPECT_EQ(small.usual, 4 * gibibyte);
+  EXPECT_EQ(small.most, 16 * gibibyte);
+  const auto wanted = memory_for(gibibyte, 8, 64 * gibibyte);
+  EXPECT_EQ(wanted.usual, gibibyte);
+  EXPECT_EQ(wanted.most, gibibyte);
+}
+
 TEST(Deaths, AJobWhoseWorkersAreKilledAgainAndAgainSaysSo) {
   Pool pool(1);
   std::atomic<bool> over = false;
@@ -148,7 +185,7 @@ TEST(Deaths, AWorkerThatHasGrownIsReplaced) {
   }
   ASSERT_GT(size, 0U);
   // Enough to compile, and three quarters of it are always in use.
-  Pool pool(1, [&](WorkerPoolOptions& options) { options.memory_bytes = size / 4 * 5; });
+  Pool pool(1, [&](WorkerPoolOptions& options) { options.memory = {size / 4 * 5, size / 4 * 5}; });
   expect_done(pool.run(plain_job(1)));
   EXPECT_TRUE(becomes_true([] { return children().empty(); }));
   expect_done(pool.run(plain_job(2)));

@@ -176,6 +176,31 @@ Program program_with(const std::string& name, std::vector<std::string> options) 
       .value();
 }
 
+TEST(Host, WorkersAreTheDefaultAndStartedOnFirstNeed) {
+  EXPECT_EQ(run_in_child([] {
+              const bool mapped_before = is_mapped("libnvrtc");
+              const ScratchDirectory scratch;
+              std::filesystem::create_directory(scratch / "temporary");
+              const ScopedVariable temporary("TMPDIR", (scratch / "temporary").c_str());
+              const ScopedVariable unset("KILN_COMPILE_WORKERS", "");
+              RuntimeOptions options;
+              options.cache_directory = scratch / "cache";
+              const auto program = program_with("k.cu", {});
+              const auto target = Target::parse("sm_80").value();
+              {
+                auto runtime = Runtime::open(options).value();
+                if (!children().empty()) return 1;
+                if (!std::filesystem::is_empty(scratch / "temporary")) return 2;
+                if (runtime.compile(program, target).value().origin != Origin::compiled) return 3;
+                if (children().size() != 1 || is_mapped("libnvrtc") != mapped_before) return 4;
+              }
+              auto served = Runtime::open(options).value();
+              if (served.compile(program, target).value().origin != Origin::local) return 5;
+              return children().empty() && std::filesystem::is_empty(scratch / "temporary") ? 0 : 6;
+            }),
+            0);
+}
+
 TEST(Host, AWorkerMakesTheSameBytes) {
   EXPECT_EQ(run_in_child([] {
               const ScratchDirectory scratch;

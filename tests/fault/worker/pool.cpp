@@ -40,8 +40,10 @@ Pool::Pool(std::size_t workers, const std::function<void(WorkerPoolOptions&)>& a
                   warnings_.append(line).push_back('\n');
                 },
                 {}) {
-  WorkerPoolOptions options{find_worker(std::nullopt).executable, workers, std::chrono::minutes(2),
-                            std::uint64_t{4} << 30};
+  WorkerPoolOptions options{find_worker(std::nullopt).executable,
+                            workers,
+                            std::chrono::minutes(2),
+                            {std::uint64_t{4} << 30, std::uint64_t{4} << 30}};
   if (adjust) adjust(options);
   pool_ = std::make_unique<WorkerPool>(options, compiler_, reporter_);
 }

@@ -11,6 +11,7 @@
 
 #include "compiler_on_this_machine.h"
 #include "reporter.h"
+#include "support/nvrtc.h"
 #include "worker_pool.h"
 #include "worker_setup.h"
 
@@ -29,7 +30,7 @@ class Pool {
  private:
   mutable std::mutex mutex_;
   std::string warnings_;
-  CompilerOnThisMachine compiler_{std::nullopt, vendor::NvrtcVariables::cleared};
+  CompilerOnThisMachine compiler_{wanted_nvrtc(), vendor::NvrtcVariables::cleared};
   Reporter reporter_;
   std::unique_ptr<WorkerPool> pool_;
 };

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdlib>
+
+namespace kiln::system {
+
+/// The one way in which kiln reads the environment: nothing in a program that runs with other rights than
+/// those of who started it (setuid, setgid, setcap), since that person's variables would decide which code
+/// runs with them.
+[[nodiscard]] inline const char* variable(const char* name) noexcept {
+  return ::secure_getenv(name);
+}
+
+}  // namespace kiln::system

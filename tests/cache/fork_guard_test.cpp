@@ -1,0 +1,73 @@
+// What keeps fork() from a process that is inside SQLite.
+
+#include "fork_guard.h"
+
+#include <atomic>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "kiln/cache.h"
+#include "support.h"
+
+namespace kiln {
+namespace {
+
+/// SQLite's allocator, which counts how often it is asked on threads that let others fork: they might be
+/// in any of its mutexes.
+class WatchedAllocator {
+ public:
+  /// REQUIRES: SQLite is not in use in this process.
+  static void install() {
+    sqlite3_shutdown();
+    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real());
+    sqlite3_mem_methods watched = real();
+    watched.xMalloc = [](int size) { return look(), real().xMalloc(size); };
+    watched.xFree = [](void* memory) { look(), real().xFree(memory); };
+    watched.xRealloc = [](void* memory, int size) { return look(), real().xRealloc(memory, size); };
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &watched);
+  }
+  static int calls() { return calls_; }
+  static int unguarded() { return unguarded_; }
+
+ private:
+  static sqlite3_mem_methods& real() {
+    static sqlite3_mem_methods methods;
+    return methods;
+  }
+  static void look() {
+    ++calls_;
+    if (!storage::NoFork::is_held()) ++unguarded_;
+  }
+
+  static inline std::atomic<int> calls_ = 0;
+  static inline std::atomic<int> unguarded_ = 0;
+};
+
+void use_all_of(const std::filesystem::path& folder) {
+  const auto bundle = folder / "bundle";
+  auto cache = Cache::open(folder / "cache").value();
+  for (int number = 0; number < 3; ++number) cache.put(test::make_sample(number).entry()).value();
+  ASSERT_TRUE(test::find(cache, test::make_sample(1)));
+  cache.export_bundle(bundle, {}).value();
+  auto exported = Cache::open_bundle(bundle).value();
+  auto other = Cache::open(folder / "other").value();
+  other.import(exported).value();
+  EXPECT_TRUE(other.verify(true).value().findings.empty());
+  other.clear().value();
+}
+
+TEST(NoFork, IsHeldWheneverSqliteIsAsked) {
+  const test::TemporaryFolder folder;
+  const auto result = test::run_processes(1, [&](int) {
+    WatchedAllocator::install();
+    use_all_of(folder.path());
+    if (::testing::Test::HasFailure() || WatchedAllocator::calls() == 0) return 2;
+    return WatchedAllocator::unguarded() == 0 ? 0 : 1;
+  });
+  EXPECT_EQ(result.front(), 0);
+}
+
+}  // namespace
+}  // namespace kiln

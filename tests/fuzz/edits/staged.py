@@ -1,0 +1,153 @@
+"""Cases that need more than a request, a change and a request: limits, other processes, mounts."""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+from tree import link, write_file
+from ways import NearLimit, kiln_tool
+
+OPTIONAL = '#if __has_include(<o.h>)\n#include <o.h>\n#else\n#define VAL 1\n#endif\n'
+KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = (float)(VAL); }\n'
+
+
+class Skipped(Exception):
+    """With the reason why this machine cannot show it."""
+
+
+@dataclasses.dataclass
+class Staged:
+    name: str
+    point: str
+    check: object
+
+
+STAGED = []
+
+
+def staged(name, point):
+    def add(function):
+        STAGED.append(Staged(name, point, function))
+        return function
+    return add
+
+
+def optional_program(folder):
+    write_file(folder / "k.cu", OPTIONAL + KERNEL)
+    write_file(folder / "i/o.h", "#define VAL 2\n")
+    return kiln_tool.Program(folder, ["i"])
+
+
+@staged("near the limit of descriptors", "A1")
+def near_the_limit(way, folder):
+    """Each number of descriptors in turn, each with a cache of its own."""
+    program = optional_program(folder)
+    fresh = kiln_tool.compile_freshly(program)
+    wrong = []
+    for descriptors in range(5, 29):
+        starving = NearLimit("starving", way.workers)
+        starving.random.randint = lambda *_: descriptors
+        answer = starving.ask(program, folder.parent / f"cache{descriptors}")
+        if answer.died or answer.image != fresh.image:
+            wrong.append(f"{descriptors}{' died' if answer.died else ''}")
+    return wrong and f"STALE: with {', '.join(wrong)} descriptors" or None
+
+
+@staged("-I S/../inc reads what NVRTC reads", "A6")
+def through_a_link(way, folder):
+    write_file(folder / "k.cu", "#include <o.h>\n" + KERNEL)
+    write_file(folder / "inc/o.h", "#define VAL 1\n")
+    write_file(folder / "x/inc/o.h", "#define VAL 2\n")
+    (folder / "x/y").mkdir()
+    link("S", "x/y")(folder)
+    served = way.ask(kiln_tool.Program(folder, ["S/../inc"]), folder.parent / "cache")
+    straight = kiln_tool.compile_freshly(kiln_tool.Program(folder, ["x/inc"]))
+    return None if served.image == straight.image else "another header than NVRTC's"
+
+
+@staged("equal keys in this process and in workers", "A11")
+def equal_keys(way, folder):
+    for number, source in enumerate(("#include <o.h>\n", '#include "o.h"\n#if __has_include(<n.h>)\n#endif\n',
+                                     "#if 0\n#include <u.h>\n#endif\n#include <o.h>\n")):
+        write_file(folder / "k.cu", source + KERNEL)
+        write_file(folder / "i/o.h", "#define VAL 2\n")
+        write_file(folder / "i/u.h", "")
+        program = kiln_tool.Program(folder, ["i"])
+        keys = {kiln_tool.compile_program(program, folder.parent / f"{workers}_{number}",
+                                          {"KILN_COMPILE_WORKERS": workers}).report.get("key") for workers in "02"}
+        if len(keys) != 1:
+            return f"two keys: {keys}"
+    return None
+
+
+@staged("a failure that was mended is not shared", "A9")
+def mended_failure(way, folder):
+    """The header is mended while the first compile is busy with CUB, and before the second one is asked for."""
+    write_file(folder / "k.cu", "#include <o.h>\n#include <cub/block/block_radix_sort.cuh>\nstatic_assert(VAL == 2);\n"
+               + KERNEL)
+    write_file(folder / "i/o.h", "#define VAL 1\n")
+    program = kiln_tool.Program(folder, ["i"])
+    cache = folder.parent / "cache"
+    first = subprocess.Popen([kiln_tool.TOOL, "--cache", cache, "compile", *program.words()], cwd=folder,
+                             env=kiln_tool.environment(way.settings()), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    write_file(folder / "i/o.h", "#define VAL 2\n")
+    if first.poll() is not None:
+        raise Skipped("the first compile had ended before the header was mended")
+    second = way.ask(program, cache)
+    first.wait()
+    return None if second.image else "the error of a compile that began before"
+
+
+@staged("two file system images mounted in turn", "A8")
+def mounted_in_turn(way, folder):
+    """Equal in inode, size and times, as reproducible images are; a mount of one, then of the other."""
+    images = [folder.parent / f"{number}.ext4" for number in (1, 2)]
+    make_equal_images(folder.parent, images)
+    write_file(folder / "k.cu", "#include <o.h>\n" + KERNEL)
+    (folder / "i").mkdir()
+    program = kiln_tool.Program(folder, ["i"])
+    time.sleep(2.5)  # What has just been written is never taken for settled.
+    answers = []
+    for image in images:
+        with Mounted(image, folder / "i"):
+            answers.append(way.ask(program, folder.parent / "cache"))
+    if not answers[0].image:
+        return "not compiled"
+    return None if not answers[1].hit and answers[0].image != answers[1].image else "STALE"
+
+
+def make_equal_images(folder, images):
+    if os.geteuid() or not shutil.which("mke2fs"):
+        raise Skipped("needs root and mke2fs")
+    trees = [folder / f"tree{number}" for number in (1, 2)]
+    while int(time.time() % 1 * 10) > 5:  # Both trees in one second.
+        time.sleep(0.1)
+    for number, tree in enumerate(trees, 1):
+        write_file(tree / "o.h", f"#define VAL {number}\n")
+        for path in (tree / "o.h", tree):
+            os.utime(path, (10**9, 10**9))
+    for tree, image in zip(trees, images):
+        # Nothing random or of the clock in the image but what the files bring.
+        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-I", "256", "-d", tree, "-U",
+                        "00000000-0000-0000-0000-000000000001", "-E",
+                        "hash_seed=00000000-0000-0000-0000-000000000001,root_owner=0:0", image, "1M"], check=True,
+                       env={**os.environ, "E2FSPROGS_FAKE_TIME": "1000000000"}, capture_output=True)
+
+
+class Mounted:
+    def __init__(self, image, at):
+        self.image, self.at = image, at
+
+    def __enter__(self):
+        done = subprocess.run(["mount", "-o", "loop,ro", self.image, self.at], capture_output=True, text=True)
+        if done.returncode:
+            raise Skipped(f"no mount: {done.stderr.strip()}")
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", self.at], check=True, capture_output=True)

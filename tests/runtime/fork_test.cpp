@@ -1,0 +1,73 @@
+// A process forks while it compiles.
+
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async_fixture.h"
+#include "support/child.h"
+
+namespace kiln::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Fork : public AsyncFixture {
+ protected:
+  RuntimeOptions options() {
+    auto options = AsyncFixture::options();
+    options.compile_workers = 0;
+    options.compile_timeout = 5s;
+    return options;
+  }
+
+  /// Forks while the compiler is in the midst of something.
+  int run_in_child_amid_compile(const std::function<int(Runtime&)>& work) {
+    auto runtime = Runtime::open(options()).value();
+    const auto compiling = runtime.compile_async(long_optimiser(), target());
+    EXPECT_TRUE(gate_.wait_for_begun(1));
+    EXPECT_FALSE(compiling.wait_for(300ms)) << "too quick to fork meanwhile";
+    return run_in_child([&] { return work(runtime); });
+  }
+
+  /// Whether the child is told at once that it cannot compile.
+  static int is_refused(Runtime& runtime) {
+    const auto made = runtime.compile(plain("child.cu"), target());
+    EXPECT_FALSE(made);
+    if (made) return 1;
+    EXPECT_EQ(made.error().code, ErrorCode::compile_failed);
+    EXPECT_THAT(made.error().message, HasSubstr("forked while its parent compiled"));
+    EXPECT_THAT(made.error().message, HasSubstr("KILN_COMPILE_WORKERS"));
+    return HasFailure() ? 1 : 0;
+  }
+};
+
+TEST_F(Fork, AmidACompileGivesAChildThatIsRefusedAtOnce) {
+  EXPECT_EQ(run_in_child_amid_compile([&](Runtime&) {
+              auto own = Runtime::open(options()).value();
+              return is_refused(own);
+            }),
+            0);
+}
+
+TEST_F(Fork, AmidACompileRefusesTheInheritedRuntimeToo) {
+  EXPECT_EQ(run_in_child_amid_compile([](Runtime& inherited) { return is_refused(inherited); }), 0);
+}
+
+TEST_F(Fork, AChildJoinsNoCompileOfAThreadThatItDoesNotHave) {
+  EXPECT_EQ(run_in_child_amid_compile([](Runtime& inherited) {
+              // Waits for the parent as for any process, and is served what that compiled.
+              return inherited.compile(long_optimiser(), target()) ? 0 : 1;
+            }),
+            0);
+}
+
+TEST_F(Fork, AfterACompileTheChildMayCompile) {
+  auto runtime = Runtime::open(options()).value();
+  ASSERT_TRUE(runtime.compile(plain("before.cu"), target()));
+  EXPECT_EQ(run_in_child([&] { return runtime.compile(plain("child.cu"), target()) ? 0 : 1; }), 0);
+}
+
+}  // namespace
+}  // namespace kiln::test
