@@ -100,7 +100,7 @@ STANDARD = "#if __has_include(<cstdint>)\n" + TWO_OR_ONE
 case("standard headers offered, then not", STANDARD, standard=True, after={"standard": False}, point="A2")
 case("standard headers not offered, then offered", STANDARD, after={"standard": True}, point="A2")
 case("standard header included, then not offered", "#include <cstdint>\n#define VAL sizeof(std::uint64_t)\n",
-     standard=True, after={"standard": False}, expect="last_resort", point="A2")
+     standard=True, after={"standard": False}, point="A2")
 case("two optional headers, one deleted",
      "#if __has_include(<o.h>) && __has_include(<z.h>)\n" + TWO_OR_ONE, {"i/o.h": "", "i/z.h": ""},
      edit=remove("i/z.h"), point="A2")
