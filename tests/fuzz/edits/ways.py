@@ -53,7 +53,7 @@ class NearLimit(Way):
     """A process that may open few files asks first. Whatever it leaves in the cache is then asked for without a
     limit: what a starved compile returned is its own affair, what it kept is everybody's."""
 
-    def __init__(self, name, workers="0", at_most=48):
+    def __init__(self, name, workers="0", at_most=24):
         super().__init__(name, workers)
         self.random = random.Random(0)
         self.at_most = at_most
