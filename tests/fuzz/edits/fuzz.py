@@ -62,6 +62,7 @@ class Run:
         self.folder = self.scratch / "p"
         self.cache = self.scratch / "cache"
         self.random = random.Random(f"{arguments.seed}:{number}")
+        way.begin(f"{arguments.seed}:{number}")
         self.folder.mkdir()
         self.graph = Graph(self.folder, self.random)
         self.fresh_images = {}  # by the state of the folder
@@ -170,7 +171,7 @@ def state_of(folder):
     inodes = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
-        content = (os.readlink(path) if path.is_symlink() else path.read_text() if path.is_file() else "folder")
+        content = (os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else "folder")
         first = inodes.setdefault(status.st_ino, len(inodes))
         digest.update(repr((str(path.relative_to(folder)), first, content)).encode())
     return digest.hexdigest()
@@ -196,7 +197,7 @@ def parse():
 def main():
     arguments = parse()
     found = kiln_tool.compiler()
-    way = all_ways(arguments.seed)[arguments.way]
+    way = all_ways()[arguments.way]
     cells = Cells()
     began = time.monotonic()
 
@@ -217,7 +218,8 @@ def main():
     faults = {fault: total[fault] for fault in FAULTS if total[fault]}
     print(f"{found['description'].split(',')[0]}, {way.name}, seed {arguments.seed}: {total['edits']} edits of "
           f"{number} graphs ({cells.uncompiled} that do not compile) in {time.monotonic() - began:.0f} s, {faults or 'no faults'}; "
-          f"{total['unneeded']} unneeded misses of {total['equal']} edits that left the image equal")
+          f"{total['unneeded']} unneeded misses of {total['equal']} edits that left the image equal"
+          + "".join(f"; {times} {what}" for what, times in way.figures.items()))
     return 1 if faults else 0
 
 

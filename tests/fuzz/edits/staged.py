@@ -2,10 +2,8 @@
 
 import dataclasses
 import os
-import pathlib
 import shutil
 import subprocess
-import tempfile
 import time
 
 from tree import link, write_file
