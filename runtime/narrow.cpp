@@ -94,21 +94,35 @@ class Narrowing {
     }
   }
 
-  // `parent`: the position of its includer among those that are kept, where that is a header that it is quoted in.
+  // `parent`: the position of its includer among those that are kept, where that is a header that it is quoted
+  // in.
   std::optional<std::uint32_t> keep_if_made(std::size_t index, std::uint32_t parent) {
-    const auto& lookup = whole_.dependencies.lookups[index];
-    auto walk = follow(lookup, parent);
+    auto lookup = whole_.dependencies.lookups[index];
+    lookup.parent = parent;
+    const auto kept = keep_if_made(lookup, index);
+    // What is nowhere NVRTC looks for once more, by its front end's own suffix for the standard's headers.
+    if (kept && !narrowed_.found[*kept].found()) {
+      lookup.spelling += ".stdh";
+      lookup.tested = true;
+      (void)keep_if_made(lookup, whole_.texts.size());
+    }
+    return kept;
+  }
+
+  std::optional<std::uint32_t> keep_if_made(const Dependency& lookup, std::size_t index) {
+    auto walk = follow(lookup);
     if (!walk.made) return std::nullopt;
     for (const auto& path : walk.paths) accounted_.insert(asked_.find(path)->first);
     if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
-    Dependency kept{lookup.spelling, parent};
+    Dependency kept{lookup.spelling, lookup.parent};
     kept.beside = walk.beside;
     kept.tested = lookup.tested;
     return add(std::move(kept), std::move(walk.found), walk.reading, index);
   }
 
-  Walk follow(const Dependency& lookup, std::uint32_t parent) const {
-    const auto& includer = is_quoted_in_header(lookup) ? narrowed_.found[parent] : search_.source();
+  Walk follow(const Dependency& lookup) const {
+    const auto& includer =
+        is_quoted_in_header(lookup) ? narrowed_.found[lookup.parent] : search_.source();
     const bool quoted = lookup.parent != Dependency::no_parent;
     Walk walk;
     if (quoted && includer.embedded != nullptr)
