@@ -33,7 +33,10 @@ std::uint64_t bytes_in(const fs::path& folder) {
 }  // namespace
 
 std::vector<std::string> PrecompiledPrelude::options() const {
-  return {"-pch", "-pch-messages=false", "-pch-dir=" + folder.string()};
+  // Templates that were instantiated while a header was made would stand in another order in the image than without
+  // one: the same code, but not the same bytes.
+  return {"-pch", "-pch-messages=false", "-instantiate-templates-in-pch=false",
+          "-pch-dir=" + folder.string()};
 }
 
 std::size_t PrecompiledPrelude::files() const {
