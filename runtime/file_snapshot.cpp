@@ -144,7 +144,10 @@ std::FILE* FileSnapshot::open(const char* path) {
   }
   // A folder can be opened too, and not be read.
   if (!file->regular || file->read_error == EFBIG) return ::fopen(path, "r");
-  if (file->read_error == 0 && !file->is_read && !read(path, *file)) file->read_error = ESTALE;
+  if (file->read_error == 0 && !file->is_read && !read(path, *file)) {
+    doubt(std::string(path) + " changed since a precompiled header was made from it");
+    file->read_error = ESTALE;
+  }
   if (file->read_error != 0) {
     errno = file->read_error;
     return nullptr;
@@ -176,12 +179,16 @@ FileSnapshot::FilePtr FileSnapshot::look_at_disk(const std::string& path) {
     }
     if (!S_ISREG(file->status.st_mode)) return file;
     const auto identity = std::pair(file->status.st_dev, file->status.st_ino);
-    if (const auto known = by_identity_.find(identity); known != by_identity_.end())
-      return known->second;
     file->stamp = stamp_in(file->status);
+    const auto known = by_identity_.find(identity);
+    if (known != by_identity_.end()) {
+      if (known->second->stamp == file->stamp) return known->second;
+      // Written anew; or that one is gone, and its number was given to another.
+      doubt(path + " was another file a moment ago");
+    }
     if (read(path, *file) || file->read_error != 0) {
       file->regular = true;
-      by_identity_.emplace(identity, file);
+      by_identity_.insert_or_assign(identity, file);
       return file;
     }
   }

@@ -1,9 +1,33 @@
 #include "identities.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace kiln {
+
+namespace {
+
+std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool are_one_folder(std::string_view left, std::string_view right) {
+  const auto look = [](std::string_view path, struct stat& status) {
+    return ::stat(std::string(path.substr(0, path.rfind('/') + 1)).c_str(), &status) == 0;
+  };
+  struct stat one {};
+  struct stat other {};
+  return look(left, one) && look(right, other) && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
+// By a roundabout way, such as `a/../x.h`: what lies beside them is the same.
+bool are_one_path(std::string_view left, std::string_view right) {
+  return name_of(left) == name_of(right) && are_one_folder(left, right);
+}
+
+}  // namespace
 
 Same Identities::add(const FoundHeader& found) {
   const auto lookup = count_++;
@@ -12,15 +36,21 @@ Same Identities::add(const FoundHeader& found) {
   const File file{embedded ? 0 : found.stamp.device,
                   embedded ? reinterpret_cast<std::uintptr_t>(found.embedded) : found.stamp.inode};
   auto& paths = files_[file];
-  const auto at = std::find_if(paths.begin(), paths.end(),
-                               [&](const Path& path) { return path.place == found.place(); });
-  Same same;
-  if (!paths.empty()) same.file = paths.front().lookup;
-  if (at != paths.end()) {
-    same.path = at->lookup;
-  } else {
+  if (paths.empty()) {
     paths.push_back({found.place(), lookup});
+    return {};
   }
+  Same same;
+  same.file = paths.front().lookup;
+  const auto find = [&](const auto& is_it) {
+    const auto at = std::find_if(paths.begin(), paths.end(), is_it);
+    if (at != paths.end()) same.path = at->lookup;
+    return at != paths.end();
+  };
+  if (find([&](const Path& path) { return path.place == found.place(); })) return same;
+  const bool roundabout =
+      find([&](const Path& path) { return are_one_path(path.place, found.place()); });
+  paths.push_back({found.place(), roundabout ? same.path : lookup});
   return same;
 }
 

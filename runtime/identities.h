@@ -9,7 +9,8 @@
 
 namespace kiln {
 
-/// The first look-ups that found the same as another: Dependency::same_path and same_file.
+/// The first look-ups that found the same as another: Dependency::same_path and same_file. A path by another way
+/// into the same folder is the same path.
 struct Same {
   std::uint32_t path = Dependency::no_other;
   std::uint32_t file = Dependency::no_other;

@@ -268,6 +268,8 @@ class Narrowing {
       const bool holds = std::find(holding.begin(), holding.end(), directory) != holding.end();
       const auto rest = holds ? std::nullopt : below(directory, reading.path);
       if (!rest) continue;
+      if (reading.found)
+        decline(fmt::format("while it was compiled, header {} went away", reading.path));
       if (elsewhere_.insert(*rest).second)
         add_placed(fmt::format("{}/{}", Place::elsewhere, *rest), reading);
       placed = true;

@@ -150,7 +150,7 @@ Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& fli
   const auto closure = close_over(query.program, query.search, files_);
   const auto shared = with_headers(flight, closure);
   auto landed = flights_.run(shared, errand.stop, [&](const std::stop_token& nobody_left) {
-    return look_up_or_compile(query, closure, {nobody_left, errand.when_compiled});
+    return look_up_or_compile(query, closure, why_not, {nobody_left, errand.when_compiled});
   });
   if (!landed) return cancelled(query);
   auto& outcome = landed->outcome;
@@ -159,14 +159,15 @@ Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& fli
   if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
   // What was compiled for another thread may be older than a header is now, or not to be kept.
   if (auto found = look_up(query, why_not)) return std::move(*found);
-  return look_up_or_compile(query, closure, errand);
+  return look_up_or_compile(query, closure, why_not, errand);
 }
 
+// `why`: what the look-up before this said, since one that met damage has mended it.
 Result<Obtained> Pipeline::look_up_or_compile(const Query& query, const Closure& closure,
-                                              const Errand& errand) {
+                                              const std::string& why, const Errand& errand) {
   const Stopwatch watch;
-  std::string why;
-  if (auto found = look_up(query, why)) return std::move(*found);
+  std::string why_not;
+  if (auto found = look_up(query, why_not)) return std::move(*found);
   ++counters_.look_ups.misses;
   reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
   if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, why));

@@ -80,7 +80,7 @@ class Pipeline {
  private:
   Result<Obtained> share_or_obtain(const Query& query, const Digest& flight, const Errand& errand);
   Result<Obtained> look_up_or_compile(const Query& query, const Closure& closure,
-                                      const Errand& errand);
+                                      const std::string& why, const Errand& errand);
   Result<Obtained> compile_in_turn(const Query& query, const Closure& closure, std::string why,
                                    const Errand& errand);
   Result<Obtained> compile_and_store(const Query& query, Closure closure, const Errand& errand);

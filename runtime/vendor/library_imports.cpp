@@ -15,9 +15,11 @@ namespace {
 #if defined(__aarch64__)
 constexpr std::uint32_t jump_slot = R_AARCH64_JUMP_SLOT;
 constexpr std::uint32_t global_data = R_AARCH64_GLOB_DAT;
+constexpr std::uint32_t in_table = R_AARCH64_ABS64;
 #elif defined(__x86_64__)
 constexpr std::uint32_t jump_slot = R_X86_64_JUMP_SLOT;
 constexpr std::uint32_t global_data = R_X86_64_GLOB_DAT;
+constexpr std::uint32_t in_table = R_X86_64_64;
 #else
 #error "the relocation types of this processor are not known"
 #endif
@@ -113,7 +115,7 @@ class Replacer {
     for (std::size_t index = 0; index < bytes / sizeof *relocations; ++index) {
       const auto& relocation = relocations[index];
       const auto type = static_cast<std::uint32_t>(ELF64_R_TYPE(relocation.r_info));
-      if (type != jump_slot && type != global_data) continue;
+      if (type != jump_slot && type != global_data && type != in_table) continue;
       const auto& symbol = imports.symbols[ELF64_R_SYM(relocation.r_info)];
       if (symbol.st_shndx != SHN_UNDEF) continue;
       // NOLINTNEXTLINE(performance-no-int-to-ptr)

@@ -25,7 +25,7 @@ struct ReplacedImports {
 
 /// Makes each library of this process whose file's name contains `part` call these functions instead of those that
 /// it imports under their names, from now on and for the life of the process: the slots of its tables of
-/// imports (ELF: JUMP_SLOT and GLOB_DAT relocations) are written, also where the loader has made them read-only. Nobody
+/// imports, and its own tables of functions (ELF: JUMP_SLOT, GLOB_DAT and ABS64 relocations) are written, also where the loader has made them read-only. Nobody
 /// else's calls change. `unwelcome` names imports that nothing replaces and that no such library should have.
 ///
 /// Safe to call from any thread and as often as one likes: libraries that are loaded later are found by a

@@ -181,8 +181,8 @@ TEST(DependencySet, HasOneSpelling) {
     return [=](FieldWriter& out) { out.number(tag, value); };
   };
   EXPECT_TRUE(record(none, none, none));
-  EXPECT_TRUE(record(number(Tag::directories, 1), number(Tag::tested, 1),
-                     number(Tag::same_path, 0)));
+  EXPECT_TRUE(
+      record(number(Tag::directories, 1), number(Tag::tested, 1), number(Tag::same_path, 0)));
   EXPECT_FALSE(record(number(Tag::directories, 0), none, none));
   EXPECT_FALSE(record([](FieldWriter& out) { out.digest(Tag::embedded_names, {}); }, none, none));
   EXPECT_FALSE(record(none, number(Tag::tested, 0), none));

@@ -1,7 +1,10 @@
 // The dependency table: what a program's compile really read is in its key, and nothing else.
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the headers of a row lie. In a worker it is the C library that tells which were read.
+/// Where the headers of a row lie.
 enum class Place { embedded, on_disk, on_disk_for_a_worker };
 
 class Dependencies : public CompileFixture, public ::testing::WithParamInterface<Place> {
@@ -131,8 +134,16 @@ TEST_P(Dependencies, WhatIsAskedForIsRead) {
   EXPECT_EQ(origin_of(program({{"lib/top.cuh", top}, {"lib/maybe.cuh", "one\n"}})), Origin::local);
 }
 
-TEST_P(Dependencies, AHeaderThatIsGoneIsTrusted) {
+TEST_P(Dependencies, AHeaderThatIsIncludedAndGoneIsTrustedAtLast) {
   EXPECT_EQ(second_origin({{"lib/top.cuh", "#define VALUE 1\n"}}, {}), Origin::local);
+}
+
+TEST_P(Dependencies, AHeaderThatIsAskedForAndGoneIsADifference) {
+  const std::string top =
+      "#if __has_include(<lib/maybe.cuh>)\n#define VALUE 2\n#else\n#define VALUE 1\n#endif\n";
+  EXPECT_EQ(
+      second_origin({{"lib/top.cuh", top}, {"lib/maybe.cuh", "one\n"}}, {{"lib/top.cuh", top}}),
+      Origin::compiled);
 }
 
 TEST_P(Dependencies, WhatTellsTheTimeCountsOnlyWhereItIsRead) {
@@ -260,6 +271,129 @@ TEST_P(DependenciesOnDisk, ANeighbourByARoundaboutWay) {
   EXPECT_EQ(second_origin(headers, headers), Origin::local);
   EXPECT_EQ(origin_of(program(changed)), Origin::compiled);
   EXPECT_TRUE(not_stored_.empty()) << not_stored_[0];
+}
+
+// Equal headers beside which others lie.
+TEST_P(DependenciesOnDisk, AnEqualHeaderWithAnotherNeighbour) {
+  auto spec = program({{"lib/top.cuh", "#include <one/a.h>\n#include <two/a.h>\n"},
+                       {"one/a.h", "#include \"n.h\"\n"},
+                       {"two/a.h", "#include \"n.h\"\n"},
+                       {"one/n.h", "#undef VALUE\n#define VALUE 1\n"},
+                       {"two/n.h", "#undef VALUE\n#define VALUE 1\n"}});
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(folder() / "two/n.h", "#undef VALUE\n#define VALUE 2\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  const auto before = scratch_ / "before";
+  write_file(before / "two/a.h", "#include \"n.h\"\n");
+  write_file(before / "two/n.h", "#undef VALUE\n#define VALUE 3\n");
+  spec.include_dirs.insert(spec.include_dirs.begin(), before);
+  EXPECT_EQ(origin_of(spec), Origin::compiled) << "the first is equal, what it quotes is not";
+}
+
+// By `#pragma once` a file is read once, under whichever names.
+TEST_P(DependenciesOnDisk, AHeaderThatBecomesALinkOfAnotherAndIsOneNoMore) {
+  const std::string counting =
+      "#pragma once\n#ifdef ONE\n#define VALUE 2\n#else\n#define ONE\n#endif\n";
+  const auto spec = program({{"lib/top.cuh",
+                              "#include \"a.cuh\"\n#include \"b.cuh\"\n"
+                              "#ifndef VALUE\n#define VALUE 1\n#endif\n"},
+                             {"lib/a.cuh", counting},
+                             {"lib/b.cuh", counting}});
+  const auto two = try_compile(spec).value();
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  fs::remove(folder() / "lib/b.cuh");
+  fs::create_symlink("a.cuh", folder() / "lib/b.cuh");
+  const auto one = try_compile(spec).value();
+  EXPECT_EQ(one.origin, Origin::compiled);
+  EXPECT_NE(one.image, two.image);
+  EXPECT_NE(misses_.back().find("is one file with others no more"), std::string::npos)
+      << misses_.back();
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  fs::remove(folder() / "lib/b.cuh");
+  write_file(folder() / "lib/b.cuh", counting);
+  const auto again = try_compile(spec).value();
+  EXPECT_EQ(again.origin, Origin::local);
+  EXPECT_EQ(again.image, two.image);
+}
+
+// What a path leads to that goes through a link and back, the system says and not its letters.
+TEST_P(DependenciesOnDisk, ADirectoryBeyondALink) {
+  write_file(scratch_ / "real/inc/lib/top.cuh", "#define VALUE 2\n");
+  fs::create_directories(scratch_ / "real/deep");
+  fs::create_directory_symlink(scratch_ / "real/deep", scratch_ / "link");
+  auto spec = program({{"lib/top.cuh", "#define VALUE 1\n"}});
+  fs::rename(folder(), scratch_ / "inc");
+  spec.include_dirs = {scratch_ / "inc"};
+  const auto near = try_compile(spec).value();
+  spec.include_dirs = {scratch_ / "link/../inc"};
+  const auto beyond = try_compile(spec).value();
+  EXPECT_EQ(beyond.origin, Origin::compiled);
+  EXPECT_NE(beyond.image, near.image);
+  spec.include_dirs = {scratch_ / "real/inc"};
+  const auto real = try_compile(spec).value();
+  EXPECT_EQ(real.origin, Origin::local);
+  EXPECT_EQ(real.image, beyond.image);
+}
+
+// One asks after the header was mended, while the other still compiles the broken one.
+TEST_P(DependenciesOnDisk, AFailureIsNotSharedWithWhatWasMended) {
+  const auto spec = program({{"lib/top.cuh", "#define VALUE nonsense\n"}});
+  const auto target = Target::parse("sm_80").value();
+  std::optional<Runtime> runtime;
+  std::optional<Result<Artifact>> mended;
+  std::thread other;
+  auto settings = options();
+  settings.observer = [&](const Event& event) {
+    if (event.kind != EventKind::compile_end || other.joinable()) return;
+    write_file(folder() / "lib/top.cuh", "#define VALUE 1\n");
+    other = std::thread([&] { mended = runtime->compile(Program::make(spec).value(), target); });
+    // Until it has asked; the first compile's end is told meanwhile.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  };
+  runtime = Runtime::open(settings).value();
+  const auto broken = runtime->compile(Program::make(spec).value(), target);
+  other.join();
+  EXPECT_FALSE(broken);
+  ASSERT_TRUE(mended);
+  EXPECT_TRUE(*mended) << mended->error().log;
+}
+
+// Line information holds the time of each header.
+TEST_P(DependenciesOnDisk, WithLineInformationATimeCounts) {
+  auto spec = program({{"lib/top.cuh", "#define VALUE 1\n"}});
+  const auto touch = [&] {
+    const auto file = folder() / "lib/top.cuh";
+    fs::last_write_time(file, fs::last_write_time(file) - std::chrono::hours(1));
+  };
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  touch();
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  spec.options = {"-lineinfo"};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  touch();
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
+TEST_P(DependenciesOnDisk, AWorkersKeyIsThatOfACompileInThisProcess) {
+  const auto plain = program({{"lib/top.cuh",
+                               "#include \"deep.cuh\"\n#if __has_include(<none.h>)\n#endif\n"
+                               "#define NAME(x) <x>\n#include NAME(lib/more.cuh)\n"},
+                              {"lib/deep.cuh", "#pragma once\n#define VALUE 1\n"},
+                              {"lib/more.cuh", "#include \"../lib/deep.cuh\"\n"}});
+  for (const auto& options : {std::vector<std::string>{}, {"-lineinfo"}, {"-G"}}) {
+    auto spec = plain;
+    spec.options = options;
+    compile_workers_ = 0;
+    const auto here = try_compile(spec).value();
+    fs::remove_all(cache_directory());
+    compile_workers_ = 1;
+    const auto there = try_compile(spec).value();
+    EXPECT_EQ(there.origin, Origin::compiled);
+    EXPECT_EQ(there.key, here.key);
+    EXPECT_EQ(there.image, here.image);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "macro_expansion.h"
+
 namespace kiln::test {
 namespace {
 

@@ -62,6 +62,59 @@ TEST_F(Replaying, WhatIsNotHereIsCounted) {
   EXPECT_EQ(replay_with({}, nullptr).absent, 0U);
 }
 
+// What is only asked for may be missing; without what is included a compile would fail.
+TEST_F(Replaying, WhetherItWouldCompileWithoutWhatIsNotHere) {
+  std::filesystem::remove(scratch_ / "a.h");
+  const auto with = [&](bool tested) {
+    const DependencySet set{
+        .lookups = {{.spelling = "a.h", .tested = tested, .content = digest_of("anything")}}};
+    return replay(set, search_, nullptr, files_);
+  };
+  EXPECT_TRUE(with(true).compiles);
+  EXPECT_FALSE(with(false).compiles);
+  EXPECT_FALSE(with(true).holds());
+  EXPECT_EQ(with(false).absence, "header a.h is not here");
+}
+
+TEST_F(Replaying, WhatHasToBeAsItWas) {
+  const auto text = digest_of("#define A 1\n");
+  const Dependency here{.spelling = "a.h", .content = text};
+  const auto difference = [&](const DependencySet& set) {
+    return replay(set, search_, nullptr, files_).difference;
+  };
+  EXPECT_EQ(difference({.lookups = {here}}), "");
+  auto set = DependencySet{.lookups = {here}};
+  set.lookups[0].modified_ns = HeaderFinder(search_).find("a.h").stamp.modified_ns;
+  EXPECT_EQ(difference(set), "");
+  ++set.lookups[0].modified_ns;
+  EXPECT_EQ(difference(set), "header a.h has another time, which reached the output");
+  set = {.lookups = {here}, .embedded_names = search_.embedded_names()};
+  EXPECT_EQ(difference(set), "");
+  set.embedded_names = digest_of("others");
+  EXPECT_EQ(difference(set), "other headers are embedded");
+  set = {.lookups = {here, {.spelling = "sub/../a.h", .content = text}}};
+  std::filesystem::create_directory(scratch_ / "sub");
+  EXPECT_EQ(difference(set), "header sub/../a.h is one file with others no more, or has become so");
+  set.lookups[1].same_file = set.lookups[1].same_path = 0;
+  EXPECT_EQ(difference(set), "");
+}
+
+TEST_F(Replaying, Places) {
+  Dependency placed{
+      .spelling = "0/a.h", .parent = Dependency::at_place, .content = digest_of("#define A 1\n")};
+  const Dependency none{.spelling = "-/b.h", .parent = Dependency::at_place};
+  const auto difference = [&](const DependencySet& set) {
+    return replay(set, search_, nullptr, files_).difference;
+  };
+  EXPECT_EQ(difference({.lookups = {placed, none}, .directories = 1}), "");
+  EXPECT_EQ(difference({.lookups = {placed, none}, .directories = 2}),
+            "the headers that the compiler asked for lie in another number of include directories");
+  placed.spelling = (scratch_ / "a.h").string();
+  EXPECT_EQ(difference({.lookups = {placed}}), "");
+  write_file(scratch_ / "b.h", "");
+  EXPECT_NE(difference({.lookups = {none}}), "");
+}
+
 TEST_F(Replaying, AYoungFileIsReadEachTime) {
   const auto stamp = HeaderFinder(search_).find("a.h").stamp;
   EXPECT_FALSE(is_settled(stamp));
@@ -136,8 +189,14 @@ TEST_F(ReplayingMany, TheFirstOfSeveralIsTold) {
 }
 
 TEST(Stamps, AnOldFileIsSettled) {
-  EXPECT_TRUE(is_settled({1, 2, 3, 1'000'000'000, 1'000'000'000}));
-  EXPECT_FALSE(is_settled({1, 2, 3, 1'000'000'000, INT64_MAX}));
+  EXPECT_TRUE(is_settled({1, 2, 3, 1'000'000'000, 1'000'000'001}));
+  EXPECT_TRUE(is_settled({1, 2, 3, 1'000'000'001, 1'000'000'000}));
+  EXPECT_FALSE(is_settled({1, 2, 3, 1'000'000'001, INT64_MAX}));
+}
+
+// As all files of an image of a filesystem that is made to be reproducible.
+TEST(Stamps, WholeSecondsTellNothing) {
+  EXPECT_FALSE(is_settled({1, 2, 3, 1'000'000'000, 2'000'000'000}));
 }
 
 }  // namespace

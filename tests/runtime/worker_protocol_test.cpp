@@ -41,13 +41,13 @@ CompileOutcome whole_outcome() {
   artifact.toolchain = "NVRTC 13.0";
   artifact.compile_us = 1'234'567'890'123;
   artifact.origin = Origin::bundle;
-  outcome.readings = Readings{
-      {{"/usr/include/b.h", true, digest_of("b"), {1, 2, 0x1234'5678'9abc, -4, 5}},
-       {odd, false, {}, {}}},
-      {"a.cuh", odd},
-      "/working/directory",
-      true,
-      "doubt " + odd};
+  outcome.readings =
+      Readings{{{"/usr/include/b.h", true, digest_of("b"), {1, 2, 0x1234'5678'9abc, -4, 5}},
+                {odd, false, {}, {}}},
+               {"a.cuh", odd},
+               "/working/directory",
+               true,
+               "doubt " + odd};
   outcome.precompiled = true;
   return outcome;
 }

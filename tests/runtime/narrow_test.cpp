@@ -1,0 +1,197 @@
+// What a compile asked for, as look-ups that hold here and are no others.
+
+#include "narrow.h"
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "file_snapshot.h"
+#include "fingerprint.h"
+#include "source.h"
+#include "support/scratch.h"
+
+namespace kiln::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Narrow : public ::testing::Test {
+ protected:
+  Narrow() {
+    for (const auto* name : {"one", "two"}) fs::create_directories(scratch_ / name);
+    spec_.name = "k.cu";
+    spec_.include_dirs = {scratch_ / "one", scratch_ / "two"};
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return scratch_ / name; }
+
+  /// What is told of a program with this source, for which the compiler opens these files.
+  Closure narrowed(const std::string& source, const std::vector<std::string>& opened,
+                   const std::vector<std::string>& embedded = {}) {
+    spec_.source = source;
+    program_ = Program::make(spec_).value();
+    search_.emplace(*program_, std::vector<fs::path>{});
+    const auto closure = close_over(*program_, *search_, files_);
+    FileSnapshot snapshot(closure.embedded, "");
+    struct stat status {};
+    for (const auto& name : embedded) (void)snapshot.stat(name.c_str(), &status);
+    for (const auto& name : opened) {
+      if (std::FILE* const file = snapshot.open(path(name).c_str())) std::fclose(file);
+    }
+    auto readings = snapshot.readings();
+    if (meanwhile_) meanwhile_(readings);
+    return narrow(closure, readings, *search_, files_);
+  }
+
+  static std::vector<std::string> spellings(const Closure& closure) {
+    std::vector<std::string> all;
+    for (const auto& lookup : closure.dependencies.lookups) all.push_back(lookup.spelling);
+    return all;
+  }
+
+  bool holds(const Closure& closure) {
+    HeaderFiles files;
+    const HeaderSearch search(*program_, {});
+    return replay(closure.dependencies, search, nullptr, files).holds();
+  }
+
+  using Names = std::vector<std::string>;
+
+  ScratchDirectory scratch_;
+  ProgramSpec spec_;
+  std::optional<Program> program_;
+  std::optional<HeaderSearch> search_;
+  HeaderFiles files_;
+  std::function<void(Readings&)> meanwhile_;
+};
+
+TEST_F(Narrow, WhatWasForeseenIsKept) {
+  write_file(path("two/a.h"), "#include \"b.h\"\n#if 0\n#include \"never.h\"\n#endif\n");
+  write_file(path("two/b.h"), "");
+  write_file(path("two/never.h"), "");
+  const auto closure = narrowed("#include <a.h>\n#if __has_include(<c.h>)\n#endif\n",
+                                {"one/a.h", "two/a.h", "two/b.h", "one/c.h", "two/c.h"});
+  EXPECT_EQ(spellings(closure), (Names{"a.h", "c.h", "b.h"}));
+  const auto& lookups = closure.dependencies.lookups;
+  EXPECT_EQ(lookups[0].content, digest_of(read_file(path("two/a.h"))));
+  EXPECT_FALSE(lookups[0].tested);
+  EXPECT_TRUE(lookups[1].tested);
+  EXPECT_TRUE(lookups[1].content.empty());
+  EXPECT_EQ(lookups[2].parent, 0U);
+  EXPECT_EQ(closure.dependencies.directories, 0U);
+  EXPECT_TRUE(closure.dependencies.embedded_names.empty());
+  EXPECT_EQ(closure.dependencies.working_directory, "");
+  EXPECT_EQ(closure.unaccountable, "");
+  EXPECT_TRUE(holds(closure));
+  write_file(path("two/never.h"), "another");
+  EXPECT_TRUE(holds(closure));
+  write_file(path("one/c.h"), "");
+  EXPECT_FALSE(holds(closure));
+}
+
+TEST_F(Narrow, WhatWasNotForeseenIsKeptAtItsPlace) {
+  write_file(path("two/a.h"), "a");
+  write_file(path("two/more.h"), "more");
+  const auto closure =
+      narrowed("#include <a.h>\n", {"one/a.h", "two/a.h", "one/more.h", "two/more.h", "three/x.h"});
+  EXPECT_EQ(spellings(closure),
+            (Names{"-/a.h", "0/a.h", "-/more.h", "0/more.h", path("three/x.h")}));
+  for (const auto& lookup : closure.dependencies.lookups) {
+    EXPECT_EQ(lookup.parent, Dependency::at_place);
+    EXPECT_TRUE(lookup.tested);
+  }
+  EXPECT_EQ(closure.dependencies.directories, 1U);
+  EXPECT_FALSE(closure.dependencies.embedded_names.empty());
+  EXPECT_EQ(closure.unaccountable, "");
+  EXPECT_TRUE(holds(closure));
+  write_file(path("one/more.h"), "more");
+  EXPECT_FALSE(holds(closure));
+  fs::remove(path("one/more.h"));
+  EXPECT_TRUE(holds(closure));
+  write_file(path("two/more.h"), "another");
+  EXPECT_FALSE(holds(closure));
+}
+
+TEST_F(Narrow, WhereMoreDirectoriesHoldIt) {
+  write_file(path("one/a.h"), "a");
+  write_file(path("two/a.h"), "a, the next");
+  const auto closure = narrowed("#include <a.h>\n", {"one/a.h", "one/more.h", "two/more.h"});
+  EXPECT_EQ(closure.dependencies.directories, 2U);
+  EXPECT_EQ(spellings(closure), (Names{"0/a.h", "0/more.h", "1/more.h"}));
+  EXPECT_TRUE(holds(closure));
+}
+
+TEST_F(Narrow, WhatGoesAwayBeforeItIsPlacedIsNotKept) {
+  write_file(path("two/a.h"), "a");
+  write_file(path("two/more.h"), "more");
+  meanwhile_ = [&](Readings&) {
+    fs::remove(path("two/a.h"));
+    fs::remove(path("two/more.h"));
+  };
+  const auto closure =
+      narrowed("#include <a.h>\n", {"one/a.h", "two/a.h", "one/more.h", "two/more.h"});
+  EXPECT_NE(closure.unaccountable, "");
+}
+
+TEST_F(Narrow, TheCompilersContentCounts) {
+  write_file(path("two/a.h"), "a");
+  auto closure = narrowed("#include <a.h>\n", {"one/a.h", "two/a.h"});
+  meanwhile_ = [&](Readings& readings) { readings.files[1].content = digest_of("what it read"); };
+  closure = narrowed("#include <a.h>\n", {"one/a.h", "two/a.h"});
+  EXPECT_EQ(closure.dependencies.lookups.at(0).content, digest_of("what it read"));
+  EXPECT_NE(closure.unaccountable.find("a.h changed"), std::string::npos) << "its text is nowhere";
+}
+
+TEST_F(Narrow, WhatIsOnePathAndWhatIsOneFile) {
+  write_file(path("two/a.h"), "#include \"a.h\"\n#include \"sub/../a.h\"\n");
+  fs::create_directories(path("two/sub"));
+  fs::create_symlink("a.h", path("two/link.h"));
+  fs::create_symlink("../a.h", path("two/sub/a.h"));
+  const auto closure = narrowed("#include <a.h>\n#include <link.h>\n#include <sub/a.h>\n",
+                                {"one/a.h", "two/a.h", "one/link.h", "two/link.h", "one/sub/a.h",
+                                 "two/sub/a.h", "two/sub/../a.h"});
+  const auto none = Dependency::no_other;
+  ASSERT_EQ(spellings(closure), (Names{"a.h", "link.h", "sub/a.h", "a.h", "sub/../a.h"}));
+  const auto& lookups = closure.dependencies.lookups;
+  EXPECT_EQ(lookups[0].same_path, none);
+  EXPECT_EQ(lookups[0].same_file, none);
+  EXPECT_EQ(lookups[1].same_path, none);
+  EXPECT_EQ(lookups[1].same_file, 0U);
+  EXPECT_EQ(lookups[2].same_path, none) << "beside it lies another sub";
+  EXPECT_EQ(lookups[2].same_file, 0U);
+  EXPECT_EQ(lookups[3].same_path, 0U);
+  EXPECT_EQ(lookups[3].same_file, 0U);
+  EXPECT_EQ(lookups[4].same_path, 0U) << "by a roundabout way";
+  EXPECT_TRUE(holds(closure));
+  fs::remove(path("two/link.h"));
+  write_file(path("two/link.h"), read_file(path("two/a.h")));
+  EXPECT_FALSE(holds(closure)) << "equal, and one file no more";
+}
+
+TEST_F(Narrow, WhatIsEmbedded) {
+  spec_.headers = {HeaderSet::from_texts(
+      {{"lib/a.h", "#include \"b.h\"\n"}, {"lib/b.h", ""}, {"lib/never.h", ""}})};
+  const auto source = "#include <lib/a.h>\n#if 0\n#include <lib/never.h>\n#endif\n";
+  const auto closure = narrowed(source, {}, {"lib/a.h", "lib/b.h"});
+  EXPECT_EQ(spellings(closure), (Names{"lib/a.h", "b.h"}));
+  EXPECT_EQ(closure.dependencies.lookups[1].parent, 0U);
+  EXPECT_TRUE(holds(closure));
+}
+
+TEST_F(Narrow, ARelativePathIsBoundToTheWorkingDirectory) {
+  meanwhile_ = [](Readings& readings) { readings.relative = true; };
+  EXPECT_EQ(narrowed("", {}).dependencies.working_directory, fs::current_path().string());
+}
+
+TEST_F(Narrow, WhatIsDoubtedIsNotKept) {
+  meanwhile_ = [](Readings& readings) { readings.doubt = "a reason"; };
+  EXPECT_EQ(narrowed("", {}).unaccountable, "a reason");
+}
+
+}  // namespace
+}  // namespace kiln::test
