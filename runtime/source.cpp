@@ -150,11 +150,23 @@ class ClosureBuilder {
     Dependency lookup{include.spelling, parent};
     lookup.tested = include.tested;
     if (text) lookup.content = text->digest;
+    lookup.beside = text && quoted && is_beside(found, include.spelling, includer);
     closure_.dependencies.lookups.push_back(std::move(lookup));
     closure_.found.push_back(found);
     closure_.includers.push_back(includer.lookup);
     closure_.texts.push_back(text);
     if (text && is_new(found)) add_unit({std::move(text), std::move(found), position});
+  }
+
+  // The source lies where no machine has a folder.
+  [[nodiscard]] bool is_beside(const FoundHeader& found, std::string_view spelling,
+                               const Unit& includer) const {
+    if (includer.lookup == Dependency::source_parent) return false;
+    if (includer.where.embedded != nullptr)
+      return found.embedded != nullptr &&
+             search_.neighbour(spelling, *includer.where.embedded) == found.embedded;
+    const auto folder = includer.where.path.substr(0, includer.where.path.rfind('/') + 1);
+    return found.path == folder.append(spelling);
   }
 
   bool is_new(const FoundHeader& found) {

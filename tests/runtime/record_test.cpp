@@ -27,14 +27,16 @@ DependencySet looked_up(std::vector<Dependency> lookups) { return {.lookups = st
 Dependency lookup(std::string spelling, std::uint32_t parent, std::string_view text) {
   return {.spelling = std::move(spelling),
           .parent = parent,
+          .beside = parent < Dependency::at_place,
           .content = text.empty() ? Digest{} : digest_of(text)};
 }
 
 TEST(RecordedNames, KeepTheTreesShape) {
-  const auto set = looked_up({lookup("engine/attn.cuh", of_nobody, "a"),
-                              lookup("detail/x.h", 0, "x"), lookup("../vec.cuh", 1, "v"),
-                              lookup("engine/vec.cuh", of_nobody, "v"), lookup("root.h", 1, "r"),
-                              lookup("root.h", of_source, "r"), lookup("none.h", 0, "")});
+  auto set = looked_up({lookup("engine/attn.cuh", of_nobody, "a"), lookup("detail/x.h", 0, "x"),
+                        lookup("../vec.cuh", 1, "v"), lookup("engine/vec.cuh", of_nobody, "v"),
+                        lookup("root.h", 1, "r"), lookup("root.h", of_source, "r"),
+                        lookup("none.h", 0, "")});
+  set.lookups[4].beside = false;
   const auto named = name_headers(set);
   ASSERT_TRUE(named) << named.error().message;
   const NamedHeaders expected{{"engine/attn.cuh", digest_of("a")},
@@ -44,6 +46,23 @@ TEST(RecordedNames, KeepTheTreesShape) {
                               {"none.h", {}}};
   EXPECT_EQ(*named, expected);
   EXPECT_TRUE(holds(set, *named));
+}
+
+TEST(RecordedNames, TakeASpellingForWholeThatWasFoundInADirectory) {
+  auto set = looked_up({lookup("e/x.cuh", of_nobody, "x"), lookup("e/y.cuh", 0, "y")});
+  set.lookups[1].beside = false;
+  const auto named = name_headers(set);
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(*named, (NamedHeaders{{"e/x.cuh", digest_of("x")}, {"e/y.cuh", digest_of("y")}}));
+}
+
+TEST(RecordedNames, OfPlacesAreWhatStandsBelowTheDirectory) {
+  const auto at = Dependency::at_place;
+  auto set = looked_up(
+      {lookup("0/e/x.cuh", at, ""), lookup("1/e/x.cuh", at, "x"), lookup("-/none.h", at, "")});
+  const auto named = name_headers(set);
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(*named, (NamedHeaders{{"e/x.cuh", digest_of("x")}, {"none.h", {}}}));
 }
 
 TEST(RecordedNames, TellTwoHeadersOfOneSpellingApartByTheirParents) {
