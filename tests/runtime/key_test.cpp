@@ -375,6 +375,24 @@ TEST_F(Key, WhatTellsTheTimeIsCompiledAndNotStored) {
   EXPECT_EQ(not_stored_[0], "/kiln/plain.cu: it uses __DATE__, __TIME__ or __TIMESTAMP__");
 }
 
+TEST_F(Key, WhatIsNotKeptSaysSoOnceForEachProgram) {
+  auto spec = plain();
+  spec.source += "__device__ const char* built() { return __TIME__; }\n";
+  std::vector<std::string> warnings;
+  auto with_log = options();
+  with_log.log = [&](LogLevel, std::string_view line) { warnings.emplace_back(line); };
+  auto runtime = Runtime::open(std::move(with_log)).value();
+  const auto program = Program::make(spec).value();
+  for (const auto* arch : {"sm_80", "sm_90"}) {
+    const auto artifact = runtime.compile(program, Target::parse(arch).value()).value();
+    EXPECT_EQ(artifact.not_kept, "/kiln/plain.cu: it uses __DATE__, __TIME__ or __TIMESTAMP__");
+  }
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings[0], testing::HasSubstr("plain.cu for sm_80 is compiled and not kept"));
+  EXPECT_EQ(runtime.counters().not_kept, 2U);
+  EXPECT_EQ(try_compile(plain()).value().not_kept, "");
+}
+
 TEST_F(Key, TheTimeInACommentIsNoReason) {
   auto spec = plain();
   spec.source += "// not __TIME__, nor /* __DATE__ */\n";
