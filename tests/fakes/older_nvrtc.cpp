@@ -28,9 +28,11 @@ constexpr Option later_options[] = {
 
 constexpr std::string_view arch_option = "--gpu-architecture=";
 
+// With this one, as its libraries are by then whose imports kiln replaces.
+void* const library = dlopen(std::getenv("OLDER_NVRTC_REAL"), RTLD_NOW | RTLD_LOCAL);
+
 template <class Function>
 Function* real(Function&, const char* name) {
-  static void* const library = dlopen(std::getenv("OLDER_NVRTC_REAL"), RTLD_NOW | RTLD_LOCAL);
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 #define REAL(function) real(function, #function)

@@ -105,16 +105,16 @@ void make_messages(const fs::path& folder) {
   job.options = {"-O2"};
   job.arch = "sm_80";
   const auto request = kiln::encode_request(job, "/work");
-  const auto outcome = kiln::encode_outcome(
-      kiln::CompileOutcome{{.program = "k.cu",
-                            .arch = "sm_80",
-                            .kind = "cubin",
-                            .image = "image",
-                            .kernels = {{.expression = "kernel<1>", .params = {{0, 8}}}}},
-                           kiln::Readings{.files = {{"/include/b.h", true, kiln::digest_of("b"), {}},
-                                                    {"/include/c.h", false, {}, {}}},
-                                          .embedded = {"a.cuh"},
-                                          .working_directory = "/work"}});
+  const auto outcome = kiln::encode_outcome(kiln::CompileOutcome{
+      {.program = "k.cu",
+       .arch = "sm_80",
+       .kind = "cubin",
+       .image = "image",
+       .kernels = {{.expression = "kernel<1>", .params = {{0, 8}}}}},
+      kiln::Readings{.files = {{"/include/b.h", true, kiln::digest_of("b"), {}},
+                               {"/include/c.h", false, {}, {}}},
+                     .embedded = {"a.cuh"},
+                     .working_directory = "/work"}});
   seed(folder, "request", '\0' + request);
   seed(folder, "outcome", '\1' + outcome);
   seed(folder, "error",
