@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accountability.h"
 #include "header_files.h"
 #include "header_search.h"
 #include "kiln/request.h"
@@ -27,7 +28,11 @@ struct Closure {
   /// What the scan cannot follow, so that the compiler may ask for more; empty where there is nothing such.
   std::string unresolved;
 
-  /// Why this compile's result cannot be known by its key; empty when it can.
+  /// What the source and the options say of that themselves.
+  Accountability itself;
+
+  /// Why this compile's result cannot be known by its key; empty when it can. As close_over() gives it, by all that
+  /// the program may read.
   std::string unaccountable;
 
   /// Whether the program's own source and headers, or the toolkit's, might put a path into the output.

@@ -37,7 +37,7 @@ class Narrowing {
     embedded_read_.insert(readings.embedded.begin(), readings.embedded.end());
     narrowed_.embedded = whole.embedded;
     narrowed_.prelude = whole.prelude;
-    narrowed_.unaccountable = whole.unaccountable;
+    narrowed_.itself = whole.itself;
     narrowed_.unresolved = whole.unresolved;
     narrowed_.own_text_tells_path = whole.own_text_tells_path;
     narrowed_.toolkit_tells_path = whole.toolkit_tells_path;
@@ -52,6 +52,7 @@ class Narrowing {
       keep_other_embedded();
     }
     note_identities();
+    account_for_texts();
     if (readings_.relative) narrowed_.dependencies.working_directory = readings_.working_directory;
     return std::move(narrowed_);
   }
@@ -309,6 +310,15 @@ class Narrowing {
     }
     const auto at = positions_.find(reading.path);
     return at != positions_.end() ? at->second : whole_.texts.size();
+  }
+
+  // For those alone that the compiler asked for.
+  void account_for_texts() {
+    auto read = whole_.itself;
+    for (std::size_t index = 0; index < narrowed_.texts.size(); ++index) {
+      if (narrowed_.texts[index]) read.add(*narrowed_.texts[index], narrowed_.found[index]);
+    }
+    if (auto reason = read.reason(); !reason.empty()) decline(std::move(reason));
   }
 
   void note_identities() {

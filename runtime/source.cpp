@@ -64,8 +64,7 @@ class ClosureBuilder {
       follow_macro_includes();
       follow_all();
     }
-    if (pastes_ && can_tell_time(time_pieces_))
-      decline("it may paste together __DATE__, __TIME__ or __TIMESTAMP__");
+    closure_.unaccountable = whole_.reason();
     check_header_tests();
   }
 
@@ -90,21 +89,17 @@ class ClosureBuilder {
 
   void add_unit(Unit unit) {
     const auto& said = unit.text->directives;
-    if (said.tells_time) decline("it uses __DATE__, __TIME__ or __TIMESTAMP__", unit);
-    note_pieces(said);
+    if (unit.lookup == Dependency::source_parent) {
+      closure_.itself.add(said, unit.where.place());
+      whole_.add(said, unit.where.place());
+    } else {
+      whole_.add(*unit.text, unit.where);
+    }
     header_tests_.insert(said.header_tests.begin(), said.header_tests.end());
     if (!said.unfollowed.empty()) leave_open("it uses " + said.unfollowed, unit);
-    if (unit.where.embedded != nullptr && unit.text->text.find('\0') != std::string::npos) {
-      decline("it holds a NUL byte, where the compiler stops reading", unit);
-    }
     (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
         said.tells_path;
     pending_.push_back(std::move(unit));
-  }
-
-  void note_pieces(const Directives& said) {
-    time_pieces_.insert(said.time_pieces.begin(), said.time_pieces.end());
-    pastes_ |= said.pastes;
   }
 
   // What -D defines may tell the time or a place wherever it is used.
@@ -112,8 +107,7 @@ class ClosureBuilder {
     for (const auto& option : program_.options()) {
       const auto said = read_directives(option);
       closure_.own_text_tells_path |= said.tells_path;
-      note_pieces(said);
-      if (said.tells_time) decline("option " + option + " tells the time");
+      for (auto* all : {&closure_.itself, &whole_}) all->add(said, "option " + option);
     }
   }
 
@@ -165,7 +159,7 @@ class ClosureBuilder {
     if (includer.where.embedded != nullptr)
       return found.embedded != nullptr &&
              search_.neighbour(spelling, *includer.where.embedded) == found.embedded;
-    const auto folder = includer.where.path.substr(0, includer.where.path.rfind('/') + 1);
+    auto folder = includer.where.path.substr(0, includer.where.path.rfind('/') + 1);
     return found.path == folder.append(spelling);
   }
 
@@ -241,14 +235,6 @@ class ClosureBuilder {
       closure_.unresolved = fmt::format("{}: {}", unit.where.place(), reason);
   }
 
-  void decline(const std::string& reason) {
-    if (closure_.unaccountable.empty()) closure_.unaccountable = reason;
-  }
-
-  void decline(const std::string& reason, const Unit& unit) {
-    decline(fmt::format("{}: {}", unit.where.place(), reason));
-  }
-
   // Those that are reached; all of them where the closure is not known to be whole.
   void add_embedded() {
     for (const auto* header : search_.embedded()) {
@@ -288,8 +274,7 @@ class ClosureBuilder {
   std::unordered_set<std::string> on_disk_;   // and by path.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
   std::set<std::string> header_tests_;
-  std::set<std::string, std::less<>> time_pieces_;
-  bool pastes_ = false;
+  Accountability whole_;  // By all that it may read.
 };
 
 }  // namespace
