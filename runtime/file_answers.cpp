@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "standard_streams.h"
 #include "vendor/library_imports.h"
 
 namespace kiln {
@@ -58,7 +59,7 @@ int answer_open(const char* path, int flags, ...) {
   } else {
     doubt("open", path);
   }
-  return ::open(path, flags, mode);
+  return system::open_file(path, flags, mode);
 }
 
 int answer_access(const char* path, int mode) {

@@ -151,6 +151,12 @@ class Replay {
 
 namespace {
 
+bool has_standard_headers(const Program& program) {
+  const auto* standard = standard_headers().headers().data();
+  return std::any_of(program.headers().begin(), program.headers().end(),
+                     [&](const HeaderSet& set) { return set.headers().data() == standard; });
+}
+
 // A look-up as people are told of it.
 std::string_view name_of(const Dependency& lookup) {
   return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
@@ -158,12 +164,6 @@ std::string_view name_of(const Dependency& lookup) {
 }
 
 }  // namespace
-
-bool has_standard_headers(const Program& program) {
-  const auto* standard = standard_headers().headers().data();
-  return std::any_of(program.headers().begin(), program.headers().end(),
-                     [&](const HeaderSet& set) { return set.headers().data() == standard; });
-}
 
 Request request_of(const Program& program, const Target& target) {
   return {program.name(),           program.source_digest(),

@@ -16,9 +16,6 @@
 
 namespace kiln {
 
-/// Whether kiln::standard_headers() are among its headers.
-[[nodiscard]] bool has_standard_headers(const Program& program);
-
 /// The first step of the key: what was asked for. REQUIRES: target is not native.
 [[nodiscard]] Request request_of(const Program& program, const Target& target);
 

@@ -328,7 +328,7 @@ void Pipeline::record(const Query& query, const Digest& flight, const Result<Obt
                       obtained ? obtained->artifact->image : Bytes(), closure);
   const auto stored = obtained ? layers_.stored(obtained->artifact->key)
                                : Result<StoredEntry>(tl::unexpected(obtained.error()));
-  recorder_->note(flight, list_request(query.program, query.target, closure, stored,
+  recorder_->note(flight, list_request(query.program, query.target, query.request, closure, stored,
                                        [&](const Digest& text) { return layers_.text(text); }));
 }
 

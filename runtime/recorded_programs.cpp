@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "fingerprint.h"
 #include "header_search.h"
 #include "kiln/headers.h"
 #include "kiln/link.h"
@@ -304,7 +303,8 @@ Result<Program> make_listed(const ListedProgram& listed,
 }
 
 Result<ListedProgram> list_request(const Program& program, const Target& target,
-                                   const Closure& here, const Result<StoredEntry>& stored,
+                                   const Request& request, const Closure& here,
+                                   const Result<StoredEntry>& stored,
                                    const StoredText& stored_text) {
   if (!stored && !here.unaccountable.empty())
     return fail(ErrorCode::invalid_argument, here.unaccountable);
@@ -315,7 +315,7 @@ Result<ListedProgram> list_request(const Program& program, const Target& target,
                 fmt::format("{}: {}", program.name(), headers.error().message));
   ListedProgram listed{.spec = {.name = program.name(),
                                 .source = program.source(),
-                                .headers = standard_headers_of(has_standard_headers(program)),
+                                .headers = standard_headers_of(request.standard_headers),
                                 .kernels = program.kernels(),
                                 .options = program.options()},
                        .from_record = true,
