@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -26,17 +28,35 @@ thread_local FileSnapshot* answering = nullptr;
 // For the ways of asking that no NVRTC uses for headers: what they tell is not known to the snapshot.
 void doubt(const char* function, const char* path) {
   if (answering == nullptr || answering->is_own(path)) return;
-  answering->doubt(std::string("the compiler asked with ") + function + " for " + path);
+  try {
+    answering->doubt(std::string("the compiler asked with ") + function + " for " + path);
+  } catch (const std::exception&) {
+    answering->lose_track();
+  }
+}
+
+// Nothing may be thrown through the compiler.
+template <class Result, class Answer>
+Result guarded(Result failed, const Answer& answer) noexcept {
+  try {
+    return answer();
+  } catch (const std::exception&) {
+    answering->lose_track();
+    errno = ENOMEM;
+    return failed;
+  }
 }
 
 std::FILE* answer_fopen(const char* path, const char* mode) {
-  if (answering != nullptr && std::string_view(mode) == "r") return answering->open(path);
+  if (answering != nullptr && std::string_view(mode) == "r")
+    return guarded<std::FILE*>(nullptr, [&] { return answering->open(path); });
   if (answering != nullptr && *mode == 'w') answering->note_writing(path);
   return ::fopen(path, mode);
 }
 
 int answer_stat(const char* path, struct stat* status) {
-  return answering != nullptr ? answering->stat(path, status) : ::stat(path, status);
+  if (answering == nullptr) return ::stat(path, status);
+  return guarded(-1, [&] { return answering->stat(path, status); });
 }
 
 // What libraries call that are linked with a glibc before 2.33. The version is of the structure, which has one here.

@@ -263,7 +263,7 @@ Readings FileSnapshot::readings() const {
   readings.embedded = embedded_read_;
   readings.working_directory = working_directory_;
   readings.relative = relative_;
-  readings.doubt = doubt_;
+  readings.doubt = lost_track_ && doubt_.empty() ? "memory ran out meanwhile" : doubt_;
   return readings;
 }
 

@@ -47,6 +47,9 @@ class FileSnapshot {
   /// Notes that the compiler learned something that this cannot answer for.
   void doubt(std::string why);
 
+  /// Notes that there was no memory for an answer.
+  void lose_track() noexcept { lost_track_ = true; }
+
   /// Takes over what another compile, which began at `when`, has read: for a use of the precompiled header
   /// that it made. False if any of it is not so any more.
   [[nodiscard]] bool adopt(const Readings& readings, std::chrono::system_clock::time_point when);
@@ -97,6 +100,7 @@ class FileSnapshot {
   std::optional<Counts> before_writing_;
   bool relative_ = false;
   std::string doubt_;
+  bool lost_track_ = false;
 };
 
 }  // namespace kiln

@@ -34,11 +34,13 @@ test::Sample costly_sample(int number) {
 
 class CacheSharing : public ::testing::Test {
  protected:
-  /// 0 where the entry was put and comes back right.
+  /// 0 where the entry was put and comes back right. A look-up gives up after a second behind other processes'
+  /// commits, which a loaded machine may take for them: then it is a miss, and the next one finds it.
   static int put_and_find(Cache& cache, int number) {
     const test::Sample sample = costly_sample(number);
     if (!cache.put(sample.entry())) return 1;
-    const auto artifact = test::find(cache, sample);
+    auto artifact = test::find(cache, sample);
+    for (int again = 0; !artifact && again < 10; ++again) artifact = test::find(cache, sample);
     return artifact && same_artifact(*artifact, as_found(sample)) ? 0 : 2;
   }
 
