@@ -145,33 +145,37 @@ Result<Obtained> Pipeline::obtain(const Query& query, const Errand& errand) {
 // mended has another.
 Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& flight,
                                            const Errand& errand) {
-  std::string why_not;
-  if (auto found = look_up(query, why_not)) return std::move(*found);
-  const auto closure = close_over(query.program, query.search, files_);
-  const auto shared = with_headers(flight, closure);
-  auto landed = flights_.run(shared, errand.stop, [&](const std::stop_token& nobody_left) {
-    return look_up_or_compile(query, closure, why_not, {nobody_left, errand.when_compiled});
-  });
+  const Stopwatch watch;
+  const auto landings = landings_.load();
+  std::string why;
+  if (auto found = look_up(query, why)) return std::move(*found);
+  const Miss miss{close_over(query.program, query.search, files_), std::move(why),
+                  watch.milliseconds()};
+  const auto shared = with_headers(flight, miss.closure);
+  auto landed = flights_.run(
+      shared, errand.stop, [&](const std::stop_token& nobody_left) -> Result<Obtained> {
+        std::string why_not;
+        if (landings_ != landings) {
+          if (auto found = look_up(query, why_not)) return std::move(*found);
+        }
+        return compile_missing(query, miss, {nobody_left, errand.when_compiled});
+      });
   if (!landed) return cancelled(query);
   auto& outcome = landed->outcome;
   // What another thread was forbidden may be allowed by now.
   const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
   if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
   // What was compiled for another thread may be older than a header is now, or not to be kept.
-  if (auto found = look_up(query, why_not)) return std::move(*found);
-  return look_up_or_compile(query, closure, why_not, errand);
+  if (auto found = look_up(query, why)) return std::move(*found);
+  return compile_missing(query, miss, errand);
 }
 
-// `why`: what the look-up before this said, since one that met damage has mended it.
-Result<Obtained> Pipeline::look_up_or_compile(const Query& query, const Closure& closure,
-                                              const std::string& why, const Errand& errand) {
-  const Stopwatch watch;
-  std::string why_not;
-  if (auto found = look_up(query, why_not)) return std::move(*found);
+Result<Obtained> Pipeline::compile_missing(const Query& query, const Miss& miss,
+                                           const Errand& errand) {
   ++counters_.look_ups.misses;
-  reporter_.tell(EventKind::miss, query.program, query.target, watch.milliseconds(), why);
-  if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, why));
-  return compile_in_turn(query, closure, why, errand);
+  reporter_.tell(EventKind::miss, query.program, query.target, miss.milliseconds, miss.why);
+  if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, miss.why));
+  return compile_in_turn(query, miss.closure, miss.why, errand);
 }
 
 // `why_not` becomes what speaks against the newest entry.
@@ -203,14 +207,12 @@ void Pipeline::warn_of_not_kept(const Artifact& artifact) {
                              artifact.arch, artifact.not_kept));
 }
 
-// Once for each entry, since programs are asked for again and again.
+// Once, since where there is no compiler it may be so of all programs; of each the observer is told.
 void Pipeline::warn_of_trust(const Artifact& artifact, const std::string& remark) {
-  {
-    const std::lock_guard lock(warned_mutex_);
-    if (!warned_.insert(artifact.key).second) return;
-  }
+  if (warned_of_trust_.exchange(true)) return;
   reporter_.warn(
-      fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}",
+      fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}; so "
+                  "may others be",
                   artifact.program, artifact.arch, remark));
 }
 
@@ -284,6 +286,7 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, Closure closure
   const auto artifact = std::make_shared<const Artifact>(std::move(made));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
   keep(query, closure, toolchain, artifact, before);
+  ++landings_;
   return Obtained{artifact, Origin::compiled};
 }
 

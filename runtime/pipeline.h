@@ -79,8 +79,13 @@ class Pipeline {
 
  private:
   Result<Obtained> share_or_obtain(const Query& query, const Digest& flight, const Errand& errand);
-  Result<Obtained> look_up_or_compile(const Query& query, const Closure& closure,
-                                      const std::string& why, const Errand& errand);
+  /// What no layer has: what it may read, why, and how long that took to find out.
+  struct Miss {
+    Closure closure;
+    std::string why;
+    double milliseconds;
+  };
+  Result<Obtained> compile_missing(const Query& query, const Miss& miss, const Errand& errand);
   Result<Obtained> compile_in_turn(const Query& query, const Closure& closure, std::string why,
                                    const Errand& errand);
   Result<Obtained> compile_and_store(const Query& query, Closure closure, const Errand& errand);
@@ -111,6 +116,8 @@ class Pipeline {
   ExpectedBeginnings expected_;
   SingleFlight<Result<Obtained>> flights_;
   Counters counters_;
+  std::atomic<std::uint64_t> landings_{0};  ///< Compiles whose results can be looked up.
+  std::atomic<bool> warned_of_trust_{false};
   std::mutex warned_mutex_;
   std::set<Digest> warned_;          ///< The entries that were taken on trust.
   std::set<std::string> warned_of_;  ///< The programs that are not kept.

@@ -356,6 +356,11 @@ TEST_F(Record, RefusesWhatWouldHoldAnotherMachinesPath) {
   const auto recorded = recorded_programs(cache).value();
   ASSERT_EQ(recorded.programs.size(), 1u);
   auto runtime = Runtime::open(options()).value();
+  // Where they lie as they did they are taken from there.
+  const auto here = runtime.program_of(recorded.programs[0]);
+  ASSERT_TRUE(here) << here.error().message;
+  EXPECT_EQ(here->include_dirs(), spec.include_dirs);
+  std::filesystem::rename(scratch_ / "include", scratch_ / "elsewhere");
   const auto program = runtime.program_of(recorded.programs[0]);
   ASSERT_FALSE(program);
   EXPECT_THAT(program.error().message, HasSubstr("include/engine/"));

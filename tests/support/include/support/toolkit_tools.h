@@ -16,21 +16,6 @@ struct ToolOutcome {
   std::string output;  ///< Of both streams.
 };
 
-/// A program of the CUDA toolkit or of binutils; nothing where this machine has none, as one has that
-/// got its compiler from wheels.
-inline std::optional<std::filesystem::path> find_tool(const std::string& name) {
-  std::vector<std::filesystem::path> folders;
-  for (const auto* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable)) folders.emplace_back(std::string(root) + "/bin");
-  }
-  for (const auto* folder : {"/usr/local/cuda/bin", "/usr/local/bin", "/usr/bin"})
-    folders.emplace_back(folder);
-  for (const auto& folder : folders) {
-    if (std::filesystem::exists(folder / name)) return folder / name;
-  }
-  return std::nullopt;
-}
-
 /// Runs a command line of the shell's.
 inline ToolOutcome run_tool(const std::string& command) {
   ToolOutcome outcome;
@@ -41,6 +26,24 @@ inline ToolOutcome run_tool(const std::string& command) {
     outcome.output.append(buffer.data(), size);
   outcome.status = ::pclose(pipe);
   return outcome;
+}
+
+/// A program of the CUDA toolkit or of binutils that runs; nothing where this machine has none, as one has that
+/// got its compiler from wheels.
+inline std::optional<std::filesystem::path> find_tool(const std::string& name) {
+  std::vector<std::filesystem::path> folders;
+  for (const auto* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const char* root = std::getenv(variable)) folders.emplace_back(std::string(root) + "/bin");
+  }
+  for (const auto* folder : {"/usr/local/cuda/bin", "/usr/local/bin", "/usr/bin"})
+    folders.emplace_back(folder);
+  for (const auto& folder : folders) {
+    const auto tool = folder / name;
+    // It may be a link or a script that leads to a toolkit which is not there.
+    if (std::filesystem::exists(tool) && run_tool(tool.string() + " --version").status == 0)
+      return tool;
+  }
+  return std::nullopt;
 }
 
 }  // namespace kiln::test
