@@ -288,7 +288,7 @@ Result<void> Cache::Impl::store(Batch& batch, ImportReport& report) {
 /// Somebody else may have cleared texts that were here when the batch was picked up: then it brings them along.
 Result<std::uint64_t> Cache::Impl::store_whole(Batch& batch, std::span<PreparedEntry> entries,
                                                ImportReport& report) {
-  const auto stored = store(entries, IfPresent::keep);
+  auto stored = store(entries, IfPresent::keep);
   if (stored || stored.error().code != ErrorCode::not_found) return stored;
   std::set<Digest> brought;
   for (PreparedEntry& entry : entries) {

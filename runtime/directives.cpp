@@ -165,20 +165,16 @@ class Scanner {
   // As a preprocessor reads one: as a whole, so that the quote in 1'000 opens no character literal, nor the R in
   // 1.R"(" a raw one.
   void skip_number() {
-    while (!done()) {
-      const char c = peek();
-      if ((c == '+' || c == '-') && at_ > 0 &&
-          std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos) {
-        ++at_;
-      } else if (c == '\'') {
-        if (at_ + 1 == text_.size() || !continues_identifier(text_[at_ + 1])) return;
-        ++at_;
-      } else if (c == '.' || continues_identifier(c)) {
-        ++at_;
-      } else {
-        return;
-      }
-    }
+    while (!done() && continues_number()) ++at_;
+  }
+
+  [[nodiscard]] bool continues_number() const {
+    const char c = peek();
+    const bool is_sign = c == '+' || c == '-';
+    if (is_sign)
+      return at_ > 0 && std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos;
+    if (c == '\'') return at_ + 1 < text_.size() && continues_identifier(text_[at_ + 1]);
+    return c == '.' || continues_identifier(c);
   }
 
   // Whether a number begins here, which may be with a point.

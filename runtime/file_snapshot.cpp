@@ -62,11 +62,9 @@ int close_text(void* cookie) {
 
 // Needs no descriptor, of which there may be none left.
 std::FILE* open_text(SharedText text) {
-  auto open = std::make_unique<OpenText>();
-  open->text = std::move(text);
-  std::FILE* const file =
-      ::fopencookie(open.get(), "r", {read_text, nullptr, seek_text, close_text});
-  if (file != nullptr) open.release();
+  auto* const open = new OpenText{std::move(text)};
+  std::FILE* const file = ::fopencookie(open, "r", {read_text, nullptr, seek_text, close_text});
+  if (file == nullptr) close_text(open);
   return file;
 }
 
