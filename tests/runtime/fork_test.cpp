@@ -18,7 +18,8 @@ class Fork : public AsyncFixture {
   RuntimeOptions options() {
     auto options = AsyncFixture::options();
     options.compile_workers = 0;
-    options.compile_timeout = 5s;
+    // Long for a sanitizer on a loaded machine, too.
+    options.compile_timeout = 120s;
     return options;
   }
 
