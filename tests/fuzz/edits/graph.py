@@ -12,6 +12,8 @@ FOLDERS = ("d0", "d1", "d2", "d3")
 ONCE = ("", "", "pragma", "guard")
 SLOTS = 7
 PLACES = 9
+DEEPEST = 30
+MOST_ASKED = 2000
 
 
 @dataclasses.dataclass
@@ -151,6 +153,7 @@ class Reading:
         self.graph = graph
         self.asked, self.places, self.files = [], {}, {}
         self.read_once = set()
+        self.depth = 0
         for place in graph.main:
             self.visit(place, None)
 
@@ -175,10 +178,14 @@ class Reading:
 
     def read(self, path):
         header = self.graph.header_at(path)
-        if header is None or not self.enters(header, path):
+        # An edit may have made a circle, of which no compiler sees the end either.
+        endless = self.depth == DEEPEST or len(self.asked) > MOST_ASKED
+        if header is None or endless or not self.enters(header, path):
             return
+        self.depth += 1
         for place in header.places:
             self.visit(place, os.path.dirname(path))
+        self.depth -= 1
 
     def enters(self, header, path):
         if not header.once:
