@@ -155,7 +155,10 @@ std::FILE* FileSnapshot::open(const char* path) {
 
 const FileSnapshot::FilePtr& FileSnapshot::look(const std::string& path, bool opening) {
   auto [at, is_new] = files_.try_emplace(path);
-  if (is_new) at->second.file = look_at_disk(path);
+  if (is_new) {
+    at->second.file = look_at_disk(path);
+    met_second_name_ |= at->second.file->is_adopted;
+  }
   // It opens every header that it looks for, so that the place of what is none tells it nothing.
   if (opening || at->second.file->regular) note(path, at->second);
   return at->second.file;
@@ -244,6 +247,7 @@ bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time
     asked.file = known;
   }
   if (!asked.file) asked.file = look_at_disk(reading.path);
+  asked.file->is_adopted = true;
   note(reading.path, asked);
   const bool found = asked.file->regular && asked.file->read_error == 0;
   return found == reading.found && (!found || asked.file->content == reading.content);

@@ -54,6 +54,10 @@ class FileSnapshot {
   /// that it made. False if any of it is not so any more.
   [[nodiscard]] bool adopt(const Readings& readings, std::chrono::system_clock::time_point when);
 
+  /// Whether a file that was taken over has been asked for by another of its names (a link, a roundabout
+  /// path). NVRTC, when it uses a precompiled header, does not know that these are one, and `#pragma once` fails.
+  [[nodiscard]] bool met_second_name() const noexcept { return met_second_name_; }
+
   /// What was asked for until now.
   [[nodiscard]] Readings readings() const;
 
@@ -71,6 +75,7 @@ class FileSnapshot {
     Digest content;
     FileStamp stamp;       ///< Where it is regular.
     bool is_read = false;  ///< What was adopted is read when it is opened.
+    bool is_adopted = false;
   };
   using FilePtr = std::shared_ptr<File>;
 
@@ -101,6 +106,7 @@ class FileSnapshot {
   bool relative_ = false;
   std::string doubt_;
   bool lost_track_ = false;
+  bool met_second_name_ = false;
 };
 
 }  // namespace kiln

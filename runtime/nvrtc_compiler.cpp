@@ -156,7 +156,7 @@ std::optional<CompileOutcome> NvrtcCompiler::use(const PrecompiledPrelude& prelu
                                                  const std::stop_token& stop) {
   auto outcome = compile_from(files, nvrtc, job, prelude.options(), stop);
   // NVRTC makes another where it does not take the one that is there.
-  if (!outcome || prelude.files() != 1) return std::nullopt;
+  if (!outcome || prelude.files() != 1 || files.met_second_name()) return std::nullopt;
   outcome->precompiled = true;
   outcome->artifact.log = join_logs(prelude.log, outcome->artifact.log);
   return std::move(*outcome);

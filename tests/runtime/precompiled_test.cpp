@@ -240,6 +240,32 @@ TEST_F(Precompiled, AWorkerGivesWhatAPlainCompileGives) {
 }
 
 // As NVRTC maps them, each compile would fault them all in anew.
+// NVRTC forgets with a precompiled header which file it was.
+TEST_F(Precompiled, AHeaderOfTwoNamesIsReadOnce) {
+  write_file(
+      scratch_ / "include/one.h",
+      "#pragma once\n#ifdef READ\n#undef READ\n#define READ 2\n#else\n#define READ 1\n#endif\n");
+  fs::create_directories(scratch_ / "include/lib");
+  fs::create_hard_link(scratch_ / "include/one.h", scratch_ / "include/lib/two.h");
+  auto plain = runtime(0);
+  auto precompiled = runtime(std::uint64_t{1} << 30);
+  for (int number = 0; number < 4; ++number) {
+    const auto text = std::to_string(number);
+    const auto program =
+        Program::make({.name = text + ".cu",
+                       .source = "#include <lib/two.h>\n__device__ int between = " + text +
+                                 ";\n#include <one.h>\n__global__ void k(int* x) { *x = READ + "
+                                 "between; }\n",
+                       .include_dirs = {scratch_ / "include"},
+                       .kernels = {"k"}})
+            .value();
+    const auto target = Target::parse("sm_80").value();
+    EXPECT_EQ(precompiled.compile(program, target).value().image,
+              plain.compile(program, target).value().image)
+        << number;
+  }
+}
+
 TEST_F(Precompiled, AWorkerKeepsTheirPages) {
   if (is_sanitized) GTEST_SKIP() << "the sanitizers map memory themselves";
   const auto of_ten = page_faults_of(10);
