@@ -26,7 +26,10 @@ there = 0
 while True:
     there ^= 1
     os.symlink("AB"[there], "L.flip")
-    os.rename("L.flip", "L")
+    try:
+        os.rename("L.flip", "L")
+    except FileNotFoundError:
+        pass  # Cleared away while this was stopped in between.
     time.sleep(pause)
 """
 
