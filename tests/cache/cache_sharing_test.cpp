@@ -130,8 +130,8 @@ Result<void> put_beside_a_reader(const std::filesystem::path& folder, std::uint6
   Cache cache = Cache::open(folder).value();
   test::Sample sample = make_sample(1);
   sample.artifact.compile_us = compile_us;
-  auto reader =
-      storage::Connection::open(cache.file(), storage::Connection::Mode::read_only).value();
+  auto opened = storage::Connection::open(cache.file(), storage::Connection::Mode::read_only);
+  auto& reader = opened.value();
   EXPECT_EQ(reader.execute("BEGIN; SELECT count(*) FROM entries"), SQLITE_OK);
   auto put = std::async(std::launch::async, [&] { return cache.put(sample.entry()); });
   put.wait_for(reading);
