@@ -24,7 +24,12 @@ class Replay {
  public:
   Replay(const DependencySet& recorded, const HeaderSearch& search, const Witness* witness,
          HeaderFiles& files, std::vector<HeaderDifference>* all)
-      : recorded_(recorded), search_(search), finder_(search), files_(files), all_(all) {
+      : recorded_(recorded),
+        search_(search),
+        finder_(search),
+        files_(files),
+        all_(all),
+        identities_(recorded.lookups.size()) {
     const bool fits = witness != nullptr && witness->stamps.size() == recorded.lookups.size();
     stamps_ = fits ? &witness->stamps : nullptr;
   }

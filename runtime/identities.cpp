@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -35,22 +34,21 @@ Same Identities::add(const FoundHeader& found) {
   const bool embedded = found.embedded != nullptr;
   const File file{embedded ? 0 : found.stamp.device,
                   embedded ? reinterpret_cast<std::uintptr_t>(found.embedded) : found.stamp.inode};
-  auto& paths = files_[file];
-  if (paths.empty()) {
-    paths.push_back({found.place(), lookup});
-    return {};
-  }
-  Same same;
-  same.file = paths.front().lookup;
-  const auto find = [&](const auto& is_it) {
-    const auto at = std::find_if(paths.begin(), paths.end(), is_it);
-    if (at != paths.end()) same.path = at->lookup;
-    return at != paths.end();
+  const auto [first, is_new] = first_.try_emplace(file, Path{found.place(), lookup});
+  if (is_new) return {};
+  Same same{.file = first->second.lookup};
+  const auto find = [&, &first = first](const auto& is_it) {
+    if (is_it(first->second)) same.path = first->second.lookup;
+    for (const auto& [other, path] : others_) {
+      if (same.path == Dependency::no_other && other == file && is_it(path))
+        same.path = path.lookup;
+    }
+    return same.path != Dependency::no_other;
   };
   if (find([&](const Path& path) { return path.place == found.place(); })) return same;
   const bool roundabout =
       find([&](const Path& path) { return are_one_path(path.place, found.place()); });
-  paths.push_back({found.place(), roundabout ? same.path : lookup});
+  others_.push_back({file, {found.place(), roundabout ? same.path : lookup}});
   return same;
 }
 

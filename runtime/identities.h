@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "header_search.h"
@@ -21,6 +24,9 @@ struct Same {
 /// Tells which look-ups of a program find one path or one file. An embedded header is a file of its own.
 class Identities {
  public:
+  /// For about so many look-ups.
+  explicit Identities(std::size_t look_ups) { first_.reserve(look_ups); }
+
   /// To be called for each look-up in order, also for those that find nothing.
   [[nodiscard]] Same add(const FoundHeader& found);
 
@@ -37,14 +43,15 @@ class Identities {
                                       0xff51afd7ed558ccdu);
     }
   };
-  // Look-ups that found one file: the first by each of its paths.
+  // The first look-up that found a file by this path.
   struct Path {
     std::string_view place;
     std::uint32_t lookup;
   };
 
   std::uint32_t count_ = 0;
-  std::unordered_map<File, std::vector<Path>, FileHash> files_;
+  std::unordered_map<File, Path, FileHash> first_;  ///< Of each file.
+  std::vector<std::pair<File, Path>> others_;       ///< Of files with several paths, which are few.
 };
 
 }  // namespace kiln

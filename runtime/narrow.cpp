@@ -322,7 +322,7 @@ class Narrowing {
   }
 
   void note_identities() {
-    Identities identities;
+    Identities identities(narrowed_.found.size());
     for (std::size_t index = 0; index < narrowed_.found.size(); ++index) {
       auto& lookup = narrowed_.dependencies.lookups[index];
       const auto same = identities.add(narrowed_.found[index]);
