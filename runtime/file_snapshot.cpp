@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <system_error>
 
@@ -27,11 +28,10 @@ bool says_absent(int error) {
          error == EACCES;
 }
 
-using SharedText = std::shared_ptr<const std::string>;
-
 // A place in a text that is read like a file.
 struct OpenText {
-  SharedText text;
+  std::shared_ptr<const std::string> text;
+  std::function<void()> when_read;  // Once.
   std::size_t position = 0;
 };
 
@@ -39,6 +39,7 @@ ssize_t read_text(void* cookie, char* buffer, std::size_t size) {
   auto& open = *static_cast<OpenText*>(cookie);
   const auto count = open.text->copy(buffer, size, open.position);
   open.position += count;
+  if (const auto tell = std::exchange(open.when_read, nullptr)) tell();
   return static_cast<ssize_t>(count);
 }
 
@@ -61,8 +62,8 @@ int close_text(void* cookie) {
 }
 
 // Needs no descriptor, of which there may be none left.
-std::FILE* open_text(SharedText text) {
-  auto* const open = new OpenText{std::move(text)};
+std::FILE* open_text(std::shared_ptr<const std::string> text, std::function<void()> when_read) {
+  auto* const open = new OpenText{std::move(text), std::move(when_read)};
   std::FILE* const file = ::fopencookie(open, "r", {read_text, nullptr, seek_text, close_text});
   if (file == nullptr) close_text(open);
   return file;
@@ -76,7 +77,9 @@ std::string current_directory() {
 }  // namespace
 
 FileSnapshot::FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder)
-    : own_folder_(std::move(own_folder)), working_directory_(current_directory()) {
+    : own_folder_(std::move(own_folder)),
+      working_directory_(current_directory()),
+      events_(std::make_shared<std::uint32_t>(0)) {
   for (const auto& header : embedded) embedded_names_.insert(header.name);
 }
 
@@ -90,7 +93,7 @@ void FileSnapshot::doubt(std::string why) {
 
 void FileSnapshot::note_writing(std::string_view path) {
   if (is_own(path) && !before_writing_)
-    before_writing_ = Counts{asked_.size(), embedded_read_.size()};
+    before_writing_ = Counts{asked_.size(), embedded_read_.size(), *events_};
 }
 
 std::optional<Readings> FileSnapshot::readings_before_writing() const {
@@ -98,6 +101,9 @@ std::optional<Readings> FileSnapshot::readings_before_writing() const {
   auto before = readings();
   before.files.resize(before_writing_->files);
   before.embedded.resize(before_writing_->embedded);
+  for (auto& file : before.files) {
+    if (file.read_at > before_writing_->events) file.read_at = 0;
+  }
   return before;
 }
 
@@ -111,11 +117,19 @@ bool FileSnapshot::note_embedded(const std::string& path) {
   }
   const auto at = embedded_names_.find(name);
   if (at != embedded_names_.end()) {
-    if (std::find(embedded_read_.begin(), embedded_read_.end(), *at) == embedded_read_.end())
-      embedded_read_.emplace_back(*at);
+    note_embedded_read(*at, *events_ + 1);
     return name.size() == path.size();
   }
   return name.starts_with(built_in);
+}
+
+void FileSnapshot::note_embedded_read(std::string_view name, std::uint32_t at) {
+  const bool known =
+      std::any_of(embedded_read_.begin(), embedded_read_.end(),
+                  [&](const EmbeddedReading& reading) { return reading.name == name; });
+  if (known) return;
+  embedded_read_.push_back({std::string(name), at});
+  *events_ = std::max(*events_, at);
 }
 
 int FileSnapshot::stat(const char* path, struct stat* status) {
@@ -142,7 +156,7 @@ std::FILE* FileSnapshot::open(const char* path) {
   }
   // A folder can be opened too, and not be read.
   if (!file->regular || file->read_error == EFBIG) return ::fopen(path, "r");
-  if (file->read_error == 0 && !file->is_read && !read(path, *file)) {
+  if (file->read_error == 0 && !file->is_loaded && !load(path, *file)) {
     doubt(std::string(path) + " changed since a precompiled header was made from it");
     file->read_error = ESTALE;
   }
@@ -150,7 +164,9 @@ std::FILE* FileSnapshot::open(const char* path) {
     errno = file->read_error;
     return nullptr;
   }
-  return open_text({file, &file->text});
+  return open_text({file, &file->text}, [file, events = events_] {
+    if (file->read_at == 0) file->read_at = ++*events;
+  });
 }
 
 const FileSnapshot::FilePtr& FileSnapshot::look(const std::string& path, bool opening) {
@@ -160,12 +176,13 @@ const FileSnapshot::FilePtr& FileSnapshot::look(const std::string& path, bool op
     met_second_name_ |= at->second.file->is_adopted;
   }
   // It opens every header that it looks for, so that the place of what is none tells it nothing.
-  if (opening || at->second.file->regular) note(path, at->second);
+  if (at->second.at == 0 && (opening || at->second.file->regular))
+    note(path, at->second, ++*events_);
   return at->second.file;
 }
 
-void FileSnapshot::note(const std::string& path, Asked& asked) {
-  if (std::exchange(asked.noted, true)) return;
+void FileSnapshot::note(const std::string& path, Asked& asked, std::uint32_t at) {
+  asked.at = at;
   asked_.push_back(path);
   relative_ |= !path.starts_with('/');
 }
@@ -187,7 +204,7 @@ FileSnapshot::FilePtr FileSnapshot::look_at_disk(const std::string& path) {
       // Written anew; or that one is gone, and its number was given to another.
       doubt(path + " was another file a moment ago");
     }
-    if (read(path, *file) || file->read_error != 0) {
+    if (load(path, *file) || file->read_error != 0) {
       file->regular = true;
       by_identity_.insert_or_assign(identity, file);
       return file;
@@ -200,7 +217,7 @@ FileSnapshot::FilePtr FileSnapshot::look_at_disk(const std::string& path) {
 }
 
 // False where it cannot be read, or is another one by now.
-bool FileSnapshot::read(const std::string& path, File& file) {
+bool FileSnapshot::load(const std::string& path, File& file) {
   auto read = read_file(path, file.stamp);
   if (read.error != 0) {
     file.read_error = read.error;
@@ -214,16 +231,16 @@ bool FileSnapshot::read(const std::string& path, File& file) {
   }
   file.text = std::move(*read.text);
   file.content = content;
-  file.is_read = true;
+  file.is_loaded = true;
   return true;
 }
 
 bool FileSnapshot::adopt(const Readings& readings, std::chrono::system_clock::time_point when) {
   if (!readings.doubt.empty()) return false;
   if (readings.relative && readings.working_directory != working_directory_) return false;
-  for (const auto& name : readings.embedded) {
+  for (const auto& [name, read_at] : readings.embedded) {
     if (!embedded_names_.contains(name)) return false;
-    (void)note_embedded(name);
+    note_embedded_read(name, read_at);
   }
   return std::all_of(readings.files.begin(), readings.files.end(),
                      [&](const Reading& reading) { return adopt(reading, when); });
@@ -248,7 +265,9 @@ bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time
   }
   if (!asked.file) asked.file = look_at_disk(reading.path);
   asked.file->is_adopted = true;
-  note(reading.path, asked);
+  if (asked.file->read_at == 0) asked.file->read_at = reading.read_at;
+  *events_ = std::max({*events_, reading.asked_at, reading.read_at});
+  note(reading.path, asked, reading.asked_at);
   const bool found = asked.file->regular && asked.file->read_error == 0;
   return found == reading.found && (!found || asked.file->content == reading.content);
 }
@@ -257,10 +276,11 @@ Readings FileSnapshot::readings() const {
   Readings readings;
   readings.files.reserve(asked_.size());
   for (const auto& path : asked_) {
-    const auto& file = *files_.at(path).file;
+    const auto& asked = files_.at(path);
+    const auto& file = *asked.file;
     const bool found = file.regular && file.read_error == 0;
-    readings.files.push_back(
-        {path, found, found ? file.content : Digest{}, found ? file.stamp : FileStamp{}});
+    readings.files.push_back({path, found, found ? file.content : Digest{},
+                              found ? file.stamp : FileStamp{}, asked.at, file.read_at});
   }
   readings.embedded = embedded_read_;
   readings.working_directory = working_directory_;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -73,23 +74,25 @@ class FileSnapshot {
     int read_error = 0;  ///< Why its text is not known.
     std::string text;
     Digest content;
-    FileStamp stamp;       ///< Where it is regular.
-    bool is_read = false;  ///< What was adopted is read when it is opened.
+    FileStamp stamp;            ///< Where it is regular.
+    bool is_loaded = false;     ///< What was adopted is loaded when it is opened.
+    std::uint32_t read_at = 0;  ///< As of a Reading.
     bool is_adopted = false;
   };
   using FilePtr = std::shared_ptr<File>;
 
   struct Asked {
     FilePtr file;
-    bool noted = false;
+    std::uint32_t at = 0;  ///< As Reading::asked_at; 0 where nothing of it was told.
   };
 
   const FilePtr& look(const std::string& path, bool opening);
   FilePtr look_at_disk(const std::string& path);
-  [[nodiscard]] bool read(const std::string& path, File& file);
+  [[nodiscard]] bool load(const std::string& path, File& file);
   [[nodiscard]] bool note_embedded(const std::string& path);
+  void note_embedded_read(std::string_view name, std::uint32_t at);
   [[nodiscard]] bool adopt(const Reading& reading, std::chrono::system_clock::time_point when);
-  void note(const std::string& path, Asked& asked);
+  void note(const std::string& path, Asked& asked, std::uint32_t at);
 
   const std::string own_folder_;
   const std::string working_directory_;
@@ -97,10 +100,12 @@ class FileSnapshot {
   std::unordered_map<std::string, Asked> files_;
   std::map<std::pair<dev_t, ino_t>, FilePtr> by_identity_;
   std::vector<std::string> asked_;  ///< Paths, in order.
-  std::vector<std::string> embedded_read_;
+  std::vector<EmbeddedReading> embedded_read_;
+  std::shared_ptr<std::uint32_t> events_;  ///< How many there were; shared with open texts.
   struct Counts {
     std::size_t files;
     std::size_t embedded;
+    std::uint32_t events;
   };
   std::optional<Counts> before_writing_;
   bool relative_ = false;

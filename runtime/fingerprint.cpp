@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,7 @@ class Replay {
       if (!difference) continue;
       if (!go_on({*difference, index, std::string(found_.back().place())})) break;
     }
+    result_.compiles = may_compile();
     return std::move(result_);
   }
 
@@ -57,6 +59,27 @@ class Replay {
       return false;
     find_holding();
     return holding_.size() == recorded_.directories || go_on({Kind::directories});
+  }
+
+  // A compile goes as it went up to the first look-up that finds nothing any more, and fails there for sure if that was an
+  // include. One whose file another look-up still finds may have been that one's, and never made.
+  [[nodiscard]] bool may_compile() const {
+    if (absences_.empty()) return true;
+    std::set<std::uint32_t> still_found;
+    for (std::uint32_t index = 0; index < found_.size(); ++index) {
+      if (found_[index].found()) still_found.insert(file_of(index));
+    }
+    for (const auto index : absences_) {
+      if (recorded_.lookups[index].tested) return true;
+      if (!still_found.contains(file_of(static_cast<std::uint32_t>(index)))) return false;
+    }
+    return true;
+  }
+
+  // The first look-up that found the same file when this was recorded.
+  [[nodiscard]] std::uint32_t file_of(std::uint32_t index) const {
+    const auto first = recorded_.lookups[index].same_file;
+    return first != Dependency::no_other ? first : index;
   }
 
   [[nodiscard]] bool in_its_directory() const {
@@ -82,8 +105,10 @@ class Replay {
     auto& first = is_absence ? result_.absence : result_.difference;
     if (first.empty())
       first = in_words(difference, recorded_, parents_of(recorded_, difference.lookup));
-    if (is_absence) ++result_.absent;
-    result_.compiles &= difference.kind != Kind::absent;
+    if (is_absence) {
+      ++result_.absent;
+      absences_.push_back(difference.lookup);
+    }
     if (all_ != nullptr) all_->push_back(std::move(difference));
     return is_absence || all_ != nullptr;
   }
@@ -148,6 +173,7 @@ class Replay {
   std::vector<HeaderDifference>* all_;
   Replayed result_;
   std::vector<FoundHeader> found_;
+  std::vector<std::size_t> absences_;
   std::vector<std::string> holding_;  ///< The directories that places are numbered by.
   Identities identities_;
 };

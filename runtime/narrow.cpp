@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "compile_order.h"
 #include "identities.h"
 #include "places.h"
 
@@ -34,7 +35,8 @@ class Narrowing {
             HeaderFiles& files)
       : whole_(whole), readings_(readings), search_(search), files_(files) {
     for (const auto& reading : readings.files) asked_.emplace(reading.path, &reading);
-    embedded_read_.insert(readings.embedded.begin(), readings.embedded.end());
+    for (const auto& reading : readings.embedded)
+      embedded_read_.emplace(reading.name, reading.read_at);
     narrowed_.embedded = whole.embedded;
     narrowed_.prelude = whole.prelude;
     narrowed_.itself = whole.itself;
@@ -50,6 +52,7 @@ class Narrowing {
       place_all();
     } else {
       keep_other_embedded();
+      put_in_order(narrowed_, made_at_);
     }
     note_identities();
     account_for_texts();
@@ -117,8 +120,29 @@ class Narrowing {
     if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
     Dependency kept{lookup.spelling, lookup.parent};
     kept.beside = walk.beside;
-    kept.tested = lookup.tested;
+    kept.tested = lookup.tested || (walk.reading != nullptr && walk.reading->read_at == 0);
+    made_at_.push_back(made_at(kept, walk));
     return add(std::move(kept), std::move(walk.found), walk.reading, index);
+  }
+
+  // As put_in_order() wants it. An include was made, at the latest, when its header or its includer was read, whichever
+  // came later; all others, at the earliest, when the last of their questions was first asked. Twice the
+  // number of the event, so that there is room between two.
+  [[nodiscard]] std::uint64_t made_at(const Dependency& lookup, const Walk& walk) const {
+    const std::uint64_t includer =
+        is_quoted_in_header(lookup) ? read_at(narrowed_.found[lookup.parent]) : 0;
+    if (walk.found.found() && !lookup.tested)
+      return std::max(2 * read_at(walk.found), 2 * includer + 1);
+    auto earliest = includer;
+    for (const auto& path : walk.paths)
+      earliest = std::max<std::uint64_t>(earliest, asked_.at(path)->asked_at);
+    return 2 * earliest + 1;
+  }
+
+  [[nodiscard]] std::uint64_t read_at(const FoundHeader& found) const {
+    if (found.embedded == nullptr) return asked_.at(found.path)->read_at;
+    const auto read = embedded_read_.find(found.embedded->name);
+    return read != embedded_read_.end() ? read->second : 0;
   }
 
   Walk follow(const Dependency& lookup) const {
@@ -222,11 +246,12 @@ class Narrowing {
   }
 
   void keep_other_embedded() {
-    for (const auto& name : readings_.embedded) {
+    for (const auto& [name, read_at] : readings_.embedded) {
       const auto* header = search_.find_embedded(name);
       if (header == nullptr || accounted_embedded_.contains(header->name)) continue;
       FoundHeader found;
       found.embedded = header;
+      made_at_.push_back(2 * std::uint64_t{read_at});
       add({name}, std::move(found), nullptr, whole_.texts.size());
     }
   }
@@ -341,7 +366,8 @@ class Narrowing {
   HeaderFiles& files_;
   Closure narrowed_;
   std::unordered_map<std::string_view, const Reading*> asked_;
-  std::unordered_set<std::string_view> embedded_read_;
+  std::unordered_map<std::string_view, std::uint32_t> embedded_read_;
+  std::vector<std::uint64_t> made_at_;  ///< Beside each look-up that is kept as one.
   std::unordered_set<std::string_view> accounted_;
   std::unordered_set<std::string_view> accounted_embedded_;
   std::unordered_set<std::string_view> elsewhere_;

@@ -252,7 +252,7 @@ Error read_error(Reader& in) {
 void write(Writer& out, const Readings& readings) {
   const auto& [files, embedded, working_directory, relative, doubt] = readings;
   out.list(files, [&out](const Reading& file) {
-    const auto& [path, found, content, stamp] = file;
+    const auto& [path, found, content, stamp, asked_at, read_at] = file;
     const auto& [device, inode, size, modified_ns, changed_ns] = stamp;
     out.text(path);
     out.flag(found);
@@ -262,8 +262,14 @@ void write(Writer& out, const Readings& readings) {
     out.number(size);
     out.number(static_cast<std::uint64_t>(modified_ns));
     out.number(static_cast<std::uint64_t>(changed_ns));
+    out.number(asked_at);
+    out.number(read_at);
   });
-  out.list(embedded, [&out](const std::string& name) { out.text(name); });
+  out.list(embedded, [&out](const EmbeddedReading& header) {
+    const auto& [name, read_at] = header;
+    out.text(name);
+    out.number(read_at);
+  });
   out.text(working_directory);
   out.flag(relative);
   out.text(doubt);
@@ -274,7 +280,7 @@ Readings read_readings(Reader& in) {
   auto& [files, embedded, working_directory, relative, doubt] = readings;
   files = in.list<Reading>([&in] {
     Reading file;
-    auto& [path, found, content, stamp] = file;
+    auto& [path, found, content, stamp, asked_at, read_at] = file;
     auto& [device, inode, size, modified_ns, changed_ns] = stamp;
     path = in.text();
     found = in.flag();
@@ -284,9 +290,17 @@ Readings read_readings(Reader& in) {
     size = in.number();
     modified_ns = static_cast<std::int64_t>(in.number());
     changed_ns = static_cast<std::int64_t>(in.number());
+    asked_at = in.number32();
+    read_at = in.number32();
     return file;
   });
-  embedded = in.list<std::string>([&in] { return in.text(); });
+  embedded = in.list<EmbeddedReading>([&in] {
+    EmbeddedReading header;
+    auto& [name, read_at] = header;
+    name = in.text();
+    read_at = in.number32();
+    return header;
+  });
   working_directory = in.text();
   relative = in.flag();
   doubt = in.text();

@@ -111,9 +111,9 @@ void make_messages(const fs::path& folder) {
        .kind = "cubin",
        .image = "image",
        .kernels = {{.expression = "kernel<1>", .params = {{0, 8}}}}},
-      kiln::Readings{.files = {{"/include/b.h", true, kiln::digest_of("b"), {}},
-                               {"/include/c.h", false, {}, {}}},
-                     .embedded = {"a.cuh"},
+      kiln::Readings{.files = {{"/include/b.h", true, kiln::digest_of("b"), {}, 1, 2},
+                               {.path = "/include/c.h", .asked_at = 4}},
+                     .embedded = {{"a.cuh", 3}},
                      .working_directory = "/work"}});
   seed(folder, "request", '\0' + request);
   seed(folder, "outcome", '\1' + outcome);

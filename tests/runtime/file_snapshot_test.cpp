@@ -67,8 +67,8 @@ TEST_F(FileSnapshotTest, LooksOnceAtEachPath) {
   EXPECT_EQ(errno, ENOENT);
   const auto readings = files_.readings();
   const std::vector<Reading> expected{
-      {path("a.h"), true, digest_of("one"), stamp_in(*before)},
-      {path("b.h"), false, {}, {}},
+      {path("a.h"), true, digest_of("one"), stamp_in(*before), 1, 3},
+      {.path = path("b.h"), .asked_at = 2},
   };
   EXPECT_EQ(readings.files, expected);
   EXPECT_EQ(readings.doubt, "");
@@ -171,9 +171,34 @@ TEST_F(FileSnapshotTest, EmbeddedNamesAreOnNoDisk) {
   EXPECT_FALSE(status_in(files, "lib/emb.cuh"));
   fs::current_path(before);
   const auto readings = files.readings();
-  EXPECT_EQ(readings.embedded, (std::vector<std::string>{"lib/emb.cuh", "other.cuh"}));
+  EXPECT_EQ(readings.embedded,
+            (std::vector<EmbeddedReading>{{"lib/emb.cuh", 1}, {"other.cuh", 2}}));
   EXPECT_TRUE(readings.files.empty());
   EXPECT_FALSE(readings.relative);
+}
+
+TEST_F(FileSnapshotTest, TellsWhenAFileWasFirstAskedForAndRead) {
+  write_file(path("a.h"), "a");
+  write_file(path("b.h"), "");
+  const auto look_at = [&](const std::string& name) {
+    if (std::FILE* const file = files_.open(path(name).c_str())) std::fclose(file);
+  };
+  look_at("a.h");
+  look_at("absent.h");
+  look_at("b.h");
+  (void)text_in(files_, path("b.h"));
+  (void)text_in(files_, path("b.h"));
+  const auto unread = files_.readings().files;
+  (void)text_in(files_, path("a.h"));
+  const auto files = files_.readings().files;
+  ASSERT_EQ(files.size(), 3U);
+  EXPECT_EQ(unread[0].read_at, 0U);
+  EXPECT_EQ(files[0].asked_at, 1U);
+  EXPECT_EQ(files[0].read_at, 5U);
+  EXPECT_EQ(files[1].asked_at, 2U);
+  EXPECT_EQ(files[1].read_at, 0U);
+  EXPECT_EQ(files[2].asked_at, 3U);
+  EXPECT_EQ(files[2].read_at, 4U);
 }
 
 TEST_F(FileSnapshotTest, ARelativePathIsOfTheWorkingDirectory) {
@@ -208,7 +233,8 @@ TEST_F(FileSnapshotTest, WhatWasAskedForBeforeItBeganToWrite) {
   ASSERT_TRUE(before);
   ASSERT_EQ(before->files.size(), 1U);
   EXPECT_EQ(before->files[0].path, path("a.h"));
-  EXPECT_EQ(before->embedded, std::vector<std::string>{"lib/emb.cuh"});
+  ASSERT_EQ(before->embedded.size(), 1U);
+  EXPECT_EQ(before->embedded[0].name, "lib/emb.cuh");
   EXPECT_EQ(files_.readings().files.size(), 2U);
 }
 

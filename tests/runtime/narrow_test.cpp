@@ -40,8 +40,14 @@ class Narrow : public ::testing::Test {
     FileSnapshot snapshot(closure.embedded, "");
     struct stat status {};
     for (const auto& name : embedded) (void)snapshot.stat(name.c_str(), &status);
-    for (const auto& name : opened) {
+    for (const auto& name : looked_at_) {
       if (std::FILE* const file = snapshot.open(path(name).c_str())) std::fclose(file);
+    }
+    for (const auto& name : opened) {
+      if (std::FILE* const file = snapshot.open(path(name).c_str())) {
+        (void)std::fgetc(file);
+        std::fclose(file);
+      }
     }
     auto readings = snapshot.readings();
     if (meanwhile_) meanwhile_(readings);
@@ -67,6 +73,7 @@ class Narrow : public ::testing::Test {
   std::optional<Program> program_;
   std::optional<HeaderSearch> search_;
   HeaderFiles files_;
+  std::vector<std::string> looked_at_;  // Opened before all others, and not read.
   std::function<void(Readings&)> meanwhile_;
 };
 
@@ -76,13 +83,13 @@ TEST_F(Narrow, WhatWasForeseenIsKept) {
   write_file(path("two/never.h"), "");
   const auto closure = narrowed("#include <a.h>\n#if __has_include(<c.h>)\n#endif\n",
                                 {"one/a.h", "two/a.h", "two/b.h", "one/c.h", "two/c.h"});
-  EXPECT_EQ(spellings(closure), (Names{"a.h", "c.h", "b.h"}));
+  EXPECT_EQ(spellings(closure), (Names{"a.h", "b.h", "c.h"})) << "as it asked";
   const auto& lookups = closure.dependencies.lookups;
   EXPECT_EQ(lookups[0].content, digest_of(read_file(path("two/a.h"))));
   EXPECT_FALSE(lookups[0].tested);
-  EXPECT_TRUE(lookups[1].tested);
-  EXPECT_TRUE(lookups[1].content.empty());
-  EXPECT_EQ(lookups[2].parent, 0U);
+  EXPECT_EQ(lookups[1].parent, 0U);
+  EXPECT_TRUE(lookups[2].tested);
+  EXPECT_TRUE(lookups[2].content.empty());
   EXPECT_EQ(closure.dependencies.directories, 0U);
   EXPECT_TRUE(closure.dependencies.embedded_names.empty());
   EXPECT_EQ(closure.dependencies.working_directory, "");
@@ -92,6 +99,59 @@ TEST_F(Narrow, WhatWasForeseenIsKept) {
   EXPECT_TRUE(holds(closure));
   write_file(path("one/c.h"), "");
   EXPECT_FALSE(holds(closure));
+}
+
+// A question of the scan's `#include` may have been one of `__has_include`'s.
+TEST_F(Narrow, WhatWasNotReadWasOnlyAskedFor) {
+  write_file(path("one/a.h"), "a");
+  looked_at_ = {"one/a.h"};
+  const auto closure =
+      narrowed("#if 0\n#include \"a.h\"\n#endif\n#if __has_include(<a.h>)\n#endif\n", {});
+  EXPECT_EQ(spellings(closure), (Names{"a.h", "a.h"}));
+  for (const auto& lookup : closure.dependencies.lookups) EXPECT_TRUE(lookup.tested);
+}
+
+// Whether a compile fails without the headers that are gone, is known by the first of them.
+TEST_F(Narrow, TheFirstThatIsGoneTells) {
+  write_file(path("one/a.h"), "#include \"b.h\"\n#include <d.h>\n");
+  write_file(path("one/b.h"), "");
+  write_file(path("one/c.h"), "");
+  write_file(path("two/d.h"), "");
+  const auto closure =
+      narrowed("#include <a.h>\n#if __has_include(<c.h>)\n#endif\n#include <d.h>\n",
+               {"one/a.h", "one/b.h", "one/c.h", "one/d.h", "two/d.h"});
+  EXPECT_EQ(spellings(closure), (Names{"a.h", "b.h", "c.h", "d.h"}));
+  const auto compiles_without = [&](const Names& gone) {
+    for (const auto& name : gone) fs::rename(path(name), path(name) + ".gone");
+    HeaderFiles files;
+    const HeaderSearch search(*program_, {});
+    const auto replayed = replay(closure.dependencies, search, nullptr, files);
+    for (const auto& name : gone) fs::rename(path(name) + ".gone", path(name));
+    EXPECT_EQ(replayed.difference, "");
+    EXPECT_GE(replayed.absent, gone.size());
+    return replayed.compiles;
+  };
+  EXPECT_FALSE(compiles_without({"one/a.h"}));
+  EXPECT_FALSE(compiles_without({"one/b.h"}));
+  EXPECT_TRUE(compiles_without({"one/c.h"}));
+  EXPECT_FALSE(compiles_without({"two/d.h"}));
+  EXPECT_FALSE(compiles_without({"one/a.h", "one/b.h", "one/c.h", "two/d.h"}));
+  EXPECT_FALSE(compiles_without({"one/b.h", "one/c.h"})) << "it does not come to c.h";
+  EXPECT_TRUE(compiles_without({"one/c.h", "two/d.h"})) << "it may not come to d.h";
+}
+
+// Which of two look-ups a compiler has made that lead to one file, nobody knows.
+TEST_F(Narrow, WhatAnotherLookUpFindsTellsNothing) {
+  write_file(path("one/a.h"), "#include \"b.h\"\n#if 0\n#include <x/../b.h>\n#endif\n");
+  write_file(path("one/b.h"), "");
+  write_file(path("one/x/y.h"), "");
+  const auto closure = narrowed("#include <a.h>\n", {"one/a.h", "one/b.h", "one/x/../b.h"});
+  fs::remove_all(path("one/x"));
+  HeaderFiles files;
+  const HeaderSearch search(*program_, {});
+  const auto replayed = replay(closure.dependencies, search, nullptr, files);
+  EXPECT_EQ(replayed.absent, 1U);
+  EXPECT_TRUE(replayed.compiles);
 }
 
 TEST_F(Narrow, WhatWasNotForeseenIsKeptAtItsPlace) {

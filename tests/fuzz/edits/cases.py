@@ -96,6 +96,14 @@ case("no compiler, header deleted", OPTIONAL, {"i/o.h": TWO}, edit=remove("i/o.h
      settings_after=kiln_tool.NO_COMPILER, expect="last_resort", point="A2")
 case("no compiler, nothing changed", OPTIONAL, {"i/o.h": TWO}, settings_after=kiln_tool.NO_COMPILER, expect="hit",
      point="A2")
+case("header that is asked for deleted, included in #if 0", FOUND + '#if 0\n#include "o.h"\n#endif\n', {"i/o.h": ""},
+     edit=remove("i/o.h"), point="A2")
+case("header that is asked for in brackets deleted, included in quotes",
+     '#if __has_include(<o.h>)\n#include "o.h"\n#endif\n', {"i/o.h": TWO}, edit=remove("i/o.h"), point="A2")
+case("header deleted with the one that it hangs on", "#if __has_include(<a.h>)\n#include <o.h>\n#endif\n",
+     {"i/a.h": "", "i/o.h": TWO}, edit=in_turn(remove("i/a.h"), remove("i/o.h")), point="A2")
+case("included header deleted with one that is asked for behind it", "#include <o.h>\n" + FOUND.replace("o.h", "p.h"),
+     {"i/o.h": "", "i/p.h": ""}, edit=in_turn(remove("i/o.h"), remove("i/p.h")), expect="last_resort", point="A2")
 STANDARD = "#if __has_include(<cstdint>)\n" + TWO_OR_ONE
 case("standard headers offered, then not", STANDARD, standard=True, after={"standard": False}, point="A2")
 case("standard headers not offered, then offered", STANDARD, after={"standard": True}, point="A2")
