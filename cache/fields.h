@@ -35,6 +35,7 @@ enum class Tag : std::uint8_t {
   directories = 0x2a,
   embedded_names = 0x2b,
   beside = 0x2c,
+  reach = 0x2d,
 
   key_version = 0x40,
   request_digest = 0x41,

@@ -36,11 +36,21 @@ std::uint32_t read_optional(FieldReader& in, Tag tag, std::uint32_t none) {
   return number;
 }
 
+Dependency::Reach read_reach(FieldReader& in) {
+  using Reach = Dependency::Reach;
+  if (!in.at(Tag::reach)) return Reach::file;
+  const auto number = in.number(Tag::reach);
+  if (number == 0 || number > static_cast<std::uint64_t>(Reach::presence)) in.reject();
+  return static_cast<Reach>(number);
+}
+
 void write(FieldWriter& out, const Dependency& lookup) {
   out.bytes(Tag::spelling, lookup.spelling);
   if (lookup.parent != Dependency::no_parent) out.number(Tag::parent, lookup.parent);
   if (lookup.beside) out.number(Tag::beside, 1);
   if (lookup.tested) out.number(Tag::tested, 1);
+  if (lookup.reach != Dependency::Reach::file)
+    out.number(Tag::reach, static_cast<std::uint64_t>(lookup.reach));
   out.digest(Tag::content, lookup.content);
   out.bytes(Tag::path, lookup.path);
   if (lookup.same_path != Dependency::no_other) out.number(Tag::same_path, lookup.same_path);
@@ -56,6 +66,7 @@ Dependency read_lookup(FieldReader& in, std::size_t position) {
   lookup.parent = read_optional(in, Tag::parent, Dependency::no_parent);
   lookup.beside = read_mark(in, Tag::beside);
   lookup.tested = read_mark(in, Tag::tested);
+  lookup.reach = read_reach(in);
   lookup.content = in.digest(Tag::content);
   lookup.path = in.text(Tag::path);
   lookup.same_path = read_optional(in, Tag::same_path, Dependency::no_other);

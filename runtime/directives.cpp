@@ -262,7 +262,7 @@ void read_has_include(Scanner& scanner, const Definition* definition, Directives
   if (definition->parameters == asked) {
     directives.header_tests.push_back(definition->name);
   } else {
-    directives.unfollowed = asks_for_header;
+    if (directives.unfollowed.empty()) directives.unfollowed = asks_for_header;
   }
 }
 

@@ -143,7 +143,7 @@ class Replay {
   std::optional<Kind> compare(std::size_t index) {
     const auto& lookup = recorded_.lookups[index];
     const auto& here = found_[index];
-    const auto same = identities_.add(here);
+    const auto same = identities_.add(here, lookup.reach);
     if (!here.found()) {
       if (lookup.content.empty()) return std::nullopt;
       return lookup.tested ? Kind::untold : Kind::absent;
@@ -152,10 +152,12 @@ class Replay {
     if (!lookup.path.empty() && lookup.path != here.place()) return Kind::elsewhere;
     if (lookup.modified_ns != 0 && lookup.modified_ns != here.stamp.modified_ns)
       return Kind::touched;
+    if (lookup.reach == Dependency::Reach::presence) return std::nullopt;
     const bool as_it_was =
         here.embedded != nullptr ? here.embedded->digest == lookup.content : has_content(index);
     if (!as_it_was) return Kind::changed;
-    if (!(same == Same{lookup.same_path, lookup.same_file})) return Kind::identity;
+    const bool is_any = lookup.reach != Dependency::Reach::file;
+    if (!is_any && !(same == Same{lookup.same_path, lookup.same_file})) return Kind::identity;
     return std::nullopt;
   }
 

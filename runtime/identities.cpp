@@ -28,9 +28,9 @@ bool are_one_path(std::string_view left, std::string_view right) {
 
 }  // namespace
 
-Same Identities::add(const FoundHeader& found) {
+Same Identities::add(const FoundHeader& found, Dependency::Reach reach) {
   const auto lookup = count_++;
-  if (!found.found()) return {};
+  if (!found.found() || reach == Dependency::Reach::presence) return {};
   const bool embedded = found.embedded != nullptr;
   const File file{embedded ? 0 : found.stamp.device,
                   embedded ? reinterpret_cast<std::uintptr_t>(found.embedded) : found.stamp.inode};

@@ -27,8 +27,9 @@ class Identities {
   /// For about so many look-ups.
   explicit Identities(std::size_t look_ups) { first_.reserve(look_ups); }
 
-  /// To be called for each look-up in order, also for those that find nothing.
-  [[nodiscard]] Same add(const FoundHeader& found);
+  /// To be called for each look-up in order, also for those that find nothing. Of what is only there it does not matter
+  /// which file it is.
+  [[nodiscard]] Same add(const FoundHeader& found, Dependency::Reach reach);
 
  private:
   struct File {

@@ -188,6 +188,25 @@ std::vector<std::string> expand_include_macro(std::string_view operand,
   return spellings;
 }
 
+// -DNAME=BODY is a definition like any other.
+MacroBodies macros_of_options(const std::vector<std::string>& options) {
+  std::string definitions;
+  bool value_follows = false;
+  for (const std::string_view option : options) {
+    std::string definition;
+    for (const std::string_view flag : {"--define-macro=", "-define-macro=", "-D"}) {
+      if (option.starts_with(flag)) definition = option.substr(flag.size());
+    }
+    if (value_follows) definition = option;
+    value_follows = option == "-D" || option == "--define-macro" || option == "-define-macro";
+    const auto equals = definition.find('=');
+    if (equals == std::string::npos) continue;
+    definition[equals] = ' ';
+    definitions.append("#define ").append(definition).push_back('\n');
+  }
+  return read_macros(definitions);
+}
+
 bool uses_plainly(std::string_view text, std::string_view header_test) {
   for (auto at = text.find(header_test); at != std::string_view::npos;
        at = text.find(header_test, at + 1)) {

@@ -14,6 +14,9 @@ namespace kiln {
 [[nodiscard]] std::vector<std::string> expand_include_macro(
     std::string_view operand, const std::vector<const MacroBodies*>& macros);
 
+/// What -D defines, in one option or two.
+[[nodiscard]] MacroBodies macros_of_options(const std::vector<std::string>& options);
+
 /// Whether this text uses a macro of Directives::header_tests in no other way than a scan of its
 /// conditions follows: `#if HAS(<x>)`, besides defining it and asking whether it is defined.
 [[nodiscard]] bool uses_plainly(std::string_view text, std::string_view header_test);

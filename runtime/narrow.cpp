@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "compile_order.h"
 #include "identities.h"
 #include "places.h"
+#include "unseen_questions.h"
 
 namespace kiln {
 
@@ -27,13 +29,15 @@ std::string_view folder_of(std::string_view file) {
   return slash == std::string_view::npos ? std::string_view{} : file.substr(0, slash + 1);
 }
 
+constexpr std::uint32_t not_made = Dependency::no_other;
+
 bool is_quoted_in_header(const Dependency& lookup) { return lookup.parent < Dependency::at_place; }
 
 class Narrowing {
  public:
-  Narrowing(const Closure& whole, const Readings& readings, const HeaderSearch& search,
-            HeaderFiles& files)
-      : whole_(whole), readings_(readings), search_(search), files_(files) {
+  Narrowing(const Program& program, const Closure& whole, const Readings& readings,
+            const HeaderSearch& search, HeaderFiles& files)
+      : program_(program), whole_(whole), readings_(readings), search_(search), files_(files) {
     for (const auto& reading : readings.files) asked_.emplace(reading.path, &reading);
     for (const auto& reading : readings.embedded)
       embedded_read_.emplace(reading.name, reading.read_at);
@@ -48,11 +52,11 @@ class Narrowing {
   Closure run() {
     if (!readings_.doubt.empty()) decline(readings_.doubt);
     keep_foreseen();
-    if (!whole_.unresolved.empty() || asked_for_more()) {
-      place_all();
-    } else {
+    if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {
       keep_other_embedded();
       put_in_order(narrowed_, made_at_);
+    } else {
+      place_all();
     }
     note_identities();
     account_for_texts();
@@ -90,7 +94,7 @@ class Narrowing {
     std::unordered_set<std::string> places;
     for (std::size_t at = 0; at < list.size(); ++at) {
       const auto kept = keep_if_made(list[at].index, list[at].parent);
-      if (!kept || !narrowed_.found[*kept].found()) continue;
+      if (!kept || !was_read(*kept)) continue;
       const auto [place, is_new] = places.emplace(narrowed_.found[*kept].place());
       const auto children = quoted.find(*place);
       if (!is_new || children == quoted.end()) continue;
@@ -120,7 +124,9 @@ class Narrowing {
     if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
     Dependency kept{lookup.spelling, lookup.parent};
     kept.beside = walk.beside;
-    kept.tested = lookup.tested || (walk.reading != nullptr && walk.reading->read_at == 0);
+    if (walk.reading != nullptr && walk.reading->read_at == 0)
+      kept.reach = Dependency::Reach::presence;
+    kept.tested = lookup.tested || kept.reach == Dependency::Reach::presence;
     made_at_.push_back(made_at(kept, walk));
     return add(std::move(kept), std::move(walk.found), walk.reading, index);
   }
@@ -137,6 +143,12 @@ class Narrowing {
     for (const auto& path : walk.paths)
       earliest = std::max<std::uint64_t>(earliest, asked_.at(path)->asked_at);
     return 2 * earliest + 1;
+  }
+
+  // What was not read cannot have asked for anything.
+  [[nodiscard]] bool was_read(std::uint32_t index) const {
+    const auto& found = narrowed_.found[index];
+    return found.found() && narrowed_.texts[index] && read_at(found) != 0;
   }
 
   [[nodiscard]] std::uint64_t read_at(const FoundHeader& found) const {
@@ -245,6 +257,87 @@ class Narrowing {
     return !reading.found && reading.path.starts_with(virtual_name(""));
   }
 
+  // Keeps all look-ups that may have asked these questions unforeseen: those that were made are among them. False where
+  // nobody can tell whether they are all.
+  bool guess() {
+    narrowed_.dependencies.embedded_names = search_.embedded_names();
+    const auto& lookups = narrowed_.dependencies.lookups;
+    for (std::uint32_t index = 0; index < lookups.size(); ++index)
+      guessed_.emplace(std::pair(lookups[index].spelling, lookups[index].parent), index);
+    // A header that is found so may ask for more.
+    for (std::size_t known = 0; known != narrowed_.found.size();) {
+      known = narrowed_.found.size();
+      const UnseenQuestions unseen(program_, texts_read());
+      if (unseen.may_ask_for_places()) return false;
+      for (const auto includer : includers()) guess_neighbours(includer, unseen);
+      guess_searches();
+      if (known == narrowed_.found.size()) free_texts(unseen);
+    }
+    return !asked_for_more();
+  }
+
+  // What was guessed beside what was made finds the same files here, and elsewhere perhaps only the same texts.
+  void free_texts(const UnseenQuestions& unseen) {
+    for (std::uint32_t index = 0; index < narrowed_.found.size(); ++index) {
+      if (was_read(index) && unseen.is_alike_anywhere(*narrowed_.texts[index]))
+        narrowed_.dependencies.lookups[index].reach = Dependency::Reach::text;
+    }
+  }
+
+  [[nodiscard]] std::vector<const HeaderText*> texts_read() const {
+    std::vector<const HeaderText*> texts;
+    for (std::uint32_t index = 0; index < narrowed_.texts.size(); ++index) {
+      if (was_read(index)) texts.push_back(narrowed_.texts[index].get());
+    }
+    return texts;
+  }
+
+  // The first look-up that found each header on the disk.
+  [[nodiscard]] std::vector<std::uint32_t> includers() const {
+    std::vector<std::uint32_t> all;
+    std::unordered_set<std::string_view> known;
+    for (std::uint32_t index = 0; index < narrowed_.found.size(); ++index) {
+      const auto& found = narrowed_.found[index];
+      if (was_read(index) && found.embedded == nullptr && known.insert(found.path).second)
+        all.push_back(index);
+    }
+    return all;
+  }
+
+  // In angle brackets, or in quotes in the source.
+  void guess_searches() {
+    for (const auto& reading : readings_.files) {
+      for (const auto& directory : search_.directories()) {
+        if (const auto rest = below(directory, reading.path)) guess(*rest, Dependency::no_parent);
+      }
+    }
+  }
+
+  // In quotes in a header.
+  void guess_neighbours(std::uint32_t includer, const UnseenQuestions& unseen) {
+    const auto text = narrowed_.texts[includer];
+    for (const auto& include : text->directives.includes) {
+      if (include.form == IncludeDirective::Form::quoted) guess(include.spelling, includer);
+    }
+    const std::string folder(folder_of(narrowed_.found[includer].path));
+    for (const auto& reading : readings_.files) {
+      if (reading.path.starts_with(folder) && unseen.may_ask(*text, reading.path))
+        guess(std::string_view(reading.path).substr(folder.size()), includer);
+    }
+  }
+
+  void guess(std::string_view spelling, std::uint32_t parent) {
+    Dependency lookup{std::string(spelling), parent};
+    lookup.tested = true;  // Nobody knows; a compile may go on without it.
+    const auto [known, is_new] = guessed_.try_emplace({lookup.spelling, parent}, not_made);
+    if (is_new) {
+      known->second = keep_if_made(lookup, whole_.texts.size()).value_or(not_made);
+    } else if (known->second != not_made) {
+      narrowed_.dependencies.lookups[known->second].tested = true;
+      made_at_[known->second] = made_at(lookup, follow(lookup));
+    }
+  }
+
   void keep_other_embedded() {
     for (const auto& [name, read_at] : readings_.embedded) {
       const auto* header = search_.find_embedded(name);
@@ -350,7 +443,7 @@ class Narrowing {
     Identities identities(narrowed_.found.size());
     for (std::size_t index = 0; index < narrowed_.found.size(); ++index) {
       auto& lookup = narrowed_.dependencies.lookups[index];
-      const auto same = identities.add(narrowed_.found[index]);
+      const auto same = identities.add(narrowed_.found[index], lookup.reach);
       lookup.same_path = same.path;
       lookup.same_file = same.file;
     }
@@ -360,6 +453,7 @@ class Narrowing {
     if (narrowed_.unaccountable.empty()) narrowed_.unaccountable = std::move(reason);
   }
 
+  const Program& program_;
   const Closure& whole_;
   const Readings& readings_;
   const HeaderSearch& search_;
@@ -370,15 +464,17 @@ class Narrowing {
   std::vector<std::uint64_t> made_at_;  ///< Beside each look-up that is kept as one.
   std::unordered_set<std::string_view> accounted_;
   std::unordered_set<std::string_view> accounted_embedded_;
+  std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>
+      guessed_;  ///< The look-up of each.
   std::unordered_set<std::string_view> elsewhere_;
   std::unordered_map<std::string_view, std::size_t> positions_;
 };
 
 }  // namespace
 
-Closure narrow(const Closure& closure, const Readings& readings, const HeaderSearch& search,
-               HeaderFiles& files) {
-  return Narrowing(closure, readings, search, files).run();
+Closure narrow(const Program& program, const Closure& closure, const Readings& readings,
+               const HeaderSearch& search, HeaderFiles& files) {
+  return Narrowing(program, closure, readings, search, files).run();
 }
 
 }  // namespace kiln

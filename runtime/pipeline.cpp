@@ -274,7 +274,7 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, Closure closure
   if (compiled->precompiled) ++counters_.precompiled;
   Artifact& made = compiled->artifact;
   if (compiled->readings) {
-    closure = narrow(closure, *compiled->readings, query.search, files_);
+    closure = narrow(query.program, closure, *compiled->readings, query.search, files_);
   } else if (!closure.dependencies.lookups.empty() || !closure.unresolved.empty()) {
     closure.unaccountable = "kiln cannot see which headers this NVRTC reads";
   }

@@ -184,7 +184,7 @@ class ClosureBuilder {
   }
 
   void follow_macro_includes() {
-    const MacroBodies options = macros_of_options();
+    const MacroBodies options = macros_of_options(program_.options());
     std::vector<const MacroBodies*> macros{&options};
     for (const auto& unit : read_) macros.push_back(&unit.text->macros());
     for (const auto& [include, includer] : std::exchange(macro_includes_, {})) {
@@ -208,25 +208,6 @@ class ClosureBuilder {
   // One that no text holds, for which a look-up's spelling is to stay where it is.
   const IncludeDirective& keep(IncludeDirective include) {
     return made_.emplace_back(std::move(include));
-  }
-
-  // -DNAME=BODY, in one option or two, is a definition like any other.
-  [[nodiscard]] MacroBodies macros_of_options() const {
-    MacroBodies macros;
-    bool value_follows = false;
-    for (const std::string_view option : program_.options()) {
-      std::string_view definition;
-      for (const std::string_view flag : {"--define-macro=", "-define-macro=", "-D"}) {
-        if (option.starts_with(flag)) definition = option.substr(flag.size());
-      }
-      if (value_follows) definition = option;
-      value_follows = option == "-D" || option == "--define-macro" || option == "-define-macro";
-      if (const auto equals = definition.find('='); equals != std::string_view::npos) {
-        macros.emplace(definition.substr(0, equals),
-                       MacroBody{false, {}, std::string(definition.substr(equals + 1))});
-      }
-    }
-    return macros;
   }
 
   // What the program reads there, nobody knows before it is compiled.

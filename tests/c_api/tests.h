@@ -22,6 +22,7 @@
   TEST(finds_tools)                      \
   TEST(compiles_async)                   \
   TEST(prefetches)                       \
+  TEST(ends_a_prefetch)                  \
   TEST(launches)                         \
   TEST(takes_threads)                    \
   TEST(refuses_wrong_launches)           \

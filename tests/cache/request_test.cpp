@@ -112,6 +112,8 @@ TEST(DependencySet, EveryFieldIsInItsMaterial) {
       [](DependencySet& s) { s.lookups[0].path = "/usr/include/engine/vec.cuh"; },
       [](DependencySet& s) { s.lookups[0].parent = Dependency::at_place; },
       [](DependencySet& s) { s.lookups[0].tested = true; },
+      [](DependencySet& s) { s.lookups[0].reach = Dependency::Reach::text; },
+      [](DependencySet& s) { s.lookups[0].reach = Dependency::Reach::presence; },
       [](DependencySet& s) { s.lookups[1].same_path = 0; },
       [](DependencySet& s) { s.lookups[1].same_file = 0; },
       [](DependencySet& s) { s.lookups[0].modified_ns = 1'700'000'000'000'000'000; },
@@ -187,6 +189,9 @@ TEST(DependencySet, HasOneSpelling) {
   EXPECT_FALSE(record([](FieldWriter& out) { out.digest(Tag::embedded_names, {}); }, none, none));
   EXPECT_FALSE(record(none, number(Tag::tested, 0), none));
   EXPECT_FALSE(record(none, number(Tag::tested, 2), none));
+  EXPECT_TRUE(record(none, number(Tag::reach, 2), none));
+  EXPECT_FALSE(record(none, number(Tag::reach, 0), none));
+  EXPECT_FALSE(record(none, number(Tag::reach, 3), none));
   EXPECT_FALSE(record(none, number(Tag::parent, Dependency::no_parent), none));
   EXPECT_FALSE(record(none, none, number(Tag::same_path, Dependency::no_other)));
   EXPECT_FALSE(record(none, none, number(Tag::same_file, Dependency::no_other)));

@@ -51,7 +51,7 @@ class Narrow : public ::testing::Test {
     }
     auto readings = snapshot.readings();
     if (meanwhile_) meanwhile_(readings);
-    return narrow(closure, readings, *search_, files_);
+    return narrow(*program_, closure, readings, *search_, files_);
   }
 
   static std::vector<std::string> spellings(const Closure& closure) {
@@ -177,12 +177,64 @@ TEST_F(Narrow, WhatWasNotForeseenIsKeptAtItsPlace) {
   EXPECT_FALSE(holds(closure));
 }
 
+const std::string hidden_test = "#define INNER(x) __has_include(x)\n#define HAS(x) INNER(x)\n";
+
+// All look-ups that may have asked so are kept: wherever they lead to the same, it is the same.
+TEST_F(Narrow, WhatWasNotForeseenIsGuessed) {
+  write_file(path("two/lib/alpha.h"), "#if HAS(\"beta.h\")\n#endif\n");
+  write_file(path("two/lib/beta.h"), "");
+  const auto closure = narrowed(
+      hidden_test + "#include <lib/alpha.h>\n#if HAS(<gamma.h>)\n#endif\n",
+      {"one/lib/alpha.h", "two/lib/alpha.h", "two/lib/beta.h", "one/gamma.h", "two/gamma.h"});
+  EXPECT_EQ(spellings(closure), (Names{"lib/alpha.h", "beta.h", "gamma.h"}));
+  const auto& lookups = closure.dependencies.lookups;
+  EXPECT_EQ(lookups[0].parent, Dependency::no_parent);
+  EXPECT_EQ(lookups[1].parent, 0U);
+  EXPECT_TRUE(lookups[1].tested);
+  EXPECT_TRUE(lookups[2].content.empty());
+  EXPECT_EQ(closure.dependencies.directories, 0U);
+  EXPECT_FALSE(closure.dependencies.embedded_names.empty()) << "of which nobody tells";
+  EXPECT_TRUE(holds(closure));
+  fs::rename(path("two/lib"), path("one/lib"));
+  EXPECT_TRUE(holds(closure)) << "moved";
+  write_file(path("two/gamma.h"), "");
+  EXPECT_FALSE(holds(closure));
+}
+
+// The same place is asked for by `<lib/beta.h>`.
+TEST_F(Narrow, AGuessIsForEachWayToAPlace) {
+  write_file(path("one/lib/alpha.h"), "#if HAS(\"beta.h\")\n#endif\n");
+  write_file(path("one/lib/beta.h"), "");
+  const auto closure =
+      narrowed(hidden_test + "#include <lib/alpha.h>\n", {"one/lib/alpha.h", "one/lib/beta.h"});
+  EXPECT_EQ(spellings(closure), (Names{"lib/alpha.h", "beta.h", "lib/beta.h"}));
+}
+
+TEST_F(Narrow, WherePathsMayBeSpelledOutNothingIsGuessed) {
+  write_file(path("one/a.h"), "");
+  const auto closure =
+      narrowed("#define ROOT /usr\n#if __has_include(STRING(ROOT))\n#endif\n", {"one/a.h"});
+  EXPECT_EQ(spellings(closure), Names{"0/a.h"});
+}
+
+TEST_F(Narrow, OfWhatWasOnlyLookedAtNothingElseCounts) {
+  write_file(path("one/a.h"), "a");
+  looked_at_ = {"one/a.h"};
+  const auto closure = narrowed("#if __has_include(<a.h>)\n#endif\n", {});
+  EXPECT_EQ(closure.dependencies.lookups.at(0).reach, Dependency::Reach::presence);
+  write_file(path("one/a.h"), "another");
+  EXPECT_TRUE(holds(closure));
+  fs::remove(path("one/a.h"));
+  EXPECT_FALSE(holds(closure));
+}
+
 TEST_F(Narrow, WhereMoreDirectoriesHoldIt) {
   write_file(path("one/a.h"), "a");
   write_file(path("two/a.h"), "a, the next");
-  const auto closure = narrowed("#include <a.h>\n", {"one/a.h", "one/more.h", "two/more.h"});
+  const auto closure =
+      narrowed("#include <a.h>\n", {"one/a.h", "one/more.h", "two/more.h", "three/x.h"});
   EXPECT_EQ(closure.dependencies.directories, 2U);
-  EXPECT_EQ(spellings(closure), (Names{"0/a.h", "0/more.h", "1/more.h"}));
+  EXPECT_EQ(spellings(closure), (Names{"0/a.h", "0/more.h", "1/more.h", path("three/x.h")}));
   EXPECT_TRUE(holds(closure));
 }
 

@@ -42,6 +42,13 @@ struct Dependency {
   static constexpr std::uint32_t at_place = 0xfffffffd;
   static constexpr std::uint32_t no_other = 0xffffffff;
 
+  /// What of a header reached the compiler.
+  enum class Reach : std::uint8_t {
+    file,      ///< Its text, and which file it is.
+    text,      ///< Its text; another file of this text would have done.
+    presence,  ///< That it is there: `__has_include` asked for it, and nobody read it.
+  };
+
   /// As written between the quotes or angle brackets. With `at_place` one path that the compiler asked for:
   /// absolute; or "2/lib/x.h", below the third of those include directories that hold any such place; or
   /// "-/lib/x.h", which none of the others holds.
@@ -51,7 +58,8 @@ struct Dependency {
   std::uint32_t parent = no_parent;
   bool beside = false;  ///< It was found there, and not in an include directory.
   bool tested = false;  ///< `__has_include` asks for it, so that a compile goes on without it.
-  Digest content = {};  ///< Of the header's text; empty() when nothing was found.
+  Reach reach = Reach::file;  ///< What has to be as it was.
+  Digest content = {};        ///< Of the header's text; empty() when nothing was found.
   /// The file's absolute path or the embedded header's name, only where it reaches the output.
   std::string path = {};
   /// The first look-up, by its position, that found the same path, and the first that found the same file

@@ -1,0 +1,155 @@
+#include "unseen_questions.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "macro_expansion.h"
+
+namespace kiln {
+
+namespace {
+
+constexpr std::string_view asks_for_header = "__has_include";
+constexpr std::string_view pragma_operator = "_Pragma";
+constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
+constexpr std::string_view searches_on = "include_next";
+constexpr std::array<std::string_view, 2> pastes{"##", "%:%:"};
+
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_identifier_character(char c) {
+  return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// As a preprocessor joins them.
+std::string without_continued_lines(std::string_view text) {
+  std::string joined;
+  joined.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto rest = text.substr(at);
+    if (rest.starts_with("\\\n")) {
+      at += 1;
+    } else if (rest.starts_with("\\\r\n")) {
+      at += 2;
+    } else {
+      joined += text[at];
+    }
+  }
+  return joined;
+}
+
+// Whether a whole path may begin here: a slash that divides nothing and opens no comment.
+bool may_begin_path(std::string_view text, std::size_t slash) {
+  const auto next = slash + 1 < text.size() ? text[slash + 1] : ' ';
+  if (next == '/' || next == '*') return false;
+  auto before = slash;
+  while (before > 0 && (text[before - 1] == ' ' || text[before - 1] == '\t')) --before;
+  return before == 0 || std::string_view("<\"(,=").find(text[before - 1]) != std::string_view::npos;
+}
+
+bool may_hold_path(std::string_view text) {
+  for (auto slash = text.find('/'); slash != std::string_view::npos;
+       slash = text.find('/', slash + 1)) {
+    if (may_begin_path(text, slash)) return true;
+  }
+  return false;
+}
+
+// What a name cannot be put together without, but for pasting: its first token.
+std::string_view stem_of(std::string_view name) {
+  name.remove_prefix(name.rfind('/') + 1);
+  return name.substr(
+      0, static_cast<std::size_t>(
+             std::find_if_not(name.begin(), name.end(), is_identifier_character) - name.begin()));
+}
+
+bool names_any(std::string_view text, const std::set<std::string, std::less<>>& macros) {
+  for (auto at = text.begin(); at != text.end();) {
+    at = std::find_if(at, text.end(), is_identifier_character);
+    const auto end = std::find_if_not(at, text.end(), is_identifier_character);
+    if (at != end && macros.contains(std::string_view(at, end))) return true;
+    at = end;
+  }
+  return false;
+}
+
+bool asks_by_macro(const Directives& said) {
+  return !said.unfollowed.empty() ||
+         std::any_of(said.includes.begin(), said.includes.end(), [](const auto& include) {
+           return include.form == IncludeDirective::Form::macro;
+         });
+}
+
+}  // namespace
+
+UnseenQuestions::UnseenQuestions(const Program& program,
+                                 const std::vector<const HeaderText*>& headers)
+    : source_(scan_text(program.source())) {
+  note_macros(macros_of_options(program.options()));
+  add(*source_);
+  for (const auto* header : headers) add(*header);
+  spread(asking_);
+  spread(pasting_);
+  spread(pragmatic_);
+  for (auto& [header, text] : texts_) {
+    text.pastes = names_any(text.joined, pasting_);
+    text.asks = text.pastes || asks_by_macro(header->directives) || names_any(text.joined, asking_);
+  }
+}
+
+void UnseenQuestions::add(const HeaderText& header) {
+  auto joined = without_continued_lines(header.text);
+  may_ask_for_places_ |= holds(joined, searches_on) || may_hold_path(joined);
+  texts_.insert_or_assign(&header, Text{std::move(joined)});
+  note_macros(header.macros());
+}
+
+void UnseenQuestions::note_macros(const MacroBodies& macros) {
+  for (const auto& [name, macro] : macros) {
+    may_ask_for_places_ |= macro.text.starts_with('/');
+    bodies_.append(macro.text).push_back('\n');
+    if (holds(macro.text, asks_for_header)) asking_.insert(name);
+    if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
+    for (const auto paste : pastes) {
+      if (holds(macro.text, paste)) pasting_.insert(name);
+    }
+  }
+  macros_.insert(macros.begin(), macros.end());
+}
+
+// A macro that names one of them is one of them.
+void UnseenQuestions::spread(Names& names) const {
+  for (bool spreads = true; spreads;) {
+    spreads = false;
+    for (const auto& [name, macro] : macros_) {
+      if (names.contains(name) || !names_any(macro.text, names)) continue;
+      names.insert(name);
+      spreads = true;
+    }
+  }
+}
+
+bool UnseenQuestions::may_ask(const HeaderText& header, std::string_view name) const {
+  const auto& text = texts_.at(&header);
+  if (!text.asks || text.pastes) return text.asks;
+  const auto stem = stem_of(name);
+  return stem.empty() || holds(text.joined, stem) || holds(bodies_, stem);
+}
+
+bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {
+  const auto& text = texts_.at(&header);
+  const auto& includes = header.directives.includes;
+  return !text.asks && !holds(text.joined, pragma_operator) &&
+         !names_any(text.joined, pragmatic_) &&
+         std::none_of(words_of_once.begin(), words_of_once.end(),
+                      [&](std::string_view word) { return holds(text.joined, word); }) &&
+         std::none_of(includes.begin(), includes.end(), [](const IncludeDirective& include) {
+           return include.form == IncludeDirective::Form::quoted;
+         });
+}
+
+}  // namespace kiln
