@@ -17,7 +17,7 @@ class CompileService {
   virtual ~CompileService() = default;
 
   /// How many jobs it is worth giving it at one time.
-  [[nodiscard]] virtual std::size_t concurrency() const noexcept { return 1; }
+  [[nodiscard]] virtual std::size_t concurrency() { return 1; }
 
   /// Runs one job to its end, or until it is stopped: then it returns soon, whatever the compiler does.
   /// Errors: those of compile(), cancelled, timed_out, worker_failed.

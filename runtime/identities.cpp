@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -28,19 +29,34 @@ bool are_one_path(std::string_view left, std::string_view right) {
 
 }  // namespace
 
+Identities::Identities(std::size_t look_ups) : first_(std::bit_ceil(2 * look_ups + 1)) {}
+
+// Its place, which is empty where it is new.
+Identities::Path& Identities::first_of(const File& file) {
+  const auto hash =
+      (file.inode + file.device * 0x9e3779b97f4a7c15u) * std::uint64_t{0xff51afd7ed558ccdu};
+  for (auto slot = hash >> 32;; ++slot) {
+    auto& path = first_[slot & (first_.size() - 1)];
+    if (path.lookup == Dependency::no_other || path.file == file) return path;
+  }
+}
+
 Same Identities::add(const FoundHeader& found, Dependency::Reach reach) {
   const auto lookup = count_++;
   if (!found.found() || reach == Dependency::Reach::presence) return {};
   const bool embedded = found.embedded != nullptr;
   const File file{embedded ? 0 : found.stamp.device,
                   embedded ? reinterpret_cast<std::uintptr_t>(found.embedded) : found.stamp.inode};
-  const auto [first, is_new] = first_.try_emplace(file, Path{found.place(), lookup});
-  if (is_new) return {};
-  Same same{.file = first->second.lookup};
-  const auto find = [&, &first = first](const auto& is_it) {
-    if (is_it(first->second)) same.path = first->second.lookup;
-    for (const auto& [other, path] : others_) {
-      if (same.path == Dependency::no_other && other == file && is_it(path))
+  auto& first = first_of(file);
+  if (first.lookup == Dependency::no_other) {
+    first = {file, found.place(), lookup};
+    return {};
+  }
+  Same same{.file = first.lookup};
+  const auto find = [&](const auto& is_it) {
+    if (is_it(first)) same.path = first.lookup;
+    for (const auto& path : others_) {
+      if (same.path == Dependency::no_other && path.file == file && is_it(path))
         same.path = path.lookup;
     }
     return same.path != Dependency::no_other;
@@ -48,7 +64,7 @@ Same Identities::add(const FoundHeader& found, Dependency::Reach reach) {
   if (find([&](const Path& path) { return path.place == found.place(); })) return same;
   const bool roundabout =
       find([&](const Path& path) { return are_one_path(path.place, found.place()); });
-  others_.push_back({file, {found.place(), roundabout ? same.path : lookup}});
+  others_.push_back({file, found.place(), roundabout ? same.path : lookup});
   return same;
 }
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,8 +23,8 @@ struct Same {
 /// Tells which look-ups of a program find one path or one file. An embedded header is a file of its own.
 class Identities {
  public:
-  /// For about so many look-ups.
-  explicit Identities(std::size_t look_ups) { first_.reserve(look_ups); }
+  /// REQUIRES: no more look-ups than these.
+  explicit Identities(std::size_t look_ups);
 
   /// To be called for each look-up in order, also for those that find nothing. Of what is only there it does not matter
   /// which file it is.
@@ -38,21 +37,18 @@ class Identities {
 
     bool operator==(const File&) const = default;
   };
-  struct FileHash {
-    std::size_t operator()(const File& file) const noexcept {
-      return static_cast<std::size_t>((file.inode + file.device * 0x9e3779b97f4a7c15u) *
-                                      0xff51afd7ed558ccdu);
-    }
-  };
-  // The first look-up that found a file by this path.
+  // A path of a file, and the first look-up that found it so.
   struct Path {
+    File file;
     std::string_view place;
-    std::uint32_t lookup;
+    std::uint32_t lookup = Dependency::no_other;
   };
 
+  Path& first_of(const File& file);
+
   std::uint32_t count_ = 0;
-  std::unordered_map<File, Path, FileHash> first_;  ///< Of each file.
-  std::vector<std::pair<File, Path>> others_;       ///< Of files with several paths, which are few.
+  std::vector<Path> first_;   ///< The first path of each file, hashed; a power of two, never full.
+  std::vector<Path> others_;  ///< Of files with several paths, which are few.
 };
 
 }  // namespace kiln

@@ -15,7 +15,6 @@
 
 #include "combiner.h"
 #include "compile_queue.h"
-#include "compile_service.h"
 #include "compiler_on_this_machine.h"
 #include "expected_beginnings.h"
 #include "fatbin.h"
@@ -25,6 +24,7 @@
 #include "image_choice.h"
 #include "in_process.h"
 #include "kiln/caller_state.h"
+#include "late_compile_service.h"
 #include "layers.h"
 #include "link_images.h"
 #include "load_kernels.h"
@@ -97,15 +97,14 @@ class Runtime::Impl {
         layers_(settings_, reporter_),
         mode_(settings_.mode),
         combiner_(layers_, reporter_, mode_, settings_.compile_patience),
-        service_(make_service()),
-        pipeline_(settings_, {reporter_, compiler_, layers_, *service_, files_, mode_}),
+        service_([this] { return make_service(); }),
+        pipeline_(settings_, {reporter_, compiler_, layers_, service_, files_, mode_}),
         kernels_(
             reporter_,
             [this](const vendor::Device& device, const Program& program) {
               return obtain_for(device, program);
             },
-            [this](const Digest& key) { pipeline_.forget(key); }),
-        queue_(service_->concurrency(), settings_.compile_queue) {}
+            [this](const Digest& key) { pipeline_.forget(key); }) {}
 
   Result<Obtained> obtain(const Program& program, const Target& target,
                           const std::stop_token& stop = {}) {
@@ -137,7 +136,7 @@ class Runtime::Impl {
     request.name = chosen.name();
     request.key = asked->flight();
     request.work = [this, asked](const Errand& errand) { return pipeline_.obtain(*asked, errand); };
-    return queue_.add(std::move(request));
+    return queue().add(std::move(request));
   }
 
   PrefetchReport prefetch(const std::vector<PrefetchItem>& wanted, const PrefetchProgress& progress,
@@ -153,7 +152,7 @@ class Runtime::Impl {
                     .when_ready = std::move(news.when_ready)});
     };
     const ExpectedBeginnings::Scope expecting(pipeline_.expected(), repeated_beginnings(items));
-    return prefetch_all(items, service_->concurrency(), begin_item, progress, stop);
+    return prefetch_all(items, service_.concurrency(), begin_item, progress, stop);
   }
 
   Result<Obtained> link(LinkSpec spec) {
@@ -312,6 +311,12 @@ class Runtime::Impl {
         compiler_, reporter_);
   }
 
+  CompileQueue& queue() {
+    std::call_once(queue_made_,
+                   [this] { queue_.emplace(service_.concurrency(), settings_.compile_queue); });
+    return *queue_;
+  }
+
   // What is asked for as this program. REQUIRES: target is not native.
   [[nodiscard]] ProgramChoice choose(const Program& program, const Target& target) const {
     return program.for_target(target, settings_.variant);
@@ -345,7 +350,7 @@ class Runtime::Impl {
     request.work = [this, program, target](const Errand& errand) {
       return fatbin(program, {target}, errand.stop);
     };
-    return queue_.add(std::move(request));
+    return queue().add(std::move(request));
   }
 
   // The tool is mapped only where something has to be made.
@@ -413,10 +418,11 @@ class Runtime::Impl {
   std::once_flag driver_opened_;
   Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});
 
-  const std::unique_ptr<CompileService> service_;
+  LateCompileService service_;
   Pipeline pipeline_;
   Kernels kernels_;
-  CompileQueue queue_;  ///< The last, so that its threads end before what they use.
+  std::once_flag queue_made_;
+  std::optional<CompileQueue> queue_;  ///< The last, so that its threads end before what they use.
 };
 
 Runtime::Runtime(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}

@@ -47,7 +47,7 @@ class WorkerPool : public CompileService {
   WorkerPool(WorkerPoolOptions options, CompilerOnThisMachine& compiler, const Reporter& reporter);
   ~WorkerPool() override;
 
-  [[nodiscard]] std::size_t concurrency() const noexcept override { return options_.workers; }
+  [[nodiscard]] std::size_t concurrency() override { return options_.workers; }
 
   [[nodiscard]] Result<CompileOutcome> run(const CompileJob& job, std::stop_token stop) override;
 
