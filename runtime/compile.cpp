@@ -216,17 +216,6 @@ Error describe_failure(const Nvrtc& nvrtc, const CompileJob& job, nvrtcResult re
   return error;
 }
 
-// NVRTC 13.3 and later may succeed and leave a kernel out, such as one of tiles.
-const KernelInfo* kernel_without_code(const Artifact& artifact) {
-  if (artifact.kind != to_string(ImageKind::cubin)) return nullptr;
-  const auto at =
-      std::find_if(artifact.kernels.begin(), artifact.kernels.end(), [&](const KernelInfo& kernel) {
-        return !kernel.params_known &&
-               artifact.image.string().find(kernel.symbol) == std::string_view::npos;
-      });
-  return at != artifact.kernels.end() ? &*at : nullptr;
-}
-
 }  // namespace
 
 Error cancelled(const CompileJob& job) {

@@ -208,13 +208,12 @@ class Reader {
     return true;
   }
 
-  static bool is_strong_definition(const Elf64_Sym& symbol) {
+  static bool is_definition(const Elf64_Sym& symbol) {
     const auto type = ELF64_ST_TYPE(symbol.st_info);
-    return ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL && symbol.st_shndx != SHN_UNDEF &&
-           (type == STT_FUNC || type == STT_OBJECT);
+    return symbol.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_OBJECT);
   }
 
-  /// The kernels' symbols; what others may not define goes into `info`.
+  /// The kernels' symbols; what is defined goes into `info`.
   std::optional<std::vector<Symbol>> read_symbols(CubinInfo& info) const {
     const Section* table = find(".symtab");
     if (table == nullptr || table->header.sh_link >= sections_.size()) return std::nullopt;
@@ -225,12 +224,13 @@ class Reader {
       const auto symbol = *read<Elf64_Sym>(table->bytes, index * sizeof(Elf64_Sym));
       const bool is_kernel =
           ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & kernel_symbol) != 0;
-      const bool is_definition = is_strong_definition(symbol);
-      if (!is_kernel && !is_definition) continue;
+      if (!is_kernel && !is_definition(symbol)) continue;
       const auto name = read_name(names, symbol.st_name);
       if (!name) return std::nullopt;
       if (is_kernel) kernels.push_back({static_cast<std::uint32_t>(index), *name});
-      if (is_definition) info.definitions.emplace_back(*name);
+      if (!is_definition(symbol)) continue;
+      const bool is_strong = ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL;
+      (is_strong ? info.definitions : info.others).emplace_back(*name);
     }
     return kernels;
   }

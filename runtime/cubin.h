@@ -27,6 +27,7 @@ struct CubinInfo {
   std::vector<CubinKernel> kernels;  ///< In the order of the symbol table.
   /// What it defines for others that no other input of a link may define: global, not weak.
   std::vector<std::string> definitions;
+  std::vector<std::string> others;  ///< What else it defines: weak, or for itself.
 };
 
 /// Reads a cubin's metadata without a driver; nothing for bytes that are not a sound cubin. Total

@@ -32,6 +32,8 @@ constexpr bool is_blank(char c) { return is_any_of(c, blank); }
 
 constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
+constexpr std::array<std::string_view, 6> name_tests{"defined", "ifdef",    "ifndef",
+                                                     "elifdef", "elifndef", "undef"};
 constexpr std::array<std::string_view, 3> time_tellers{"__DATE__", "__TIME__", "__TIMESTAMP__"};
 constexpr std::array<std::string_view, 6> path_tellers{
     "__FILE__",       "__BASE_FILE__",   "assert",
@@ -119,6 +121,8 @@ class Scanner {
       if (peek() == '\\' && at_ + 1 < text_.size()) ++at_;
     }
     if (peek() == quote) ++at_;
+    // Its suffix belongs to it: in "a"R"(" is no raw literal.
+    while (!done() && continues_identifier(peek())) ++at_;
   }
 
   // R"tag(...)tag"; the scanner stands at the quote. A broken one is skipped like a plain literal.
@@ -181,6 +185,14 @@ class Scanner {
   [[nodiscard]] bool at_number() const {
     if (is_any_of(peek(), digit)) return true;
     return peek() == '.' && at_ + 1 < text_.size() && is_any_of(text_[at_ + 1], digit);
+  }
+
+  // Whether what is behind the word that began at `begin` is only asked for by name: `#ifdef word`, `defined(word)`.
+  [[nodiscard]] bool is_tested_by_name(std::size_t begin) const {
+    auto before = trimmed(text_.substr(0, begin));
+    if (before.ends_with('(')) before = trimmed(before.substr(0, before.size() - 1));
+    return std::any_of(name_tests.begin(), name_tests.end(),
+                       [&](std::string_view test) { return before.ends_with(test); });
   }
 
   // '#' or its digraph.
@@ -247,14 +259,25 @@ std::string operand(Scanner& scanner) {
   return std::string(trimmed(text));
 }
 
+void leave_to_the_compiler(Directives& directives) {
+  if (directives.unfollowed.empty()) directives.unfollowed = asks_for_header;
+}
+
 void read_has_include(Scanner& scanner, const Definition* definition, Directives& directives) {
+  const auto begin = scanner.position() - asks_for_header.size();
   scanner.skip_blanks();
-  if (scanner.peek() != '(') return;
+  if (scanner.peek() != '(') {
+    // A macro's other name for it, or one that has the bracket.
+    if (definition != nullptr || !scanner.is_tested_by_name(begin))
+      leave_to_the_compiler(directives);
+    return;
+  }
   scanner.advance();
   scanner.skip_blanks();
   const char c = scanner.peek();
   const bool literal = c == '"' || c == '<';
-  if (literal && (definition == nullptr || definition->parameters.empty()))
+  // What a macro quotes is looked for beside the file that uses it.
+  if (literal && (definition == nullptr || (definition->parameters.empty() && c == '<')))
     return add_header_name(scanner, true, directives);
   const auto asked = operand(scanner);
   if (definition == nullptr) return add_operand(asked, true, directives);
@@ -262,13 +285,19 @@ void read_has_include(Scanner& scanner, const Definition* definition, Directives
   if (definition->parameters == asked) {
     directives.header_tests.push_back(definition->name);
   } else {
-    if (directives.unfollowed.empty()) directives.unfollowed = asks_for_header;
+    leave_to_the_compiler(directives);
   }
 }
 
 // Most words do not, by their first letter.
 bool may_matter(std::string_view word) {
   return word.front() == '_' || word.front() == 'a' || word.front() == 's';
+}
+
+// By its first or last letters most are none.
+bool may_be_question_piece(std::string_view word) {
+  return word.starts_with("__h") || word.starts_with("_n") || word == "__" ||
+         word.ends_with("de") || word.ends_with("_next");
 }
 
 // Pasting names together of single letters is nobody's way, and single letters are everybody's names.
@@ -289,11 +318,26 @@ void note_time_piece(std::string_view word, Directives& directives) {
     directives.time_pieces.emplace(word);
 }
 
+// What begins with more of the name than anybody else's words do is taken for both pieces; as is what follows the whole one
+// for the next one. A directive's own name is no word.
+void note_question_piece(std::string_view word, Directives& directives) {
+  constexpr std::string_view begin = "__has";
+  constexpr std::string_view rest = asks_for_next_header.substr(asks_for_header.size());
+  if (word == asks_for_header || word == asks_for_next_header || word.size() < shortest_piece)
+    return;
+  const bool begins = asks_for_next_header.starts_with(word);
+  const bool tells = (begins && word.size() >= begin.size()) || rest.starts_with(word);
+  directives.begins_question |= begins || tells;
+  directives.ends_question |= tells || asks_for_header.ends_with(word) ||
+                              (asks_for_next_header.ends_with(word) && word.size() > rest.size());
+}
+
 // `definition`: where the word stands in one.
 void read_word(Scanner& scanner, const Definition* definition, Directives& directives) {
   const auto word = scanner.identifier();
   if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) return scanner.skip_raw_literal();
   if (may_be_time_piece(word)) note_time_piece(word, directives);
+  if (may_be_question_piece(word)) note_question_piece(word, directives);
   if (!may_matter(word)) return;
   if (word == asks_for_header) return read_has_include(scanner, definition, directives);
   if (word == asks_for_next_header) directives.unfollowed = word;

@@ -31,6 +31,10 @@ struct Directives {
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
   std::set<std::string, std::less<>> time_pieces;
   bool pastes = false;
+  /// Whether identifiers are a first and a last piece of `__has_include` or `__has_include_next`, so that these can be
+  /// pasted together.
+  bool begins_question = false;
+  bool ends_question = false;
   /// How many bytes come before the first token that belongs to no directive: what a precompiled header
   /// can hold.
   std::size_t prelude = 0;

@@ -1,6 +1,7 @@
 #include "file_snapshot.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -20,7 +21,7 @@ namespace {
 constexpr int most_tries = 8;
 
 // NVRTC's own header and its list of names, which it asks for like an embedded one.
-constexpr std::string_view built_in = "__nv_";
+constexpr std::array<std::string_view, 2> built_in{"__nv_nvrtc_builtin_header.h", "__nv_name_map"};
 
 // What the next look-up of the same path finds as well, so that it can be told from a moment's trouble.
 bool says_absent(int error) {
@@ -120,7 +121,7 @@ bool FileSnapshot::note_embedded(const std::string& path) {
     note_embedded_read(*at, *events_ + 1);
     return name.size() == path.size();
   }
-  return name.starts_with(built_in);
+  return std::find(built_in.begin(), built_in.end(), name) != built_in.end();
 }
 
 void FileSnapshot::note_embedded_read(std::string_view name, std::uint32_t at) {

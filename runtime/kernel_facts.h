@@ -9,4 +9,8 @@ namespace kiln {
 /// that does not tell leaves them as they are.
 void add_facts(Artifact& artifact, bool all);
 
+/// A kernel that an image should have and has not; nullptr where there is none, or the image does not tell. NVRTC 13.3
+/// and later may succeed and leave one out, such as one of tiles.
+[[nodiscard]] const KernelInfo* kernel_without_code(const Artifact& artifact);
+
 }  // namespace kiln

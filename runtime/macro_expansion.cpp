@@ -207,6 +207,10 @@ MacroBodies macros_of_options(const std::vector<std::string>& options) {
   return read_macros(definitions);
 }
 
+bool is_before_raw_strings(std::string_view option) {
+  return option.ends_with("++03") || option.ends_with("++98") || option.ends_with("++0x");
+}
+
 bool uses_plainly(std::string_view text, std::string_view header_test) {
   for (auto at = text.find(header_test); at != std::string_view::npos;
        at = text.find(header_test, at + 1)) {

@@ -48,7 +48,8 @@ class Narrowing {
       kept_.remove_all();
       accounted_embedded_.clear();
       keep_other_embedded();
-      place_all(readings_, search_, whole_, kept_);
+      place_all(readings_, search_, whole_, may_spell_paths_, kept_);
+      decline_searching_on();
     }
     note_identities();
     account_for_texts();
@@ -57,6 +58,13 @@ class Narrowing {
   }
 
  private:
+  // Behind the last directory NVRTC asks for nothing, so that one more that is given later would show nowhere.
+  void decline_searching_on() {
+    const auto count = search_.directories().size();
+    if (searches_on_ && (count == 0 || !search_.is_toolkit_directory(count - 1)))
+      kept_.decline("it may search on behind the last include directory");
+  }
+
   // What is quoted in a header comes when that has been found, so that its parent is known.
   void keep_foreseen() {
     struct Next {
@@ -141,16 +149,19 @@ class Narrowing {
     const auto& lookups = dependencies().lookups;
     for (std::uint32_t index = 0; index < lookups.size(); ++index)
       guessed_.emplace(std::pair(lookups[index].spelling, lookups[index].parent), index);
-    // A header that is found so may ask for more.
-    for (std::size_t known = 0; known != found().size();) {
-      known = found().size();
-      const UnseenQuestions unseen(program_, texts_read());
-      if (unseen.may_ask_for_places()) return false;
+    for (;;) {
+      const auto known = found().size();
+      const UnseenQuestions unseen(program_, texts_read(), readings_);
+      may_spell_paths_ |= unseen.may_spell_paths();
+      searches_on_ |= unseen.are_beyond_guessing();
+      if (may_spell_paths_ || searches_on_) return false;
       for (const auto includer : includers()) guess_neighbours(includer, unseen);
       guess_searches();
-      if (known == found().size()) free_texts(unseen);
+      // A header that is found so may ask for more.
+      if (found().size() != known) continue;
+      free_texts(unseen);
+      return !asked_for_more();
     }
-    return !asked_for_more();
   }
 
   // What was guessed beside what was made finds the same files here, and elsewhere perhaps only the same texts.
@@ -199,7 +210,7 @@ class Narrowing {
     const auto& path = found()[includer].path;
     const auto folder = path.substr(0, path.rfind('/') + 1);
     for (const auto& reading : readings_.files) {
-      if (reading.path.starts_with(folder) && unseen.may_ask(*text, reading.path))
+      if (reading.path.starts_with(folder) && unseen.may_ask(*text))
         guess(std::string_view(reading.path).substr(folder.size()), includer);
     }
   }
@@ -263,6 +274,8 @@ class Narrowing {
   std::unordered_set<std::string_view> accounted_embedded_;
   std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>
       guessed_;  ///< The look-up of each.
+  bool may_spell_paths_ = false;
+  bool searches_on_ = false;
 };
 
 }  // namespace

@@ -22,8 +22,8 @@ namespace {
 class Placing {
  public:
   Placing(const Readings& readings, const HeaderSearch& search, const Closure& whole,
-          NarrowedClosure& kept)
-      : readings_(readings), search_(search), kept_(kept) {
+          bool may_spell_paths, NarrowedClosure& kept)
+      : readings_(readings), search_(search), may_spell_paths_(may_spell_paths), kept_(kept) {
     for (std::size_t index = 0; index < whole.found.size(); ++index)
       positions_.emplace(whole.found[index].path, index);
   }
@@ -68,8 +68,9 @@ class Placing {
         add_placed(fmt::format("{}/{}", Place::elsewhere, *rest), reading);
       placed = true;
     }
-    if (placed) return;
+    if (placed && !may_spell_paths_) return;
     add_placed(reading.path, reading);
+    if (placed) return;
     // 13.5 asks so for what a header quotes that lies in no folder.
     if (below(readings_.working_directory, reading.path))
       kept_.closure().dependencies.working_directory = readings_.working_directory;
@@ -103,6 +104,7 @@ class Placing {
 
   const Readings& readings_;
   const HeaderSearch& search_;
+  const bool may_spell_paths_;
   NarrowedClosure& kept_;
   std::unordered_set<std::string_view> elsewhere_;
   std::unordered_map<std::string_view, std::size_t> positions_;
@@ -111,8 +113,8 @@ class Placing {
 }  // namespace
 
 void place_all(const Readings& readings, const HeaderSearch& search, const Closure& whole,
-               NarrowedClosure& kept) {
-  Placing(readings, search, whole, kept).run();
+               bool may_spell_paths, NarrowedClosure& kept) {
+  Placing(readings, search, whole, may_spell_paths, kept).run();
 }
 
 }  // namespace kiln

@@ -70,6 +70,8 @@ class ClosureBuilder {
 
   // Of a test for an embedded header NVRTC tells nobody, so that it must be seen here.
   void check_header_tests() {
+    if (pastes_ && begins_question_ && ends_question_ && closure_.unresolved.empty())
+      closure_.unresolved = "it may paste together __has_include";
     for (const auto& unit : read_) {
       for (const auto& macro : header_tests_) {
         if (!uses_plainly(unit.text->text, macro))
@@ -95,11 +97,18 @@ class ClosureBuilder {
     } else {
       whole_.add(*unit.text, unit.where);
     }
+    note_pieces(said);
     header_tests_.insert(said.header_tests.begin(), said.header_tests.end());
     if (!said.unfollowed.empty()) leave_open("it uses " + said.unfollowed, unit);
     (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
         said.tells_path;
     pending_.push_back(std::move(unit));
+  }
+
+  void note_pieces(const Directives& said) {
+    pastes_ |= said.pastes;
+    begins_question_ |= said.begins_question;
+    ends_question_ |= said.ends_question;
   }
 
   // What -D defines may tell the time or a place wherever it is used.
@@ -108,6 +117,9 @@ class ClosureBuilder {
       const auto said = read_directives(option);
       closure_.own_text_tells_path |= said.tells_path;
       for (auto* all : {&closure_.itself, &whole_}) all->add(said, "option " + option);
+      note_pieces(said);
+      if (is_before_raw_strings(option) && closure_.unresolved.empty())
+        closure_.unresolved = "option " + option + ": its language has other literals";
     }
   }
 
@@ -255,6 +267,9 @@ class ClosureBuilder {
   std::unordered_set<std::string> on_disk_;   // and by path.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
   std::set<std::string> header_tests_;
+  bool pastes_ = false;  // All three: then a question may be pasted together.
+  bool begins_question_ = false;
+  bool ends_question_ = false;
   Accountability whole_;  // By all that it may read.
 };
 

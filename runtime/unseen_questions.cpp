@@ -15,7 +15,7 @@ constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view pragma_operator = "_Pragma";
 constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
-constexpr std::array<std::string_view, 2> pastes{"##", "%:%:"};
+constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
 
 bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -59,14 +59,6 @@ bool may_hold_path(std::string_view text) {
   return false;
 }
 
-// What a name cannot be put together without, but for pasting: its first token.
-std::string_view stem_of(std::string_view name) {
-  name.remove_prefix(name.rfind('/') + 1);
-  return name.substr(
-      0, static_cast<std::size_t>(
-             std::find_if_not(name.begin(), name.end(), is_identifier_character) - name.begin()));
-}
-
 bool names_any(std::string_view text, const std::set<std::string, std::less<>>& macros) {
   for (auto at = text.begin(); at != text.end();) {
     at = std::find_if(at, text.end(), is_identifier_character);
@@ -87,34 +79,58 @@ bool asks_by_macro(const Directives& said) {
 }  // namespace
 
 UnseenQuestions::UnseenQuestions(const Program& program,
-                                 const std::vector<const HeaderText*>& headers)
+                                 const std::vector<const HeaderText*>& headers,
+                                 const Readings& readings)
     : source_(scan_text(program.source())) {
+  for (const auto& reading : readings.files)
+    roots_.insert(reading.path.substr(0, reading.path.find('/', 1)));
+  bool pastes = false;
+  bool begins = false;
+  bool ends = false;
+  const auto note = [&](const Directives& said) {
+    pastes |= said.pastes;
+    begins |= said.begins_question;
+    ends |= said.ends_question;
+    beyond_guessing_ |= !said.unfollowed.empty() && said.unfollowed != asks_for_header;
+  };
+  for (const auto& option : program.options()) {
+    note_text(option);
+    note(read_directives(option));
+    beyond_guessing_ |= is_before_raw_strings(option);
+  }
   note_macros(macros_of_options(program.options()));
   add(*source_);
   for (const auto* header : headers) add(*header);
-  spread(asking_);
-  spread(pasting_);
-  spread(pragmatic_);
+  for (const auto& [header, text] : texts_) note(header->directives);
+  beyond_guessing_ |= pastes && begins && ends && holds_next_;
+  for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   for (auto& [header, text] : texts_) {
-    text.pastes = names_any(text.joined, pasting_);
-    text.asks = text.pastes || asks_by_macro(header->directives) || names_any(text.joined, asking_);
+    text.asks = asks_by_macro(header->directives) || names_any(text.joined, pasting_) ||
+                names_any(text.joined, asking_);
   }
 }
 
 void UnseenQuestions::add(const HeaderText& header) {
   auto joined = without_continued_lines(header.text);
-  may_ask_for_places_ |= holds(joined, searches_on) || may_hold_path(joined);
+  note_text(joined);
   texts_.insert_or_assign(&header, Text{std::move(joined)});
   note_macros(header.macros());
 }
 
+void UnseenQuestions::note_text(std::string_view text) {
+  beyond_guessing_ |= holds(text, searches_on);
+  holds_next_ |= holds(text, "next");
+  may_spell_paths_ |= may_hold_path(text) ||
+                      std::any_of(roots_.begin(), roots_.end(),
+                                  [&](const std::string& root) { return holds(text, root); });
+}
+
 void UnseenQuestions::note_macros(const MacroBodies& macros) {
   for (const auto& [name, macro] : macros) {
-    may_ask_for_places_ |= macro.text.starts_with('/');
-    bodies_.append(macro.text).push_back('\n');
+    may_spell_paths_ |= macro.text.starts_with('/');
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
-    for (const auto paste : pastes) {
+    for (const auto paste : paste_operators) {
       if (holds(macro.text, paste)) pasting_.insert(name);
     }
   }
@@ -131,13 +147,6 @@ void UnseenQuestions::spread(Names& names) const {
       spreads = true;
     }
   }
-}
-
-bool UnseenQuestions::may_ask(const HeaderText& header, std::string_view name) const {
-  const auto& text = texts_.at(&header);
-  if (!text.asks || text.pastes) return text.asks;
-  const auto stem = stem_of(name);
-  return stem.empty() || holds(text.joined, stem) || holds(bodies_, stem);
 }
 
 bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {

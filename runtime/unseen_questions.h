@@ -11,6 +11,7 @@
 #include "directives.h"
 #include "header_files.h"
 #include "kiln/program.h"
+#include "reading.h"
 
 namespace kiln {
 
@@ -21,15 +22,19 @@ namespace kiln {
 /// Comments count as text, and all branches as taken: more than is asked for, never less.
 class UnseenQuestions {
  public:
-  /// Of a program, and of the headers that its compiler read, which must outlive this.
-  UnseenQuestions(const Program& program, const std::vector<const HeaderText*>& headers);
+  /// Of a program, and of the headers that its compiler read, which must outlive this. `readings`: where paths begin.
+  UnseenQuestions(const Program& program, const std::vector<const HeaderText*>& headers,
+                  const Readings& readings);
 
-  /// Whether the texts may spell out whole paths, or search on behind a header that was found: then nobody can tell by
-  /// which way the compiler came to a place.
-  [[nodiscard]] bool may_ask_for_places() const noexcept { return may_ask_for_places_; }
+  /// Whether the texts may spell out whole paths: then a place counts whatever the include directories are.
+  [[nodiscard]] bool may_spell_paths() const noexcept { return may_spell_paths_; }
 
-  /// Whether one of the headers may ask for another of this name in such a way.
-  [[nodiscard]] bool may_ask(const HeaderText& header, std::string_view name) const;
+  /// Whether they may search on behind a header that was found, or are in a language that no scan follows: then nobody can tell
+  /// by which way the compiler came to a place.
+  [[nodiscard]] bool are_beyond_guessing() const noexcept { return beyond_guessing_; }
+
+  /// Whether one of the headers may ask in such a way.
+  [[nodiscard]] bool may_ask(const HeaderText& header) const { return texts_.at(&header).asks; }
 
   /// Whether one of the headers does the same wherever it lies, and however often: it has no neighbours, and no
   /// `#pragma once`, which goes by the file.
@@ -39,23 +44,25 @@ class UnseenQuestions {
   using Names = std::set<std::string, std::less<>>;
 
   struct Text {
-    std::string joined;   ///< Without its continued lines.
-    bool asks = false;    ///< In any way that a scan does not show.
-    bool pastes = false;  ///< So that it may ask for anything.
+    std::string joined;  ///< Without its continued lines.
+    bool asks = false;   ///< In any way that a scan does not show.
   };
 
   void add(const HeaderText& header);
+  void note_text(std::string_view text);
   void note_macros(const MacroBodies& macros);
   void spread(Names& names) const;
 
   const std::shared_ptr<const HeaderText> source_;
   MacroBodies macros_;
-  std::string bodies_;  ///< Of all macros.
-  Names asking_;        ///< Macros that may come to `__has_include`,
-  Names pasting_;       ///< to what no text holds,
-  Names pragmatic_;     ///< and to `_Pragma("once")`.
+  std::set<std::string, std::less<>> roots_;  ///< What paths begin with: "/home".
+  Names asking_;                              ///< Macros that may come to `__has_include`,
+  Names pasting_;                             ///< to what no text holds,
+  Names pragmatic_;                           ///< and to `_Pragma("once")`.
   std::unordered_map<const HeaderText*, Text> texts_;
-  bool may_ask_for_places_ = false;
+  bool may_spell_paths_ = false;
+  bool beyond_guessing_ = false;
+  bool holds_next_ = false;
 };
 
 }  // namespace kiln
