@@ -415,3 +415,45 @@ for option, image in (("-lineinfo", CUBIN), ("-G", CUBIN), ("-lineinfo", ("compu
     CASES.append(Case(f"{option} {image[1]}, header touched", LINES, option=[option], image=image, edit=touch("i/o.h"),
                       point="A11"))
     CASES.append(Case(f"{option} {image[1]}, folder moved", LINES, option=[option], image=image, **MOVED))
+
+
+# What one header asks for shows nowhere, where another look-up finds the same file: then that file is moved.
+ASKED = "#undef VAL\n#define VAL 2\n#else\n#undef VAL\n#define VAL 1\n#endif\n"
+ASKS = '#if __has_include("o.h")\n' + ASKED
+STRINGS = "#define S_(x) #x\n#define S(x) S_(x)\n"
+
+
+def hidden_case(name, asks, before="", asked="t/o.h", **more):
+    """`asks` is a header that asks for its neighbour, `before` what the source says in front of it."""
+    case(f"neighbour asked for {name}", f"{before}#include <t/u.h>\n#include <{asked}>\n",
+         {"i/t/u.h": asks, f"i/{asked}": "", "h/t/z.h": ""}, include=["i", "h"],
+         edit=rename(f"i/{asked}", f"h/{asked}"), **more)
+
+
+hidden_case("plainly", ASKS)
+hidden_case("by another header's macro", "#if HAVE\n" + ASKED, '#define HAVE __has_include("o.h")\n')
+hidden_case("by another header's macro with brackets", "#if HAVE()\n" + ASKED, '#define HAVE() __has_include("o.h")\n')
+hidden_case("by another header's macro, pasted", "#if CAT(HA, VE)\n" + ASKED,
+            '#define HAVE __has_include("o.h")\n#define CAT(a, b) a##b\n')
+hidden_case("by another name", '#define H __has_include\n#define O "o.h"\n#if H(O)\n' + ASKED)
+hidden_case("with a bracket from a macro", '#define OPEN (\n#if __has_include OPEN "o.h")\n' + ASKED)
+hidden_case("behind an empty macro", '#define E\n#define O "o.h"\n#if __has_include E (O)\n' + ASKED)
+hidden_case("by a pasted question", '#define CAT(a, b) a##b\n#define O "o.h"\n#if CAT(__has_, include)(O)\n' + ASKED)
+hidden_case("behind a literal with a suffix", '#define Q "a"R"("\n' + ASKS + '#define P ")"\n')
+hidden_case("behind a character with a suffix", "#define Q 'a'R\"(\"\n" + ASKS + '#define P ")"\n')
+hidden_case("in a language without raw literals", '#define Q R"(\n' + ASKS + '#define P )"\n', option=["--std=c++03"])
+hidden_case("by a trigraph", "??=if __has_include(\"o.h\")\n" + ASKED, option=["--std=c++14"])
+hidden_case("by the compiler's own macro", STRINGS + "#if __has_include(S(__CUDACC_VER_MAJOR__.h))\n" + ASKED, asked="t/13.h")
+hidden_case("by a macro without a value", STRINGS + "#if __has_include(S(W.h))\n" + ASKED, asked="t/1.h", define=["W"])
+hidden_case("by names side by side", STRINGS + "#define F(x) x\n#if __has_include(S(F(o)F(p).h))\n" + ASKED, asked="t/op.h")
+
+case("optional neighbour by another header's macro deleted", "#include <cfg/c.h>\n#include <t/u.h>\n",
+     {"i/cfg/c.h": '#define HAVE_O __has_include("o.h")\n', "i/t/o.h": TWO,
+      "i/t/u.h": '#if HAVE_O\n#include "o.h"\n#else\n#define VAL 1\n#endif\n'}, edit=remove("i/t/o.h"), point="A2")
+NEXT = "#if HASN(<t/o.h>)\n" + ASKED
+for name, define in (("-D", "HASN(x)=__has_include_next(x)"), ("another name in -D", "HASN=__has_include_next")):
+    case(f"header behind the includer asked for by {name}", "#if __has_include(<t/o.h>)\n#endif\n#include <w.h>\n",
+         {"i/w.h": NEXT, "i/t/z.h": "", "h/t/o.h": ""}, include=["i", "h"], define=[define], edit=rename("h/t/o.h", "i/t/o.h"))
+case("header behind the includer asked for, pasted",
+     "#define CAT(a, b) a##b\n#define HASN CAT(__has_include_, next)\n#if __has_include(<t/o.h>)\n#endif\n#include <w.h>\n",
+     {"i/w.h": NEXT, "i/t/z.h": "", "h/t/o.h": ""}, include=["i", "h"], edit=rename("h/t/o.h", "i/t/o.h"))
