@@ -294,10 +294,17 @@ bool may_matter(std::string_view word) {
   return word.front() == '_' || word.front() == 'a' || word.front() == 's';
 }
 
-// By its first or last letters most are none.
+constexpr std::size_t longest_nobody_pastes = 3;
+
+// By its first letter most are none.
 bool may_be_question_piece(std::string_view word) {
-  return word.starts_with("__h") || word.starts_with("_n") || word == "__" ||
-         word.ends_with("de") || word.ends_with("_next");
+  return word.size() <= asks_for_next_header.size() &&
+         std::string_view("_hasincludex").find(word.front()) != std::string_view::npos;
+}
+
+bool holds_inside(std::string_view name, std::string_view word) {
+  const auto at = name.find(word);
+  return at != std::string_view::npos && at != 0 && at + word.size() != name.size();
 }
 
 // Pasting names together of single letters is nobody's way, and single letters are everybody's names.
@@ -318,18 +325,17 @@ void note_time_piece(std::string_view word, Directives& directives) {
     directives.time_pieces.emplace(word);
 }
 
-// What begins with more of the name than anybody else's words do is taken for both pieces; as is what follows the whole one
-// for the next one. A directive's own name is no word.
-void note_question_piece(std::string_view word, Directives& directives) {
-  constexpr std::string_view begin = "__has";
-  constexpr std::string_view rest = asks_for_next_header.substr(asks_for_header.size());
+// A directive's own name is no word.
+void note_question_piece(std::string_view word, QuestionPieces& pieces) {
   if (word == asks_for_header || word == asks_for_next_header || word.size() < shortest_piece)
     return;
-  const bool begins = asks_for_next_header.starts_with(word);
-  const bool tells = (begins && word.size() >= begin.size()) || rest.starts_with(word);
-  directives.begins_question |= begins || tells;
-  directives.ends_question |= tells || asks_for_header.ends_with(word) ||
-                              (asks_for_next_header.ends_with(word) && word.size() > rest.size());
+  // The only one that __has_include_next needs beside the whole of the other.
+  if (word == "_next") pieces.begin = asks_for_header.size();
+  if (asks_for_header.starts_with(word)) pieces.begin = std::max(pieces.begin, word.size());
+  const auto end = word.ends_with("_next") ? word.substr(0, word.size() - 5) : word;
+  if (end.size() >= shortest_piece && asks_for_header.ends_with(end))
+    pieces.end = std::max(pieces.end, end.size());
+  pieces.middle |= word.size() > longest_nobody_pastes && holds_inside(asks_for_header, word);
 }
 
 // `definition`: where the word stands in one.
@@ -337,7 +343,7 @@ void read_word(Scanner& scanner, const Definition* definition, Directives& direc
   const auto word = scanner.identifier();
   if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) return scanner.skip_raw_literal();
   if (may_be_time_piece(word)) note_time_piece(word, directives);
-  if (may_be_question_piece(word)) note_question_piece(word, directives);
+  if (may_be_question_piece(word)) note_question_piece(word, directives.question_pieces);
   if (!may_matter(word)) return;
   if (word == asks_for_header) return read_has_include(scanner, definition, directives);
   if (word == asks_for_next_header) directives.unfollowed = word;
@@ -464,6 +470,20 @@ MacroBodies read_macros(std::string_view text) {
   MacroBodies macros;
   read_text(text, &macros);
   return macros;
+}
+
+void QuestionPieces::add(const QuestionPieces& others) {
+  begin = std::max(begin, others.begin);
+  end = std::max(end, others.end);
+  middle |= others.middle;
+}
+
+bool QuestionPieces::make_a_question() const {
+  if (begin == asks_for_header.size()) return true;
+  // "__h" and "include" are words of their own.
+  constexpr std::string_view telling = "__has";
+  const auto gap = begin < telling.size() ? 0 : longest_nobody_pastes;
+  return begin != 0 && end != 0 && (middle || begin + end + gap >= asks_for_header.size());
 }
 
 bool can_tell_time(const std::set<std::string, std::less<>>& pieces) {

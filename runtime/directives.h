@@ -22,6 +22,17 @@ struct IncludeDirective {
   bool next = false;     ///< `#include_next`: the one that a search finds after the includer.
 };
 
+/// The pieces of `__has_include` that stand as identifiers for themselves.
+struct QuestionPieces {
+  std::size_t begin = 0;  ///< The length of the longest that it begins with,
+  std::size_t end = 0;    ///< and ends with.
+  bool middle = false;    ///< Whether there is one for the middle, of four letters or more.
+
+  void add(const QuestionPieces& others);
+  /// Whether it can be pasted together of them. More than two pieces of three letters or less are nobody's way.
+  [[nodiscard]] bool make_a_question() const;
+};
+
 /// What one text says that bears on what it reads and on what its compile gives, with all
 /// conditionals taken as true: more than the compiler will read, never less.
 struct Directives {
@@ -31,10 +42,7 @@ struct Directives {
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
   std::set<std::string, std::less<>> time_pieces;
   bool pastes = false;
-  /// Whether identifiers are a first and a last piece of `__has_include` or `__has_include_next`, so that these can be
-  /// pasted together.
-  bool begins_question = false;
-  bool ends_question = false;
+  QuestionPieces question_pieces;  ///< Identifiers of which a question can be pasted together.
   /// How many bytes come before the first token that belongs to no directive: what a precompiled header
   /// can hold.
   std::size_t prelude = 0;

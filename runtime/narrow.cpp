@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "asked_questions.h"
-#include "compile_order.h"
 #include "identities.h"
+#include "look_up_order.h"
 #include "narrowed_closure.h"
 #include "placed_questions.h"
 #include "places.h"

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "combiner.h"
+#include "compile_late.h"
 #include "compile_queue.h"
 #include "compiler_on_this_machine.h"
 #include "expected_beginnings.h"
@@ -24,7 +25,6 @@
 #include "image_choice.h"
 #include "in_process.h"
 #include "kiln/caller_state.h"
-#include "late_compile_service.h"
 #include "layers.h"
 #include "link_images.h"
 #include "load_kernels.h"

@@ -70,7 +70,7 @@ class ClosureBuilder {
 
   // Of a test for an embedded header NVRTC tells nobody, so that it must be seen here.
   void check_header_tests() {
-    if (pastes_ && begins_question_ && ends_question_ && closure_.unresolved.empty())
+    if (pastes_ && pieces_.make_a_question() && closure_.unresolved.empty())
       closure_.unresolved = "it may paste together __has_include";
     for (const auto& unit : read_) {
       for (const auto& macro : header_tests_) {
@@ -107,8 +107,7 @@ class ClosureBuilder {
 
   void note_pieces(const Directives& said) {
     pastes_ |= said.pastes;
-    begins_question_ |= said.begins_question;
-    ends_question_ |= said.ends_question;
+    pieces_.add(said.question_pieces);
   }
 
   // What -D defines may tell the time or a place wherever it is used.
@@ -267,9 +266,8 @@ class ClosureBuilder {
   std::unordered_set<std::string> on_disk_;   // and by path.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
   std::set<std::string> header_tests_;
-  bool pastes_ = false;  // All three: then a question may be pasted together.
-  bool begins_question_ = false;
-  bool ends_question_ = false;
+  bool pastes_ = false;
+  QuestionPieces pieces_;
   Accountability whole_;  // By all that it may read.
 };
 

@@ -85,12 +85,10 @@ UnseenQuestions::UnseenQuestions(const Program& program,
   for (const auto& reading : readings.files)
     roots_.insert(reading.path.substr(0, reading.path.find('/', 1)));
   bool pastes = false;
-  bool begins = false;
-  bool ends = false;
+  QuestionPieces pieces;
   const auto note = [&](const Directives& said) {
     pastes |= said.pastes;
-    begins |= said.begins_question;
-    ends |= said.ends_question;
+    pieces.add(said.question_pieces);
     beyond_guessing_ |= !said.unfollowed.empty() && said.unfollowed != asks_for_header;
   };
   for (const auto& option : program.options()) {
@@ -102,7 +100,7 @@ UnseenQuestions::UnseenQuestions(const Program& program,
   add(*source_);
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);
-  beyond_guessing_ |= pastes && begins && ends && holds_next_;
+  beyond_guessing_ |= pastes && pieces.make_a_question() && holds_next_;
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   for (auto& [header, text] : texts_) {
     text.asks = asks_by_macro(header->directives) || names_any(text.joined, pasting_) ||

@@ -1,4 +1,4 @@
-#include "compile_order.h"
+#include "look_up_order.h"
 
 #include <algorithm>
 #include <cstddef>
