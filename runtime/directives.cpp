@@ -329,8 +329,10 @@ void note_time_piece(std::string_view word, Directives& directives) {
 void note_question_piece(std::string_view word, QuestionPieces& pieces) {
   if (word == asks_for_header || word == asks_for_next_header || word.size() < shortest_piece)
     return;
-  // The only one that __has_include_next needs beside the whole of the other.
-  if (word == "_next") pieces.begin = asks_for_header.size();
+  // All that __has_include_next needs beside the whole of the other, or beside its own rest.
+  const bool is_longer =
+      word.size() > asks_for_header.size() && asks_for_next_header.starts_with(word);
+  if (word == "_next" || is_longer) pieces.begin = asks_for_header.size();
   if (asks_for_header.starts_with(word)) pieces.begin = std::max(pieces.begin, word.size());
   const auto end = word.ends_with("_next") ? word.substr(0, word.size() - 5) : word;
   if (end.size() >= shortest_piece && asks_for_header.ends_with(end))
