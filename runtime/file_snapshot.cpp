@@ -252,7 +252,8 @@ bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time
   struct stat status {};
   const bool as_it_was = reading.found && !asked.file &&
                          ::stat(reading.path.c_str(), &status) == 0 &&
-                         stamp_in(status) == reading.stamp && is_settled(reading.stamp, when);
+                         stamp_in(status) == reading.stamp && is_settled(reading.stamp, when) &&
+                         !images_.may_hold(reading.path, reading.stamp);
   if (as_it_was) {
     auto& known = by_identity_[{status.st_dev, status.st_ino}];
     if (known == nullptr) {

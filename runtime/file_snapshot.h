@@ -17,6 +17,7 @@
 
 #include "header_search.h"
 #include "kiln/digest.h"
+#include "mounts.h"
 #include "reading.h"
 
 namespace kiln {
@@ -99,6 +100,7 @@ class FileSnapshot {
   std::unordered_set<std::string_view> embedded_names_;
   std::unordered_map<std::string, Asked> files_;
   std::map<std::pair<dev_t, ino_t>, FilePtr> by_identity_;
+  MountedImages images_;
   std::vector<std::string> asked_;  ///< Paths, in order.
   std::vector<EmbeddedReading> embedded_read_;
   std::shared_ptr<std::uint32_t> events_;  ///< How many there were; shared with open texts.

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "mounts.h"
 #include "standard_streams.h"
 
 namespace kiln {
@@ -26,12 +27,6 @@ bool looks_alike(const FileStamp& left, const FileStamp& right) {
 
 // Longer than a tick of any filesystem's clock (FAT's is the longest).
 constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
-
-constexpr std::int64_t second_ns = 1'000'000'000;
-
-bool counts_whole_seconds(const FileStamp& stamp) {
-  return stamp.modified_ns % second_ns == 0 && stamp.changed_ns % second_ns == 0;
-}
 
 class Descriptor {
  public:
@@ -76,7 +71,10 @@ FileRead read_file(const std::string& path, const FileStamp& found) {
     return {};
   }
   text.resize(length);
-  return {std::move(text), 0};
+  FileRead read{std::move(text)};
+  read.may_be_of_image = may_be_of_image(file.get(), found);
+  if (read.may_be_of_image) read.mount = mount_of(file.get());
+  return read;
 }
 
 std::optional<FileStamp> stamp_of(const std::string& path) {
@@ -92,7 +90,7 @@ std::optional<FileStamp> stamp_of(int directory, const char* path) {
 bool is_settled(const FileStamp& stamp, std::chrono::system_clock::time_point now) {
   const auto latest =
       std::chrono::nanoseconds(now.time_since_epoch()).count() - youngest_settled_ns;
-  return stamp.modified_ns < latest && stamp.changed_ns < latest && !counts_whole_seconds(stamp);
+  return stamp.modified_ns < latest && stamp.changed_ns < latest;
 }
 
 const MacroBodies& HeaderText::macros() const {
@@ -110,36 +108,40 @@ std::shared_ptr<const HeaderText> scan_text(std::string text) {
 
 std::shared_ptr<const HeaderText> HeaderFiles::read(const std::string& path,
                                                     const FileStamp& stamp) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = known_.find(path);
-    if (at != known_.end() && at->second.stamp == stamp && at->second.text) return at->second.text;
-  }
-  auto text = read_file(path, stamp).text;
-  if (!text) return nullptr;
-  auto header = scan_text(std::move(*text));
-  remember(path, stamp, header->digest, header);
+  if (const auto known = recall(path, stamp); known && known->text) return known->text;
+  auto read = read_file(path, stamp);
+  if (!read.text) return nullptr;
+  auto header = scan_text(std::move(*read.text));
+  remember(path, read, {stamp, read.mount, header->digest, header});
   return header;
 }
 
 std::optional<Digest> HeaderFiles::digest(const std::string& path, const FileStamp& stamp) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = known_.find(path);
-    if (at != known_.end() && at->second.stamp == stamp) return at->second.digest;
-  }
-  const auto text = read_file(path, stamp).text;
-  if (!text) return std::nullopt;
-  const auto found = digest_of(*text);
-  remember(path, stamp, found, nullptr);
+  if (const auto known = recall(path, stamp)) return known->digest;
+  const auto read = read_file(path, stamp);
+  if (!read.text) return std::nullopt;
+  const auto found = digest_of(*read.text);
+  remember(path, read, {stamp, read.mount, found, nullptr});
   return found;
 }
 
-void HeaderFiles::remember(const std::string& path, const FileStamp& stamp, const Digest& digest,
-                           std::shared_ptr<const HeaderText> text) {
-  if (!is_settled(stamp)) return;
+std::optional<HeaderFiles::Known> HeaderFiles::recall(const std::string& path,
+                                                      const FileStamp& stamp) {
+  std::optional<Known> known;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = known_.find(path);
+    if (at != known_.end() && at->second.stamp == stamp) known = at->second;
+  }
+  if (known && known->mount != 0 && known->mount != mount_of(path)) return std::nullopt;
+  return known;
+}
+
+void HeaderFiles::remember(const std::string& path, const FileRead& read, Known known) {
+  const bool is_told = !read.may_be_of_image || read.mount != 0;
+  if (!is_told || !is_settled(known.stamp)) return;
   const std::lock_guard lock(mutex_);
-  known_[path] = {stamp, digest, std::move(text)};
+  known_[path] = std::move(known);
 }
 
 }  // namespace kiln

@@ -32,9 +32,8 @@ struct HeaderText {
 };
 
 /// Whether a file that looks like this can be told from a changed one by its looks: one written a
-/// moment ago may be written again within one tick of its filesystem's clock, and look the same; and two images
-/// of a filesystem that are made to be reproducible (or of one that counts whole seconds) hold files that
-/// look the same, which differ when one is mounted in the place of the other.
+/// moment ago may be written again within one tick of its filesystem's clock, and look the same. What else may
+/// look the same is the matter of mounts.h.
 [[nodiscard]] bool is_settled(const FileStamp& stamp, std::chrono::system_clock::time_point now =
                                                           std::chrono::system_clock::now());
 
@@ -48,6 +47,8 @@ inline constexpr std::uint64_t most_header_bytes = std::uint64_t{64} << 20;
 struct FileRead {
   std::optional<std::string> text;
   int error = 0;
+  bool may_be_of_image = false;  ///< Its looks tell it only within `mount`.
+  std::uint64_t mount = 0;       ///< As of mount_of(), where it may be of an image.
 };
 [[nodiscard]] FileRead read_file(const std::string& path, const FileStamp& found);
 
@@ -58,7 +59,8 @@ struct FileRead {
 [[nodiscard]] std::optional<FileStamp> stamp_of(int directory, const char* path);
 
 /// Reads header files and remembers those that are settled, so that many compiles read and scan each
-/// once. A file that no longer looks as it did is read again. Safe to use from any thread.
+/// once. A file that no longer looks as it did is read again, and so is one that may be of another image since it
+/// is seen through another mount. Safe to use from any thread.
 class HeaderFiles {
  public:
   /// The file's content; nullptr if it cannot be read. `stamp` is how it looked when it was found.
@@ -69,14 +71,15 @@ class HeaderFiles {
   [[nodiscard]] std::optional<Digest> digest(const std::string& path, const FileStamp& stamp);
 
  private:
-  void remember(const std::string& path, const FileStamp& stamp, const Digest& digest,
-                std::shared_ptr<const HeaderText> text);
-
   struct Known {
     FileStamp stamp;
+    std::uint64_t mount = 0;  ///< Within which alone it is known; 0 for all.
     Digest digest;
     std::shared_ptr<const HeaderText> text;
   };
+  [[nodiscard]] std::optional<Known> recall(const std::string& path, const FileStamp& stamp);
+  void remember(const std::string& path, const FileRead& read, Known known);
+
   std::mutex mutex_;
   std::map<std::string, Known> known_;
 };

@@ -11,6 +11,7 @@
 
 #include "fingerprint.h"
 #include "fingerprint_nearest.h"
+#include "mounts.h"
 #include "narrow.h"
 #include "output_paths.h"
 #include "prefetch.h"
@@ -28,13 +29,16 @@ namespace {
 constexpr AlikeLimits limits_of_a_miss{.entries = 200, .rows = 2'000};
 
 // Of headers that were read after `before`. A file that was written a moment earlier may have been written again
-// since, and look as it did.
-std::vector<FileStamp> settled_stamps(const Closure& closure,
+// since, and look as it did; and one of an image looks like that of another image, which may be mounted by then.
+std::vector<FileStamp> lasting_stamps(const Closure& closure,
                                       std::chrono::system_clock::time_point before) {
+  MountedImages images;
   std::vector<FileStamp> stamps;
   stamps.reserve(closure.found.size());
   for (const auto& header : closure.found) {
-    stamps.push_back(is_settled(header.stamp, before) ? header.stamp : FileStamp{});
+    const bool lasts =
+        is_settled(header.stamp, before) && !images.may_hold(header.path, header.stamp);
+    stamps.push_back(lasts ? header.stamp : FileStamp{});
   }
   return stamps;
 }
@@ -306,7 +310,7 @@ void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolc
 void Pipeline::store(const Query& query, const Closure& closure, const Toolchain& toolchain,
                      const Artifact& artifact, std::chrono::system_clock::time_point before) {
   const Stopwatch watch;
-  const Witness witness{query.search.roots(), settled_stamps(closure, before)};
+  const Witness witness{query.search.roots(), lasting_stamps(closure, before)};
   NewEntry entry{query.request, closure.dependencies, toolchain, artifact, &witness, {}};
   entry.texts.push_back({query.program.source_digest(), query.program.source()});
   std::set<Digest> known;

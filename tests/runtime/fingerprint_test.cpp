@@ -194,10 +194,5 @@ TEST(Stamps, AnOldFileIsSettled) {
   EXPECT_FALSE(is_settled({1, 2, 3, 1'000'000'001, INT64_MAX}));
 }
 
-// As all files of an image of a filesystem that is made to be reproducible.
-TEST(Stamps, WholeSecondsTellNothing) {
-  EXPECT_FALSE(is_settled({1, 2, 3, 1'000'000'000, 2'000'000'000}));
-}
-
 }  // namespace
 }  // namespace kiln::test

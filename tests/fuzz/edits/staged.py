@@ -102,40 +102,67 @@ def mended_failure(way, folder):
     return None if second.image else "the error of a compile that began before"
 
 
-@staged("two file system images mounted in turn", "A8")
+@staged("two filesystems of whole seconds mounted in turn", "A8")
 def mounted_in_turn(way, folder):
     """Equal in inode, size and times, as reproducible images are; a mount of one, then of the other."""
-    images = [folder.parent / f"{number}.ext4" for number in (1, 2)]
-    make_equal_images(folder.parent, images)
-    write_file(folder / "k.cu", "#include <o.h>\n" + KERNEL)
-    (folder / "i").mkdir()
-    program = kiln_tool.Program(folder, ["i"])
-    time.sleep(2.5)  # What has just been written is never taken for settled.
-    answers = []
-    for image in images:
-        with Mounted(image, folder / "i"):
-            answers.append(way.ask(program, folder.parent / "cache"))
-    if not answers[0].image:
-        return "not compiled"
-    return None if not answers[1].hit and answers[0].image != answers[1].image else "STALE"
+    return mounted_one_after_the_other(way, folder, make_ext4, at=10**18)
 
 
-def make_equal_images(folder, images):
-    if os.geteuid() or not shutil.which("mke2fs"):
-        raise Skipped("needs root and mke2fs")
-    trees = [folder / f"tree{number}" for number in (1, 2)]
+@staged("two images of a read-only filesystem mounted in turn", "A8")
+def images_in_turn(way, folder):
+    """The same with times that have fractions of a second."""
+    return mounted_one_after_the_other(way, folder, make_erofs, at=10**18 + 123456789)
+
+
+def mounted_one_after_the_other(way, folder, make, at):
+    if os.geteuid():
+        raise Skipped("needs root")
+    images = [folder.parent / f"image{number}" for number in (1, 2)]
+    trees = [folder.parent / f"tree{number}" for number in (1, 2)]
     while int(time.time() % 1 * 10) > 5:  # Both trees in one second.
         time.sleep(0.1)
     for number, tree in enumerate(trees, 1):
         write_file(tree / "o.h", f"#define VAL {number}\n")
         for path in (tree / "o.h", tree):
-            os.utime(path, (10**9, 10**9))
+            os.utime(path, ns=(at, at))
     for tree, image in zip(trees, images):
-        # Nothing random or of the clock in the image but what the files bring.
-        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-I", "256", "-d", tree, "-U",
-                        "00000000-0000-0000-0000-000000000001", "-E",
-                        "hash_seed=00000000-0000-0000-0000-000000000001,root_owner=0:0", image, "1M"], check=True,
-                       env={**os.environ, "E2FSPROGS_FAKE_TIME": "1000000000"}, capture_output=True)
+        make(tree, image)
+    write_file(folder / "k.cu", "#include <o.h>\n" + KERNEL)
+    (folder / "i").mkdir()
+    program = kiln_tool.Program(folder, ["i"])
+    time.sleep(2.5)  # What has just been written is never taken for settled.
+    answers, stamps = [], []
+    for image in images:
+        with Mounted(image, folder / "i"):
+            answers.append(way.ask(program, folder.parent / "cache"))
+            status = os.stat(folder / "i/o.h")
+            stamps.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    if stamps[0] != stamps[1]:
+        return f"the images are no pair: {stamps}"
+    if not answers[0].image:
+        return "not compiled"
+    return None if not answers[1].hit and answers[0].image != answers[1].image else "STALE"
+
+
+# Nothing random or of the clock is in the images but what the files bring.
+IMAGE_ID = "00000000-0000-0000-0000-000000000001"
+
+
+def make_ext4(tree, image):
+    need("mke2fs")
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-I", "256", "-d", tree, "-U", IMAGE_ID, "-E",
+                    f"hash_seed={IMAGE_ID},root_owner=0:0", image, "1M"], check=True,
+                   env={**os.environ, "E2FSPROGS_FAKE_TIME": "1000000000"}, capture_output=True)
+
+
+def make_erofs(tree, image):
+    need("mkfs.erofs")
+    subprocess.run(["mkfs.erofs", "-x-1", "-U", IMAGE_ID, image, tree], check=True, capture_output=True)
+
+
+def need(tool):
+    if not shutil.which(tool):
+        raise Skipped(f"needs {tool}")
 
 
 class Mounted:
