@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <random>
@@ -328,6 +329,36 @@ TEST_F(CacheBundle, WhatOthersMayWriteIsRefused) {
   EXPECT_EQ(bundle.error().code, ErrorCode::cache_unusable);
   EXPECT_NE(bundle.error().message.find(file.string()), std::string::npos);
   EXPECT_TRUE(Cache::open_bundle(file, {.trust_others = true}));
+}
+
+// The name is given to the user's own bundle and to somebody else's in turn while it is opened.
+TEST_F(CacheBundle, WhatIsServedIsOfTheOwnerWhoWasLookedAt) {
+  const fs::path own = out_ / "own", foreign = out_ / "foreign", name = out_ / "b.kiln";
+  ASSERT_TRUE(make_cache("own", {1}).export_bundle(own));
+  ASSERT_TRUE(make_cache("foreign", {2}).export_bundle(foreign));
+  constexpr uid_t somebody = 65534;
+  if (::chown(foreign.c_str(), somebody, somebody) != 0) {
+    GTEST_SKIP() << "no right to give a file to another user";
+  }
+  fs::rename(own, name);
+  std::atomic<bool> done = false;
+  std::thread exchanging([&] {
+    while (!done) {
+      ::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, foreign.c_str(), RENAME_EXCHANGE);
+    }
+  });
+  int served = 0;
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    auto bundle = Cache::open_bundle(name);
+    served += bundle && test::find(*bundle, make_sample(1));
+    refused += !bundle && bundle.error().code == ErrorCode::cache_unusable;
+    EXPECT_FALSE(bundle && test::find(*bundle, make_sample(2))) << "of another user, " << round;
+  }
+  done = true;
+  exchanging.join();
+  EXPECT_GT(served, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST_F(CacheBundle, ABundleIsNotWritten) {
