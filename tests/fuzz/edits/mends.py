@@ -1,0 +1,159 @@
+"""Switches mends off, one after the other, and looks whether the cases and the fuzzer find again what they were for.
+
+    mends.py [--only A5] [--seconds 60] [--build FOLDER]
+    mends.py --check
+
+Each is a change of the sources, made in a copy of what is committed, which is built (the tool and its worker) and given to
+check_cases.py, fuzz.py, flips.py or descriptors.py. Status 1 where nothing is found. --check only looks whether every
+change still has its place."""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    file: str
+    before: str
+    after: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Mend:
+    points: tuple
+    what: str
+    changes: tuple
+    runs: tuple   # Each must find something.
+
+
+def cases(point, way="in_process"):
+    return ("check_cases", "--way", way, "--point", point)
+
+
+def edits(way="in_process"):
+    return ("fuzz", "--way", way)
+
+
+# Without it a set is what the scan found, and NVRTC reads the disk.
+SNAPSHOT = (Change("runtime/file_answers.cpp", "{ answering = &snapshot; }", "{ static_cast<void>(snapshot); }"),
+            Change("runtime/narrow.cpp", "  return Narrowing(program, closure, readings, search, files).run();",
+                   "  if (readings.doubt.empty()) return closure;\n"
+                   "  return Narrowing(program, closure, readings, search, files).run();"))
+
+MENDS = [
+    Mend(("A1", "A4", "A7"), "the snapshot answers the compiler", SNAPSHOT,
+         (cases("A1"), ("descriptors", "--workers", "0", "--compiles", "300"), cases("A4"), edits(),
+          ("flips", "--way", "in_process", "--compiles", "300"))),
+    Mend(("A2",), "absence is a difference",
+         (Change("runtime/fingerprint.cpp", "    if (absences_.empty()) return true;\n", "    if (true) return false;\n"),),
+         (cases("A2"), edits())),
+    Mend(("A3",), "options that read files are refused",
+         (Change("runtime/program.cpp", '  return !defines && (option.find("options-file")',
+                 '  return false && !defines && (option.find("options-file")'),),
+         (cases("A3"),)),
+    Mend(("A4",), "questions that the scan misses are guessed",
+         (Change("runtime/narrow.cpp", "if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {",
+                 "if (true) {"),),
+         (cases("A4"), edits())),
+    Mend(("A5",), "identities are compared",
+         (Change("runtime/fingerprint.cpp", "if (!is_any && !(same == Same", "if (false && !is_any && !(same == Same"),),
+         (cases("A5"), edits())),
+    Mend(("A6",), "include directories stay as they are spelled",
+         (Change("runtime/program.cpp", "    auto absolute = std::filesystem::absolute(directory, failure);",
+                 "    auto absolute = std::filesystem::absolute(directory, failure).lexically_normal();"),),
+         (cases("A6"),)),
+    Mend(("A8",), "stamps of images hold within a mount",
+         (Change("runtime/mounts.cpp", "  if (counts_whole_seconds(stamp)) return true;\n", "  if (true) return false;\n"),),
+         (cases("A8"),)),
+    Mend(("A9",), "a failure is shared among those who found the same headers",
+         (Change("runtime/pipeline.cpp", "  return digest_of(\n      std::string(flight.view())",
+                 "  if (true) return flight;\n  return digest_of(\n      std::string(flight.view())"),),
+         (cases("A9"),)),
+]
+
+
+def misplaced(mend, root):
+    """The changes whose place is not there, once."""
+    return [change for change in mend.changes if (root / change.file).read_text().count(change.before) != 1]
+
+
+def check():
+    lost = [(mend.what, change.file) for mend in MENDS for change in misplaced(mend, ROOT)]
+    for what, file in lost:
+        print(f"{what}: {file} does not have the text that is to be changed, once")
+    return 1 if lost else 0
+
+
+class Copy:
+    """A copy of what is committed, with the release build's settings."""
+
+    def __init__(self, folder):
+        self.root = pathlib.Path(folder) / "kiln"
+        if not self.root.exists():
+            subprocess.run(["git", "clone", "-q", ROOT, self.root], check=True)
+        subprocess.run(["git", "-C", self.root, "fetch", "-q"], check=True)
+        subprocess.run(["git", "-C", self.root, "reset", "-q", "--hard", "FETCH_HEAD"], check=True)
+        settings = [f"-D{line.split(':')[0]}={line.split('=', 1)[1]}"
+                    for line in (ROOT / "build/release/CMakeCache.txt").read_text().splitlines()
+                    if line.startswith(("KILN_CUDA", "CUDAToolkit_ROOT", "CMAKE_CXX_COMPILER_LAUNCHER"))]
+        subprocess.run(["cmake", "--preset", "release", *settings], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
+
+    def build(self, mend):
+        subprocess.run(["git", "checkout", "-q", "."], cwd=self.root, check=True)
+        for change in mend.changes:
+            file = self.root / change.file
+            file.write_text(file.read_text().replace(change.before, change.after))
+        subprocess.run(["cmake", "--build", "--preset", "release", "--target", "kiln_tool", "kiln_worker"],
+                       cwd=self.root, check=True, stdout=subprocess.DEVNULL)
+
+    def find(self, run, seconds):
+        """Whether the run finds something, and what it said last."""
+        script, *arguments = run
+        if script == "fuzz":
+            arguments += ["--seconds", str(seconds)]
+        environment = {**os.environ, "KILN_BIN": str(self.root / "build/release/bin/kiln")}
+        environment.pop("KILN_WORKER", None)
+        done = subprocess.run([sys.executable, HERE / f"{script}.py", *arguments], env=environment, text=True,
+                              capture_output=True)
+        said = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["nothing"]
+        return done.returncode == 1, said[-1]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", default="", help="mends of this point")
+    parser.add_argument("--seconds", type=int, default=60, help="for the fuzzer, each")
+    parser.add_argument("--build", help="where the copy lies, which is kept")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse()
+    if arguments.check:
+        return check()
+    missed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Copy(arguments.build or scratch)
+        for mend in MENDS:
+            if arguments.only and arguments.only not in mend.points:
+                continue
+            copy.build(mend)
+            for run in mend.runs:
+                found, said = copy.find(run, arguments.seconds)
+                missed += not found
+                print(f"{'found' if found else 'MISSED':6} {', '.join(mend.points):10} without \"{mend.what}\": "
+                      f"{' '.join(run)}: {said}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
