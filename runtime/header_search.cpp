@@ -32,6 +32,13 @@ std::string_view folder_of(std::string_view file) {
   return slash == std::string_view::npos ? std::string_view{} : file.substr(0, slash + 1);
 }
 
+// In one allocation: a look-up that hits does little else.
+std::string joined(std::string_view folder, std::string_view rest) {
+  std::string path;
+  path.reserve(folder.size() + rest.size());
+  return path.append(folder).append(rest);
+}
+
 }  // namespace
 
 std::string virtual_name(std::string_view program) { return std::string("/kiln/").append(program); }
@@ -163,7 +170,7 @@ FoundHeader HeaderFinder::find_quoted(std::string_view spelling,
 
 bool HeaderFinder::look_beside(const FoundHeader& includer, std::string_view spelling,
                                FoundHeader& header) const {
-  std::string path = std::string(folder_of(includer.path)).append(spelling);
+  std::string path = joined(folder_of(includer.path), spelling);
   for (const auto& directory : directories_) {
     const auto& prefix = directory.prefix();
     if (!path.starts_with(prefix) || path[prefix.size()] == '/') continue;
@@ -175,7 +182,7 @@ bool HeaderFinder::look_beside(const FoundHeader& includer, std::string_view spe
 
 bool HeaderFinder::look_into(const Directory& directory, std::string_view spelling,
                              FoundHeader& header) {
-  auto path = directory.prefix() + std::string(spelling);
+  auto path = joined(directory.prefix(), spelling);
   const auto stamp = directory.stamp(path);
   return fill(std::move(path), stamp, header);
 }
