@@ -50,14 +50,15 @@ SNAPSHOT = (Change("runtime/file_answers.cpp", "{ answering = &snapshot; }", "{ 
 
 MENDS = [
     Mend(("A1", "A4", "A7"), "the snapshot answers the compiler", SNAPSHOT,
-         (cases("A1"), ("descriptors", "--workers", "0", "--compiles", "300"), cases("A4"), edits(),
+         (("descriptors", "--workers", "0", "--compiles", "300"), cases("A4"), edits(),
           ("flips", "--way", "in_process", "--compiles", "300"))),
     Mend(("A2",), "absence is a difference",
          (Change("runtime/fingerprint.cpp", "    if (absences_.empty()) return true;\n", "    if (true) return false;\n"),),
          (cases("A2"), edits())),
-    Mend(("A3",), "options that read files are refused",
+    # What such an option reads, the snapshot sees too.
+    Mend(("A3",), "options that read files are refused, and the snapshot",
          (Change("runtime/program.cpp", '  return !defines && (option.find("options-file")',
-                 '  return false && !defines && (option.find("options-file")'),),
+                 '  return false && !defines && (option.find("options-file")'), *SNAPSHOT),
          (cases("A3"),)),
     Mend(("A4",), "questions that the scan misses are guessed",
          (Change("runtime/narrow.cpp", "if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {",
