@@ -163,7 +163,7 @@ Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_t
     thread.join();
     return std::move(*outcome);
   }
-  thread.detach();
+  ProcessEnd::get().adopt(std::move(thread));
   return given_up();
 }
 

@@ -3,8 +3,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <thread>
+#include <utility>
 
 namespace kiln {
 
@@ -25,6 +26,19 @@ struct ProcessEnd::OfMainThread {
   OfMainThread& operator=(const OfMainThread&) = delete;
 };
 
+// The thread is joined by its handle, for a time only, which the standard's thread cannot be: it is never destroyed.
+struct ProcessEnd::Adopted {
+  explicit Adopted(std::thread its) noexcept : thread(std::move(its)) {}
+  ~Adopted() {}  // NOLINT(modernize-use-equals-default): of a union, and not to destroy the thread.
+  Adopted(const Adopted&) = delete;
+  Adopted& operator=(const Adopted&) = delete;
+
+  union {
+    std::thread thread;
+  };
+  Adopted* next = nullptr;
+};
+
 ProcessEnd::ProcessEnd() {
   ::pthread_atfork(nullptr, nullptr, [] { get().begin_in_child(); });
 }
@@ -37,6 +51,34 @@ ProcessEnd& ProcessEnd::get() {
 // A forked child has none of the threads.
 void ProcessEnd::begin_in_child() noexcept {
   if (threads_.exchange(0) > 0) forked_amid_compiles_ = true;
+  of_parent_ = adopted_.exchange(nullptr);
+}
+
+void ProcessEnd::adopt(std::thread thread) {
+  join_the_ended();
+  add(new Adopted(std::move(thread)));  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+void ProcessEnd::add(Adopted* thread) noexcept {
+  thread->next = adopted_;
+  while (!adopted_.compare_exchange_weak(thread->next, thread)) {
+  }
+}
+
+// Whether all have ended.
+bool ProcessEnd::join_the_ended() noexcept {
+  bool all = true;
+  for (auto* thread = adopted_.exchange(nullptr); thread != nullptr;) {
+    auto* const next = thread->next;
+    if (::pthread_tryjoin_np(thread->thread.native_handle(), nullptr) == EBUSY) {
+      all = false;
+      add(thread);
+    } else {
+      delete thread;  // NOLINT(cppcoreguidelines-owning-memory)
+    }
+    thread = next;
+  }
+  return all;
 }
 
 void ProcessEnd::notice_main_thread() { thread_local const OfMainThread made_for_its_end; }
@@ -51,7 +93,7 @@ void ProcessEnd::wait() noexcept {
   constexpr std::chrono::seconds patience(10);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   ending_.request_stop();
-  while (threads_ > 0 && std::chrono::steady_clock::now() < deadline) {
+  while ((threads_ > 0 || !join_the_ended()) && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <stop_token>
+#include <thread>
 
 namespace kiln {
 
@@ -21,6 +22,10 @@ class ProcessEnd {
   /// the thread uses NVRTC. False where the process is ending already.
   [[nodiscard]] bool wait_for_this_thread();
 
+  /// Takes a thread for which nobody waits any more: the end does, until nothing of it is left, since NVRTC also
+  /// keeps what is destroyed behind all that the language destroys.
+  void adopt(std::thread thread);
+
   /// Whether this process was forked while its parent compiled in-process: NVRTC's locks are then held by
   /// threads that are not here, and nothing here will ever get them.
   [[nodiscard]] bool forked_amid_compiles() const noexcept { return forked_amid_compiles_; }
@@ -35,13 +40,18 @@ class ProcessEnd {
  private:
   struct Presence;
   struct OfMainThread;
+  struct Adopted;
 
   ProcessEnd();
   void wait() noexcept;
+  void add(Adopted* thread) noexcept;
+  bool join_the_ended() noexcept;
   void begin_in_child() noexcept;
 
   std::stop_source ending_;
   std::atomic<int> threads_{0};
+  std::atomic<Adopted*> adopted_{nullptr};  ///< A list.
+  Adopted* of_parent_ = nullptr;            ///< In a forked child, which has none of them.
   std::atomic<bool> forked_amid_compiles_{false};
 };
 
