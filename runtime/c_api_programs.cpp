@@ -64,6 +64,12 @@ const kiln_header_set* kiln_device_headers() {
   return set;
 }
 
+const kiln_header_set* kiln_standard_headers() {
+  static const auto* const set =
+      new kiln_header_set{standard_headers()};  // NOLINT(cppcoreguidelines-owning-memory)
+  return set;
+}
+
 kiln_error* kiln_program_make(const kiln_program_spec* spec, kiln_program** program) {
   return guarded([&] {
     auto& made = given(program, "program");

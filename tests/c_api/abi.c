@@ -297,6 +297,7 @@ void kiln_error_free(kiln_error* error);
 kiln_error* kiln_header_set_make(const kiln_header* headers, size_t count, kiln_header_set** set);
 void kiln_header_set_free(kiln_header_set* set);
 const kiln_header_set* kiln_device_headers(void);
+const kiln_header_set* kiln_standard_headers(void);
 kiln_error* kiln_program_make(const kiln_program_spec* spec, kiln_program** program);
 kiln_error* kiln_program_with_variant(const kiln_program* program, const char* name,
                                       kiln_program** chosen);

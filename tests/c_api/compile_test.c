@@ -45,6 +45,34 @@ void test_compiles(void) {
   kiln_artifact_free(artifact);
 }
 
+void test_offers_standard_headers(void) {
+  kiln_runtime* runtime = open_runtime();
+  const char* const kernel = "k";
+  const kiln_header_set* const headers[] = {kiln_standard_headers()};
+  kiln_program_spec spec = {.size = sizeof(spec),
+                            .name = "standard.cu",
+                            .source =
+                                "#include <cstdint>\n"
+                                "extern \"C\" __global__ void k(std::uint64_t* x) { *x = 1; }\n",
+                            .no_toolkit_headers = 1,
+                            .kernels = &kernel,
+                            .kernel_count = 1};
+  for (spec.header_count = 0; spec.header_count < 2; ++spec.header_count) {
+    if (spec.header_count != 0) spec.headers = headers;
+    kiln_program* program = NULL;
+    kiln_artifact* artifact = NULL;
+    SUCCEED(kiln_program_make(&spec, &program));
+    kiln_error* error =
+        kiln_runtime_compile(runtime, program, "sm_80", KILN_IMAGE_CUBIN, &artifact);
+    CHECK(kiln_error_code(error) ==
+          (spec.header_count == 0 ? KILN_ERROR_HEADER_NOT_FOUND : KILN_OK));
+    kiln_error_free(error);
+    kiln_artifact_free(artifact);
+    kiln_program_free(program);
+  }
+  kiln_runtime_close(runtime);
+}
+
 static void check_same_image(const kiln_artifact* one, const kiln_artifact* other) {
   kiln_artifact_info info = {.size = sizeof(info)};
   kiln_artifact_info other_info = {.size = sizeof(other_info)};

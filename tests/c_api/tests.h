@@ -13,6 +13,7 @@
   TEST(compiles)                         \
   TEST(hits)                             \
   TEST(compiles_ptx)                     \
+  TEST(offers_standard_headers)          \
   TEST(links)                            \
   TEST(packs_fatbins)                    \
   TEST(chooses_variants)                 \

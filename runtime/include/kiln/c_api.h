@@ -157,6 +157,10 @@ void kiln_header_set_free(kiln_header_set* set);
 /// kiln's own device headers: what a kernel may `#include <kiln/…>`. Static lifetime, not to be freed.
 const kiln_header_set* kiln_device_headers(void);
 
+/// For kernels that include `<cstdint>`, `<type_traits>` and others of the C++ standard library, which NVRTC does
+/// not bring. Static lifetime, not to be freed.
+const kiln_header_set* kiln_standard_headers(void);
+
 /// One of a program's name expressions, and a variant's own that is compiled in its place.
 typedef struct kiln_replaced_kernel {
   const char* expression;

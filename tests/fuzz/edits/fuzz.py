@@ -8,6 +8,7 @@ Each graph is decided by the seed and its number, so that --graph repeats the on
 
 import argparse
 import collections
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -62,13 +63,19 @@ class Run:
         self.folder = self.scratch / "p"
         self.cache = self.scratch / "cache"
         self.random = random.Random(f"{arguments.seed}:{number}")
-        way.begin(f"{arguments.seed}:{number}")
         self.folder.mkdir()
         self.graph = Graph(self.folder, self.random)
         self.fresh_images = {}  # by the state of the folder
         self.kept = set()       # requests and readings whose result the cache should have
 
     def go(self, until):
+        self.way.begin(f"{self.arguments.seed}:{self.number}")
+        try:
+            self.edit_again_and_again(until)
+        finally:
+            self.way.end(self.cache)
+
+    def edit_again_and_again(self, until):
         image = self.ask()[0].image
         if image is None:
             self.cells.uncompiled += 1
@@ -146,7 +153,7 @@ class Run:
         program = self.graph.program()
         state = (state_of(self.folder), tuple(program.words()))
         if state not in self.fresh_images:
-            self.fresh_images[state] = kiln_tool.compile_freshly(program).image
+            self.fresh_images[state] = self.way.fresh(program).image
         return self.fresh_images[state]
 
     def tell(self, step, pair, fault):
@@ -194,6 +201,17 @@ def parse():
     return arguments
 
 
+def run_graphs(numbers, arguments, way, cells, until):
+    with contextlib.ExitStack() as stack:
+        def scratch():
+            return stack.enter_context(tempfile.TemporaryDirectory(dir=kiln_tool.scratch_root()))
+        runs = [Run(number, arguments, way, cells, scratch()) for number in numbers]
+        time.sleep(way.settling_s)
+        for run in runs:
+            if not until():
+                run.go(until)
+
+
 def main():
     arguments = parse()
     found = kiln_tool.compiler()
@@ -208,9 +226,9 @@ def main():
 
     number = arguments.graph or 0
     while True:
-        with tempfile.TemporaryDirectory(dir=kiln_tool.scratch_root()) as scratch:
-            Run(number, arguments, way, cells, scratch).go(until)
-        number += 1
+        count = 1 if arguments.graph is not None else way.graphs_at_once
+        run_graphs(range(number, number + count), arguments, way, cells, until)
+        number += count
         if arguments.graph is not None or until():
             break
     cells.print(arguments.cells)

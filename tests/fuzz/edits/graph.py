@@ -139,10 +139,33 @@ class Graph:
         return {"include": list(self.include), "standard": self.standard, "switches": set(self.switches)}
 
     def restore(self, where, state):
-        shutil.rmtree(self.folder)
-        shutil.copytree(where, self.folder, symlinks=True)
+        bring_back(self.folder, where)
         self.__dict__.update({"include": list(state["include"]), "standard": state["standard"],
                               "switches": set(state["switches"])})
+
+
+def bring_back(folder, saved):
+    """Makes a folder again what it was. What is still as it was is left alone, and looks as it did."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        before = saved / path.relative_to(folder)
+        if is_file(path) and is_file(before) and path.stat().st_nlink == 1 and path.read_bytes() == before.read_bytes():
+            continue
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
+        elif not before.is_dir() or before.is_symlink():
+            path.rmdir()
+    for before in sorted(saved.rglob("*")):
+        path = folder / before.relative_to(saved)
+        if before.is_symlink():
+            path.symlink_to(os.readlink(before))
+        elif before.is_dir():
+            path.mkdir(exist_ok=True)
+        elif not path.exists():
+            shutil.copy2(before, path)
+
+
+def is_file(path):
+    return path.is_file() and not path.is_symlink()
 
 
 class Reading:

@@ -6,8 +6,10 @@ import json
 import pathlib
 import random
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+import kiln_library
 import kiln_tool
 
 SIBLINGS = 2
@@ -19,8 +21,19 @@ class Way:
     workers: str = "0"
     figures: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
+    # How many graphs lie there before the first of them is asked for, and for how long: headers that were written a
+    # moment ago are not known by their looks.
+    graphs_at_once = 1
+    settling_s = 0
+
     def begin(self, seed):
         """Before a graph: what chance decides here is decided by its seed."""
+
+    def end(self, cache):
+        """After the graph whose cache this is."""
+
+    def fresh(self, program):
+        return kiln_tool.compile_freshly(program)
 
     def settings(self, more=None):
         return {"KILN_COMPILE_WORKERS": self.workers, **(more or {})}
@@ -49,6 +62,43 @@ class Precompiled(Way):
         return answer
 
 
+class Engine(Way):
+    """One process that links the library, whose runtimes stay open while headers change, or are opened again."""
+
+    graphs_at_once = 24
+    settling_s = 2.1
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.library = None
+        self.runtimes = {}
+        self.random = random.Random(0)
+
+    def begin(self, seed):
+        self.library = self.library or kiln_library.load()
+        self.random.seed(seed)
+
+    def end(self, cache):
+        if cache in self.runtimes:
+            self.runtimes.pop(cache).close()
+
+    def ask(self, program, cache, more=None):
+        if self.random.random() < 0.25:
+            self.end(cache)
+        if cache not in self.runtimes:
+            self.runtimes[cache] = kiln_library.Runtime(self.library, cache)
+        answer = self.runtimes[cache].ask(program)
+        self.figures["hits in memory"] += answer.report.get("origin") == "memory"
+        return answer
+
+    def fresh(self, program):
+        with tempfile.TemporaryDirectory(dir=kiln_tool.scratch_root()) as empty:
+            runtime = kiln_library.Runtime(self.library, empty)
+            answer = runtime.ask(program)
+            runtime.close()
+        return answer
+
+
 class NearLimit(Way):
     """A process that may open few files asks first. Whatever it leaves in the cache is then asked for without a
     limit: what a starved compile returned is its own affair, what it kept is everybody's."""
@@ -73,6 +123,6 @@ class NearLimit(Way):
 
 
 def all_ways():
-    ways = [Way("in_process"), Way("workers", "2"), Precompiled("precompiled", "1"),
+    ways = [Way("in_process"), Way("workers", "2"), Precompiled("precompiled", "1"), Engine("engine"),
             NearLimit("descriptors_in_process", "0"), NearLimit("descriptors_in_workers", "1")]
     return {way.name: way for way in ways}
