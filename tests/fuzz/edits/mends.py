@@ -43,10 +43,21 @@ def edits(way="in_process"):
 
 
 # Without it a set is what the scan found, and NVRTC reads the disk.
+WHOLE = """  if (readings.doubt.empty()) {
+    Closure whole = closure;
+    Identities identities(whole.found.size());
+    for (std::size_t index = 0; index < whole.found.size(); ++index) {
+      auto& lookup = whole.dependencies.lookups[index];
+      const auto same = identities.add(whole.found[index], lookup.reach);
+      lookup.same_path = same.path;
+      lookup.same_file = same.file;
+    }
+    return whole;
+  }
+"""
+NARROW = "  return Narrowing(program, closure, readings, search, files).run();"
 SNAPSHOT = (Change("runtime/file_answers.cpp", "{ answering = &snapshot; }", "{ static_cast<void>(snapshot); }"),
-            Change("runtime/narrow.cpp", "  return Narrowing(program, closure, readings, search, files).run();",
-                   "  if (readings.doubt.empty()) return closure;\n"
-                   "  return Narrowing(program, closure, readings, search, files).run();"))
+            Change("runtime/narrow.cpp", NARROW, WHOLE + NARROW))
 
 MENDS = [
     Mend(("A1", "A4", "A7"), "the snapshot answers the compiler", SNAPSHOT,
