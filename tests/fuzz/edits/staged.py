@@ -90,10 +90,13 @@ def mended_failure(way, folder):
     write_file(folder / "i/o.h", "#define VAL 1\n")
     program = kiln_tool.Program(folder, ["i"])
     cache = folder.parent / "cache"
-    first = subprocess.Popen([kiln_tool.TOOL, "--cache", cache, "compile", *program.words()], cwd=folder,
-                             env=kiln_tool.environment(way.settings()), stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL)
-    time.sleep(0.5)
+    log = folder.parent / "log"
+    with open(log, "wb") as told:
+        first = subprocess.Popen([kiln_tool.TOOL, "--cache", cache, "compile", *program.words()], cwd=folder,
+                                 env=kiln_tool.environment({**way.settings(), "KILN_LOG": "debug"}),
+                                 stdout=subprocess.DEVNULL, stderr=told)
+    while b"compile_begin" not in log.read_bytes() and first.poll() is None:
+        time.sleep(0.01)
     write_file(folder / "i/o.h", "#define VAL 2\n")
     if first.poll() is not None:
         raise Skipped("the first compile had ended before the header was mended")
