@@ -10,7 +10,7 @@
 #include "entry_reader.h"
 #include "entry_remover.h"
 #include "entry_writer.h"
-#include "fork_guard.h"
+#include "no_fork.h"
 #include "schema.h"
 
 namespace kiln {
@@ -210,7 +210,7 @@ Result<void> Cache::Impl::write_bundle(BundleFile& file, const std::vector<Locat
       if (!text) return tl::unexpected(text.error());
       if (*text) (*entry)->texts.push_back(std::move(**text));
     }
-    const storage::NoFork no_fork;
+    const system::NoFork no_fork;
     if (!writer.write_texts((*entry)->texts) || !writer.write(**entry)) return file.failure();
     written = row.key;
     ++report.entries;

@@ -6,6 +6,7 @@
 #include "cache_write.h"
 #include "entry_reader.h"
 #include "entry_remover.h"
+#include "no_fork.h"
 
 namespace kiln {
 
@@ -164,7 +165,7 @@ void Cache::Impl::drop(const std::vector<std::int64_t>& damaged) {
 }
 
 bool Cache::Impl::is_refused(const Digest& key) {
-  const storage::NoFork no_fork;
+  const system::NoFork no_fork;
   const std::lock_guard guard(refused_mutex_);
   return refused_.contains(key);
 }
@@ -172,7 +173,7 @@ bool Cache::Impl::is_refused(const Digest& key) {
 void Cache::Impl::refuse(const Digest& key) {
   tally_.add(Counter::refused_images);
   {
-    const storage::NoFork no_fork;
+    const system::NoFork no_fork;
     const std::lock_guard guard(refused_mutex_);
     refused_.insert(key);
   }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "file_lock.h"
-#include "fork_guard.h"
 #include "kiln/cache.h"
+#include "no_fork.h"
 #include "session.h"
 #include "sqlite.h"
 #include "tally.h"
@@ -85,7 +85,7 @@ class Cache::Impl {
     [[nodiscard]] storage::Connection& connection() noexcept { return database().connection; }
 
    private:
-    const storage::NoFork no_fork_;
+    const system::NoFork no_fork_;
     storage::Session& session_;
     std::unique_lock<std::mutex> lock_;
   };

@@ -7,6 +7,7 @@
 #include "cache_write.h"
 #include "entry_remover.h"
 #include "entry_writer.h"
+#include "no_fork.h"
 #include "use_marks.h"
 #include "wall_clock.h"
 
@@ -183,7 +184,7 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
   if (!written) return tl::unexpected(written.error());
   if (!all_there) return fail(ErrorCode::not_found, "a text that was in the cache is gone");
   if (!fits) return too_large(entries.back());
-  const storage::NoFork no_fork;
+  const system::NoFork no_fork;
   const std::lock_guard guard(refused_mutex_);
   for (const PreparedEntry& entry : entries) refused_.erase(entry.key);
   return stored;

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "file_lock.h"
-#include "fork_guard.h"
 #include "generation.h"
+#include "no_fork.h"
 #include "private_path.h"
 #include "schema.h"
 
@@ -46,7 +46,7 @@ Result<Opened> look_at(Result<Connection> connection) {
 }
 
 Result<Opened> open_file(const fs::path& file, Connection::Mode mode) {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   return look_at(Connection::open(file, mode));
 }
 
@@ -106,7 +106,7 @@ Result<Opened> open_or_fill(const fs::path& file, const CacheOptions& options) {
   if (auto usable = private_database_exists(file, options); !usable) {
     return tl::unexpected(usable.error());
   }
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   auto opened = open_file(file, Connection::Mode::read_write);
   if (!opened || opened->content != Content::none) return opened;
   if (!create_schema(opened->connection)) {
@@ -256,7 +256,7 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
 }
 
 Result<Database> open_bundle_bytes(std::span<const std::byte> bundle) {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   auto connection = Connection::open(bundle);
   if (!connection) return unusable(connection.error());
   if (look_into(*connection) != Content::current) {

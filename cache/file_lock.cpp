@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "fork_guard.h"
+#include "no_fork.h"
 #include "private_path.h"
 #include "standard_streams.h"
 
@@ -52,7 +53,7 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
   if (auto usable = private_file_exists(file, trust); !usable)
     return tl::unexpected(usable.error());
   // Until close_in_children() knows of it.
-  std::optional<NoFork> no_fork(std::in_place);
+  std::optional<system::NoFork> no_fork(std::in_place);
   // O_NONBLOCK and O_NOFOLLOW: what takes the file's place after the look at it must not hold us up.
   const int descriptor = system::open_file(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
                                            S_IRUSR | S_IWUSR);
@@ -81,7 +82,7 @@ FileLock::FileLock(FileLock&& other) noexcept
 
 FileLock::~FileLock() {
   if (descriptor_ < 0 || process_ != ::getpid()) return;
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   forget_in_children(descriptor_);
   // Said aloud, because a child forked by other means than fork() may share it past the close.
   ::flock(descriptor_, LOCK_UN);

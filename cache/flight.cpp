@@ -21,6 +21,7 @@
 #include "file_size_signal.h"
 #include "fork_guard.h"
 #include "frame.h"
+#include "no_fork.h"
 #include "private_path.h"
 #include "standard_streams.h"
 
@@ -118,7 +119,7 @@ std::unique_ptr<Flight::Impl> Flight::Impl::take(const std::filesystem::path& fi
 
 Flight::Impl::~Impl() {
   if (descriptor_ < 0 || process_ != ::getpid()) return;
-  const storage::NoFork no_fork;
+  const system::NoFork no_fork;
   // Said aloud, because a child made by other means than fork() may share it past the close.
   if (level_) {
     auto byte = byte_of(what_, *level_, F_UNLCK);
@@ -130,7 +131,7 @@ Flight::Impl::~Impl() {
 
 bool Flight::Impl::open(const std::filesystem::path& file, storage::Trust trust) {
   if (!storage::private_file_exists(file, trust)) return false;
-  const storage::NoFork no_fork;
+  const system::NoFork no_fork;
   descriptor_ = system::open_file(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
                                   S_IRUSR | S_IWUSR);
   process_ = ::getpid();

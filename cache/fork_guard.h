@@ -17,21 +17,4 @@ void close_in_children(int descriptor) noexcept;
 /// Before the descriptor is closed.
 void forget_in_children(int descriptor) noexcept;
 
-/// While one exists, fork() waits in other threads, but for a second at most.
-///
-/// Whatever uses SQLite has one: SQLite keeps what locks a process has on a file, and its own mutexes,
-/// in memory that a child inherits. A child forked in the middle of a transaction would hold locks that
-/// nobody gave it, or read without any, or wait for a mutex whose holder it does not have.
-/// A thread may have several; it may fork itself while it has one. Safe from any thread.
-class NoFork {
- public:
-  NoFork() noexcept;
-  ~NoFork();
-  NoFork(const NoFork&) = delete;
-  NoFork& operator=(const NoFork&) = delete;
-
-  /// Whether this thread has one.
-  [[nodiscard]] static bool is_held() noexcept;
-};
-
 }  // namespace kiln::storage

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "descriptor_vfs.h"
-#include "fork_guard.h"
+#include "no_fork.h"
 #include "ofd_vfs.h"
 
 namespace kiln::storage {
@@ -66,13 +66,13 @@ LockPatience::LockPatience(std::chrono::milliseconds time) noexcept
 LockPatience::~LockPatience() { patience = before_; }
 
 Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   return open(file.c_str(), file, access | SQLITE_OPEN_NOFOLLOW, ofd_vfs());
 }
 
 Result<Connection> Connection::open(int descriptor, const std::filesystem::path& name) {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   const char* const vfs = descriptor_vfs();
   if (vfs == nullptr) {
     return fail(ErrorCode::io_failed,
@@ -82,7 +82,7 @@ Result<Connection> Connection::open(int descriptor, const std::filesystem::path&
 }
 
 Result<Connection> Connection::open(std::span<const std::byte> database) {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   auto connection = open(":memory:", ":memory:", SQLITE_OPEN_READWRITE, nullptr);
   if (!connection) return connection;
   // SQLite's signature has no const; READONLY keeps it from writing.
@@ -111,24 +111,24 @@ Result<Connection> Connection::open(const char* file, const std::filesystem::pat
 }
 
 void Connection::Close::operator()(sqlite3* handle) const noexcept {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   sqlite3_close_v2(handle);
 }
 
 void Connection::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   sqlite3_finalize(handle);
 }
 
 bool Connection::has_moved() noexcept {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   int moved = 0;
   return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
          moved != 0;
 }
 
 bool Connection::keeps_a_log() noexcept {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   // The file format's write and read versions, offsets 18 and 19 of the header: 2 means WAL.
   constexpr unsigned char write_ahead[2] = {2, 2};
   sqlite3_file* file = nullptr;
@@ -141,7 +141,7 @@ bool Connection::keeps_a_log() noexcept {
 }
 
 int Connection::execute(const char* sql) noexcept {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   return sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
 }
 
@@ -156,7 +156,7 @@ bool Connection::read_only() const noexcept {
 }
 
 tl::unexpected<Error> Connection::failure(std::string_view doing) const {
-  const NoFork no_fork;
+  const system::NoFork no_fork;
   return fail(ErrorCode::io_failed,
               fmt::format("cache '{}': {} failed: {} (SQLite code {}){}", name_, doing,
                           sqlite3_errmsg(handle_.get()), last_code(), remedy_of(last_code())),

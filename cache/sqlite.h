@@ -13,9 +13,9 @@
 
 #include <sqlite3.h>
 
-#include "fork_guard.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
+#include "no_fork.h"
 
 namespace kiln::storage {
 
@@ -134,7 +134,7 @@ class Statement {
   [[nodiscard]] bool is_null(int column) noexcept;
 
  private:
-  const NoFork no_fork_;  ///< First, so that it is there when the statement is prepared.
+  const system::NoFork no_fork_;  ///< First, so that it is there when the statement is prepared.
   sqlite3_stmt* handle_;
   int code_ = SQLITE_OK;
 };

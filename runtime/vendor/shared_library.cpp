@@ -2,9 +2,15 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 
+#include <atomic>
 #include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "no_fork.h"
 
 namespace kiln::vendor {
 namespace {
@@ -20,12 +26,49 @@ std::filesystem::path file_of(void* handle, const std::string& name) {
   return absolute.empty() ? found : absolute;
 }
 
+std::atomic<int> loading = 0;          ///< Threads that load a library,
+thread_local bool is_loading = false;  ///< this one among them.
+std::atomic<bool> cut_short = false;   ///< In a child whose parent was amid that.
+
+// A fork waits until a library is loaded, but not for ever. A child that came in between has a library that the loader takes
+// for a loaded one, and whose functions cannot be called.
+class Loading {
+ public:
+  Loading() noexcept {
+    [[maybe_unused]] static const int watched = ::pthread_atfork(nullptr, nullptr, begin_in_child);
+    ++loading;
+    is_loading = true;
+  }
+  Loading(const Loading&) = delete;
+  Loading& operator=(const Loading&) = delete;
+  ~Loading() {
+    is_loading = false;
+    --loading;
+  }
+
+ private:
+  static void begin_in_child() noexcept {
+    const int own = is_loading ? 1 : 0;
+    if (loading.exchange(own) > own) cut_short = true;
+  }
+
+  const system::NoFork no_fork_;
+};
+
 }  // namespace
 
 SharedLibrary::SharedLibrary(void* handle, std::filesystem::path path)
     : handle_(handle), path_(std::move(path)) {}
 
 Result<SharedLibrary> SharedLibrary::open(const std::string& name) {
+  if (cut_short) {
+    return fail(
+        ErrorCode::io_failed,
+        fmt::format("not loaded: this process was forked while its parent loaded a library, "
+                    "and {} may be half loaded; load it before, or fork before that",
+                    name));
+  }
+  const Loading loading_now;
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return fail(ErrorCode::io_failed, dlerror());
   return SharedLibrary(handle, file_of(handle, name));

@@ -12,7 +12,8 @@ namespace kiln::vendor {
 /// register handlers that do not survive an unload. Copies name the same library.
 class SharedLibrary {
  public:
-  /// Opens exactly this path or soname. The error's message is the loader's own words.
+  /// Opens exactly this path or soname; a fork waits for it, a second at most. The error's message is the loader's own
+  /// words; or that this process was forked amid a load that took longer.
   [[nodiscard]] static Result<SharedLibrary> open(const std::string& name);
 
   /// The library if something in this process has loaded it already. The same error otherwise.

@@ -1,6 +1,6 @@
 // What keeps fork() from a process that is inside SQLite.
 
-#include "fork_guard.h"
+#include "no_fork.h"
 
 #include <atomic>
 #include <filesystem>
@@ -38,7 +38,7 @@ class WatchedAllocator {
   }
   static void look() {
     ++calls_;
-    if (!storage::NoFork::is_held()) ++unguarded_;
+    if (!system::NoFork::is_held()) ++unguarded_;
   }
 
   static inline std::atomic<int> calls_ = 0;

@@ -1,12 +1,16 @@
 // A process forks while it compiles.
 
+#include <chrono>
 #include <functional>
+#include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "async_fixture.h"
 #include "support/child.h"
+#include "vendor/shared_library.h"
 
 namespace kiln::test {
 namespace {
@@ -68,6 +72,41 @@ TEST_F(Fork, AfterACompileTheChildMayCompile) {
   auto runtime = Runtime::open(options()).value();
   ASSERT_TRUE(runtime.compile(plain("before.cu"), target()));
   EXPECT_EQ(run_in_child([&] { return runtime.compile(plain("child.cu"), target()) ? 0 : 1; }), 0);
+}
+
+// Each time in a process of its own, in which nothing is loaded yet.
+TEST_F(Fork, AmidALoadOfTheCompilerWaitsForIt) {
+  for (int moment = 0; moment < 30; ++moment) {
+    const int outcome = run_in_child([&] {
+      auto runtime = Runtime::open(options()).value();
+      std::thread loading([&] {
+        static_cast<void>(runtime.compile(plain(fmt::format("parent{}.cu", moment)), target()));
+      });
+      std::this_thread::sleep_for(moment * 1ms);
+      // It may be refused, but must not crash.
+      const int status = run_in_child([&] {
+        static_cast<void>(runtime.compile(plain(fmt::format("child{}.cu", moment)), target()));
+        return 0;
+      });
+      loading.join();
+      return status == 0 ? 0 : 1;
+    });
+    EXPECT_EQ(outcome, 0) << "forked after " << moment << " ms";
+  }
+}
+
+TEST_F(Fork, AmidALongLoadTheChildIsToldWhatIsAmiss) {
+  std::thread loading([] { EXPECT_TRUE(vendor::SharedLibrary::open(KILN_SLOW_LIBRARY)); });
+  std::this_thread::sleep_for(500ms);
+  EXPECT_EQ(run_in_child([] {
+              const auto library = vendor::SharedLibrary::open(KILN_SLOW_LIBRARY);
+              if (library) return 1;
+              EXPECT_THAT(library.error().message, HasSubstr("forked while its parent loaded"));
+              return HasFailure() ? 2 : 0;
+            }),
+            0);
+  loading.join();
+  EXPECT_EQ(run_in_child([] { return vendor::SharedLibrary::open(KILN_SLOW_LIBRARY) ? 0 : 1; }), 0);
 }
 
 }  // namespace
