@@ -1,7 +1,5 @@
 // What keeps fork() from a process that is inside SQLite.
 
-#include "no_fork.h"
-
 #include <atomic>
 #include <filesystem>
 
@@ -9,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "kiln/cache.h"
+#include "no_fork.h"
 #include "support.h"
 
 namespace kiln {
