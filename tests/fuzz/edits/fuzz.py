@@ -66,6 +66,7 @@ class Run:
         self.folder.mkdir()
         self.graph = Graph(self.folder, self.random)
         self.fresh_images = {}  # by the state of the folder
+        self.fresh_errors = ""  # of the last fresh compile
         self.kept = set()       # requests and readings whose result the cache should have
 
     def go(self, until):
@@ -133,7 +134,7 @@ class Run:
         if fault:
             count[fault] += 1
             if fault in FAULTS:
-                self.tell(step, pair, fault)
+                self.tell(step, pair, fault, answer)
         return answer, fault
 
     def fault(self, answer):
@@ -153,11 +154,15 @@ class Run:
         program = self.graph.program()
         state = (state_of(self.folder), tuple(program.words()))
         if state not in self.fresh_images:
-            self.fresh_images[state] = self.way.fresh(program).image
+            answer = self.way.fresh(program)
+            self.fresh_images[state] = answer.image
+            self.fresh_errors = answer.errors
         return self.fresh_images[state]
 
-    def tell(self, step, pair, fault):
-        print(f"{fault}: seed {self.arguments.seed} graph {self.number} step {step}: {pair[0]} x {pair[1]}", flush=True)
+    def tell(self, step, pair, fault, answer):
+        said = (answer.errors if answer.image is None else self.fresh_errors).strip()[-200:]
+        print(f"{fault}: seed {self.arguments.seed} graph {self.number} step {step}: {pair[0]} x {pair[1]} {said}",
+              flush=True)
         if self.arguments.keep:
             kept = pathlib.Path(self.arguments.keep) / f"{self.way.name}_{self.arguments.seed}_{self.number}_{step}"
             shutil.copytree(self.scratch, kept, symlinks=True, dirs_exist_ok=True)
