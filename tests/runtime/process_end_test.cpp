@@ -17,6 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/sanitized.h"
+
 namespace kiln::test {
 namespace {
 
@@ -69,6 +71,8 @@ TEST(ProcessEnd, JoinsWhatHasEndedWhenItAdoptsAnother) {
 }
 
 TEST(ProcessEnd, AForkedChildWaitsForNoThreadOfItsParents) {
+  if (is_sanitized)
+    GTEST_SKIP() << "what the parent's thread has is a leak to a sanitizer in the child";
   std::atomic<bool> done = false;
   ProcessEnd::get().adopt(std::thread([&done] {
     while (!done) std::this_thread::sleep_for(1ms);
