@@ -10,6 +10,7 @@
 
 #include "async_fixture.h"
 #include "support/child.h"
+#include "support/sanitized.h"
 #include "vendor/shared_library.h"
 
 namespace kiln::test {
@@ -19,6 +20,11 @@ using ::testing::HasSubstr;
 
 class Fork : public AsyncFixture {
  protected:
+  void SetUp() override {
+    if (is_sanitized)
+      GTEST_SKIP() << "a sanitizer's own locks stay taken in a child of many threads";
+  }
+
   RuntimeOptions options() {
     auto options = AsyncFixture::options();
     options.compile_workers = 0;
