@@ -64,6 +64,7 @@ std::size_t pages_mapped() {
 
 // One that has ended and is not joined keeps its stack.
 TEST(ProcessEnd, JoinsWhatHasEndedWhenItAdoptsAnother) {
+  if (is_sanitized) GTEST_SKIP() << "the sanitizers map memory themselves";
   const auto before = pages_mapped();
   for (int number = 0; number < 2000; ++number) ProcessEnd::get().adopt(std::thread([] {}));
   const auto stack = std::size_t{8} << 20;
