@@ -177,6 +177,8 @@ Cache::~Cache() {
 
 Result<Cache> Cache::open_place(storage::Place place, CacheOptions options) {
   const CallerState caller;
+  // All that is stored there is worth waiting for; what is opened again later is not waited for so long.
+  const storage::LockPatience patience(storage::writer_patience);
   auto database = storage::open_place(place, options);
   if (!database) return tl::unexpected(database.error());
   return Cache(std::make_unique<Impl>(std::move(place), std::move(options), std::move(*database)));

@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -248,6 +249,33 @@ TEST_F(CacheOpen, ASymlinkInPlaceOfTheLockStopsWritesOnly) {
   EXPECT_EQ(put.error().code, ErrorCode::cache_unusable);
   EXPECT_EQ(cache.counters().errors(), 1u);
   EXPECT_FALSE(fs::exists(folder_.path() / "victim"));
+}
+
+// As while a commit waits for a slow disk.
+TEST_F(CacheOpen, WaitsForACommitThatTakesLong) {
+  const fs::path directory = folder_.path() / "kiln";
+  ASSERT_TRUE(Cache::open(directory)->put(test::make_sample(1).entry()));
+  int locked[2];
+  ASSERT_EQ(::pipe(locked), 0);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    sqlite3* database = nullptr;
+    sqlite3_open((directory / "kernels.v1.db").c_str(), &database);
+    const int code = sqlite3_exec(database, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr);
+    if (::write(locked[1], "x", 1) != 1 || code != SQLITE_OK) ::_exit(1);
+    ::sleep(2);
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(locked[0], &byte, 1), 1);
+  auto cache = Cache::open(directory, {read_only});
+  ASSERT_TRUE(cache) << cache.error().message;
+  EXPECT_TRUE(test::find(*cache, test::make_sample(1)));
+  int status = 0;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  EXPECT_EQ(status, 0);
+  ::close(locked[0]);
+  ::close(locked[1]);
 }
 
 // Rights do not bind root, so these have a child give them up.

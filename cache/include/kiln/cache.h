@@ -256,7 +256,7 @@ class Cache {
   using Access = CacheOptions::Access;
 
   /// Opens the cache in `directory`, an absolute path. A file that is corrupt or none of kiln's is
-  /// left as it is, and a new generation takes over (unless read-only).
+  /// left as it is, and a new generation takes over (unless read-only). Waits up to 15 s for writers.
   /// Errors: cache_unusable, naming the path and what is the matter with it: not a directory, no
   /// rights, another owner, writable by others, a symlink; not_found where there is nothing and
   /// access is read-only. What is refused is left as it was.
