@@ -12,7 +12,8 @@ namespace kiln {
 // contents differ, and one image may be mounted in the place of another: a rollout beside a cache that stays.
 // What a file looks like tells it from others then only as long as the mount is the same.
 
-/// Whether a file is told by its looks whatever is mounted. Looks at each device once. One thread's.
+/// Which files may be of an image, so that their looks tell them only within a mount. Looks at each device once. One
+/// thread's.
 class MountedImages {
  public:
   /// Whether the file may be one of an image: all its times are whole seconds, or its filesystem is of a kind

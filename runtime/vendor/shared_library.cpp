@@ -30,8 +30,8 @@ std::atomic<int> loading = 0;          ///< Threads that load a library,
 thread_local bool is_loading = false;  ///< this one among them.
 std::atomic<bool> cut_short = false;   ///< In a child whose parent was amid that.
 
-// A fork waits until a library is loaded, but not for ever. A child that came in between has a library that the loader takes
-// for a loaded one, and whose functions cannot be called.
+// A fork waits until a library is loaded, but not for ever. A child that came in between has a library that the
+// loader takes for a loaded one, and whose functions cannot be called.
 class Loading {
  public:
   Loading() noexcept {
