@@ -4,10 +4,14 @@ Usage: ctypes_test.py LIBRARY FAKE_CUDA
 """
 
 import ctypes
+import pathlib
 import sys
 import tempfile
 import unittest
 from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from kiln_library import ArtifactInfo, Bytes, ProgramSpec, RuntimeOptions, Sized
 
 LIBRARY, FAKE_CUDA = sys.argv[1:]
 
@@ -18,50 +22,12 @@ COMPILED, MEMORY = 0, 1
 LOG_OFF = 1
 
 
-class Sized(Structure):
-    """A structure that begins with its own size."""
-
-    def __init__(self, **fields):
-        super().__init__(**({"size": ctypes.sizeof(type(self))} | fields))
-
-
-class Bytes(Structure):
-    _fields_ = [("data", c_void_p), ("size", c_size_t)]
-
-
 class Dim3(Structure):
     _fields_ = [("x", c_uint32), ("y", c_uint32), ("z", c_uint32)]
 
 
 class Parameter(Structure):
     _fields_ = [("offset", c_uint32), ("size", c_uint32)]
-
-
-class ProgramSpec(Sized):
-    _fields_ = [("size", c_size_t), ("name", c_char_p), ("source", c_char_p),
-                ("no_toolkit_headers", c_int32), ("headers", POINTER(c_void_p)), ("header_count", c_size_t),
-                ("include_dirs", POINTER(c_char_p)), ("include_dir_count", c_size_t),
-                ("kernels", POINTER(c_char_p)), ("kernel_count", c_size_t),
-                ("options", POINTER(c_char_p)), ("option_count", c_size_t),
-                ("variants", POINTER(c_void_p)), ("variant_count", c_size_t)]
-
-
-class RuntimeOptions(Sized):
-    _fields_ = [("size", c_size_t), ("cache_directory", c_char_p), ("cache_disabled", c_int32),
-                ("cache_read_only", c_int32), ("cache_trust_others", c_int32), ("allow_ptx", c_int32),
-                ("cache_max_bytes", c_uint64), ("bundles", POINTER(c_char_p)),
-                ("bundle_count", c_size_t), ("embedded_bundles", POINTER(Bytes)),
-                ("embedded_bundle_count", c_size_t), ("mode", c_int32), ("compile_workers", c_int32),
-                ("compile_timeout", c_uint64), ("compile_patience", c_uint64), ("nvrtc", c_char_p),
-                ("nvjitlink", c_char_p), ("nvfatbin", c_char_p), ("cuda_driver", c_char_p), ("worker", c_char_p), ("variant", c_char_p),
-                ("record", c_char_p), ("log_level", c_int32), ("log", c_void_p), ("log_user", c_void_p),
-                ("observer", c_void_p), ("observer_user", c_void_p)]
-
-
-class ArtifactInfo(Sized):
-    _fields_ = [("size", c_size_t), ("key", c_char_p), ("program", c_char_p), ("arch", c_char_p),
-                ("kind", c_int32), ("origin", c_int32), ("image", Bytes), ("log", c_char_p),
-                ("toolchain", c_char_p), ("compile_us", c_uint64), ("kernel_count", c_size_t)]
 
 
 class KernelInfo(Sized):

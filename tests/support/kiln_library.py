@@ -23,10 +23,10 @@ class Bytes(ctypes.Structure):
 
 
 class Sized(ctypes.Structure):
-    """A structure that begins with its size."""
+    """A structure that begins with its size, which a test may set to another."""
 
     def __init__(self, **fields):
-        super().__init__(size=ctypes.sizeof(self), **fields)
+        super().__init__(**{"size": ctypes.sizeof(self), **fields})
 
 
 class ProgramSpec(Sized):
