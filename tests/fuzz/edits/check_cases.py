@@ -119,6 +119,8 @@ def main():
             skipped += 1
             print(f"{case.point:4} {case.name:60} skipped: {why}")
             continue
+        except Exception as error:  # The cases behind it are to be run all the same.
+            fault, compiled = f"{type(error).__name__}: {error}", True
         uncompiled += not compiled
         if fault:
             faults[fault.split(":")[0]] += 1
