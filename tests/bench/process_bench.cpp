@@ -3,24 +3,19 @@
 // Each iteration compiles into an empty cache, then asks again in new processes. The time that is
 // reported is a hit's; the counters give the median compile and the ratio of the medians.
 
-#include <spawn.h>
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
 #include "support/scratch.h"
-
-extern char** environ;
+#include "timed_process.h"
 
 namespace {
 
+using kiln::bench::time_process;
 using kiln::test::ScratchDirectory;
 using kiln::test::write_file;
 
@@ -39,22 +34,6 @@ template <class T> __global__ void sum(const T* x, T* y) {
   if (threadIdx.x == 0) *y = total;
 }
 )";
-
-// Seconds that a process took from its start to its end; exits on failure, since nothing can be measured.
-double time_process(std::vector<std::string> command) {
-  std::vector<char*> arguments;
-  for (auto& word : command) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  const auto begin = std::chrono::steady_clock::now();
-  pid_t process = 0;
-  int status = 0;
-  if (posix_spawn(&process, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0 ||
-      waitpid(process, &status, 0) != process || status != 0) {
-    std::fprintf(stderr, "%s failed\n", arguments[0]);
-    std::exit(1);
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
