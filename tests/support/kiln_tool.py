@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -115,8 +116,10 @@ def compile_freshly(program, settings=None):
 
 
 def scratch_root():
-    """Memory where there is some: each cache is a database that waits for its disk."""
-    return os.environ.get("KILN_FUZZ_SCRATCH") or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    """Memory where there is some: each cache is a database that waits for its disk. A container's is often small."""
+    memory = "/dev/shm"
+    roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= 1 << 30
+    return os.environ.get("KILN_FUZZ_SCRATCH") or (memory if roomy else None)
 
 
 def skip(why):
