@@ -2,33 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <set>
 #include <utility>
+
+#include "joined_text.h"
+#include "source_characters.h"
 
 namespace kiln {
 
 namespace {
-
-// What a character is, by one look: millions are asked about for one program over CUB.
-enum CharacterClass : unsigned char { blank = 1, letter = 2, digit = 4 };
-
-constexpr std::array<unsigned char, 256> character_classes = [] {
-  std::array<unsigned char, 256> classes{};
-  for (const unsigned char c : {' ', '\t', '\r', '\v', '\f'}) classes[c] = blank;
-  for (unsigned char c = 'a'; c <= 'z'; ++c) classes[c] = letter;
-  for (unsigned char c = 'A'; c <= 'Z'; ++c) classes[c] = letter;
-  for (unsigned char c = '0'; c <= '9'; ++c) classes[c] = digit;
-  classes['_'] = letter;
-  return classes;
-}();
-
-constexpr bool is_any_of(char c, unsigned classes) {
-  return (character_classes[static_cast<unsigned char>(c)] & classes) != 0;
-}
-constexpr bool begins_identifier(char c) { return is_any_of(c, letter); }
-constexpr bool continues_identifier(char c) { return is_any_of(c, letter | digit); }
-constexpr bool is_blank(char c) { return is_any_of(c, blank); }
 
 constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
@@ -43,43 +25,6 @@ template <std::size_t size>
 bool is_one_of(std::string_view word, const std::array<std::string_view, size>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-// A text with its continued lines joined, as a preprocessor sees it, and the way back.
-class JoinedText {
- public:
-  explicit JoinedText(std::string_view text) {
-    std::size_t begin = 0;
-    for (auto at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at + 1)) {
-      const auto rest = text.substr(at + 1);
-      const std::size_t cut = rest.starts_with('\n') ? 2 : rest.starts_with("\r\n") ? 3 : 0;
-      if (cut == 0) continue;
-      joined_.append(text.substr(begin, at - begin));
-      begin = at + cut;
-      cuts_.emplace_back(joined_.size(), begin - joined_.size());
-    }
-    joined_.append(text.substr(begin));
-  }
-
-  [[nodiscard]] std::string_view text() const { return joined_; }
-
-  // Where the character at this place of the joined text stands in the original.
-  [[nodiscard]] std::size_t original(std::size_t position) const {
-    const auto after =
-        std::upper_bound(cuts_.begin(), cuts_.end(), position,
-                         [](std::size_t place, const auto& cut) { return place < cut.first; });
-    return after == cuts_.begin() ? position : position + std::prev(after)->second;
-  }
-
- private:
-  std::string joined_;
-  std::vector<std::pair<std::size_t, std::size_t>> cuts_;  // From here on, so much was taken out.
-};
 
 // Walks a joined text one step at a time.
 class Scanner {
@@ -183,8 +128,8 @@ class Scanner {
 
   // Whether a number begins here, which may be with a point.
   [[nodiscard]] bool at_number() const {
-    if (is_any_of(peek(), digit)) return true;
-    return peek() == '.' && at_ + 1 < text_.size() && is_any_of(text_[at_ + 1], digit);
+    if (is_digit(peek())) return true;
+    return peek() == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]);
   }
 
   // Whether what is behind the word that began at `begin` is only asked for by name: `#ifdef word`, `defined(word)`.

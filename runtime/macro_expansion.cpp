@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <optional>
 #include <set>
 #include <utility>
+
+#include "source_characters.h"
 
 namespace kiln {
 
@@ -17,18 +18,6 @@ using Texts = std::set<std::string>;
 constexpr std::size_t most_expansions = 256;
 constexpr int deepest_expansion = 32;
 constexpr int most_steps = 10'000;  // Definitions that refer to each other would never end.
-
-bool begins_identifier(char c) { return c == '_' || std::isalpha(static_cast<unsigned char>(c)); }
-bool continues_identifier(char c) {
-  return c == '_' || std::isalnum(static_cast<unsigned char>(c));
-}
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 std::string_view identifier_at(std::string_view text, std::size_t at) {
   auto end = at;

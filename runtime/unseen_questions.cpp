@@ -1,11 +1,14 @@
 #include "unseen_questions.h"
 
+#include <string.h>  // NOLINT(modernize-deprecated-headers): memmem() is the system's
+
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <cstddef>
 #include <utility>
 
 #include "macro_expansion.h"
+#include "source_characters.h"
 
 namespace kiln {
 
@@ -17,29 +20,9 @@ constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
 
+// Texts are megabytes, and std::string_view::find() compares at each place that begins alike.
 bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-bool is_identifier_character(char c) {
-  return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
-}
-
-// As a preprocessor joins them.
-std::string without_continued_lines(std::string_view text) {
-  std::string joined;
-  joined.reserve(text.size());
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto rest = text.substr(at);
-    if (rest.starts_with("\\\n")) {
-      at += 1;
-    } else if (rest.starts_with("\\\r\n")) {
-      at += 2;
-    } else {
-      joined += text[at];
-    }
-  }
-  return joined;
+  return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
 // Whether a whole path may begin here: a slash that divides nothing and opens no comment.
@@ -61,8 +44,8 @@ bool may_hold_path(std::string_view text) {
 
 bool names_any(std::string_view text, const std::set<std::string, std::less<>>& macros) {
   for (auto at = text.begin(); at != text.end();) {
-    at = std::find_if(at, text.end(), is_identifier_character);
-    const auto end = std::find_if_not(at, text.end(), is_identifier_character);
+    at = std::find_if(at, text.end(), continues_identifier);
+    const auto end = std::find_if_not(at, text.end(), continues_identifier);
     if (at != end && macros.contains(std::string_view(at, end))) return true;
     at = end;
   }
@@ -103,24 +86,24 @@ UnseenQuestions::UnseenQuestions(const Program& program,
   beyond_guessing_ |= pastes && pieces.make_a_question() && holds_next_;
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   for (auto& [header, text] : texts_) {
-    text.asks = asks_by_macro(header->directives) || names_any(text.joined, pasting_) ||
-                names_any(text.joined, asking_);
+    text.asks = asks_by_macro(header->directives) || names_any(text.joined.text(), pasting_) ||
+                names_any(text.joined.text(), asking_);
   }
 }
 
 void UnseenQuestions::add(const HeaderText& header) {
-  auto joined = without_continued_lines(header.text);
-  note_text(joined);
-  texts_.insert_or_assign(&header, Text{std::move(joined)});
+  const auto [place, added] = texts_.try_emplace(&header, Text{JoinedText(header.text)});
+  note_text(place->second.joined.text());
   note_macros(header.macros());
 }
 
 void UnseenQuestions::note_text(std::string_view text) {
-  beyond_guessing_ |= holds(text, searches_on);
-  holds_next_ |= holds(text, "next");
-  may_spell_paths_ |= may_hold_path(text) ||
-                      std::any_of(roots_.begin(), roots_.end(),
-                                  [&](const std::string& root) { return holds(text, root); });
+  const bool holds_next = holds(text, "next");
+  holds_next_ |= holds_next;
+  beyond_guessing_ = beyond_guessing_ || (holds_next && holds(text, searches_on));
+  may_spell_paths_ = may_spell_paths_ || may_hold_path(text) ||
+                     std::any_of(roots_.begin(), roots_.end(),
+                                 [&](const std::string& root) { return holds(text, root); });
 }
 
 void UnseenQuestions::note_macros(const MacroBodies& macros) {
@@ -148,12 +131,12 @@ void UnseenQuestions::spread(Names& names) const {
 }
 
 bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {
-  const auto& text = texts_.at(&header);
+  const auto& known = texts_.at(&header);
+  const auto text = known.joined.text();
   const auto& includes = header.directives.includes;
-  return !text.asks && !holds(text.joined, pragma_operator) &&
-         !names_any(text.joined, pragmatic_) &&
+  return !known.asks && !holds(text, pragma_operator) && !names_any(text, pragmatic_) &&
          std::none_of(words_of_once.begin(), words_of_once.end(),
-                      [&](std::string_view word) { return holds(text.joined, word); }) &&
+                      [&](std::string_view word) { return holds(text, word); }) &&
          std::none_of(includes.begin(), includes.end(), [](const IncludeDirective& include) {
            return include.form == IncludeDirective::Form::quoted;
          });

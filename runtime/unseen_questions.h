@@ -10,6 +10,7 @@
 
 #include "directives.h"
 #include "header_files.h"
+#include "joined_text.h"
 #include "kiln/program.h"
 #include "reading.h"
 
@@ -44,8 +45,8 @@ class UnseenQuestions {
   using Names = std::set<std::string, std::less<>>;
 
   struct Text {
-    std::string joined;  ///< Without its continued lines.
-    bool asks = false;   ///< In any way that a scan does not show.
+    JoinedText joined;
+    bool asks = false;  ///< In any way that a scan does not show.
   };
 
   void add(const HeaderText& header);
