@@ -1,5 +1,7 @@
 #include "file_snapshot.h"
 
+#include <stdio_ext.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -62,11 +64,16 @@ int close_text(void* cookie) {
   return 0;
 }
 
-// Needs no descriptor, of which there may be none left.
+// Needs no descriptor, of which there may be none left. One thread reads it, a character at a time: without its lock,
+// which each character would cost in a process of many threads.
 std::FILE* open_text(std::shared_ptr<const std::string> text, std::function<void()> when_read) {
   auto* const open = new OpenText{std::move(text), std::move(when_read)};
   std::FILE* const file = ::fopencookie(open, "r", {read_text, nullptr, seek_text, close_text});
-  if (file == nullptr) close_text(open);
+  if (file == nullptr) {
+    close_text(open);
+    return nullptr;
+  }
+  ::__fsetlocking(file, FSETLOCKING_BYCALLER);
   return file;
 }
 
