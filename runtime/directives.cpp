@@ -7,6 +7,7 @@
 
 #include "joined_text.h"
 #include "source_characters.h"
+#include "text_search.h"
 
 namespace kiln {
 
@@ -400,11 +401,10 @@ Directives read_text(std::string_view text, MacroBodies* macros) {
     include.length = end - include.position;
   }
   directives.prelude = joined.original(directives.prelude);
-  for (const auto* paste : {"##", "%:%:"})
-    directives.pastes |= joined.text().find(paste) != std::string_view::npos;
+  for (const auto* paste : {"##", "%:%:"}) directives.pastes |= holds(joined.text(), paste);
   // Before C++17, `??=include` is an include and `??/` continues a line.
   for (const auto* trigraph : {"?\?=", "?\?/"}) {
-    if (text.find(trigraph) != std::string_view::npos) directives.unfollowed = trigraph;
+    if (holds(text, trigraph)) directives.unfollowed = trigraph;
   }
   return directives;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "text_search.h"
+
 namespace kiln {
 
 namespace {
@@ -29,8 +31,7 @@ std::string as_ptx_bytes(std::string_view text) {
 }
 
 bool shows(std::string_view image, ImageKind kind, std::string_view text) {
-  if (image.find(text) != std::string_view::npos) return true;
-  return kind == ImageKind::ptx && image.find(as_ptx_bytes(text)) != std::string_view::npos;
+  return holds(image, text) || (kind == ImageKind::ptx && holds(image, as_ptx_bytes(text)));
 }
 
 // Bitcode packs its strings, so looking for one tells nothing.

@@ -1,7 +1,5 @@
 #include "unseen_questions.h"
 
-#include <string.h>  // NOLINT(modernize-deprecated-headers): memmem() is the system's
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -9,6 +7,7 @@
 
 #include "macro_expansion.h"
 #include "source_characters.h"
+#include "text_search.h"
 
 namespace kiln {
 
@@ -19,11 +18,6 @@ constexpr std::string_view pragma_operator = "_Pragma";
 constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
-
-// Texts are megabytes, and std::string_view::find() compares at each place that begins alike.
-bool holds(std::string_view text, std::string_view part) {
-  return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
-}
 
 // Whether a whole path may begin here: a slash that divides nothing and opens no comment.
 bool may_begin_path(std::string_view text, std::size_t slash) {
