@@ -153,6 +153,12 @@ bool is_unfinished(const Opened& opened) {
          opened.connection.last_code() == SQLITE_READONLY_ROLLBACK;
 }
 
+/// Whether somebody held a lock on it for longer than any commit takes.
+bool is_locked(const Opened& opened) {
+  return opened.content == Content::unreadable &&
+         (opened.connection.last_code() & 0xff) == SQLITE_BUSY;
+}
+
 /// Takes back what the dead writer left, if that may be: a look does it, by who may write.
 void finish_commit(const fs::path& directory, const fs::path& file, const CacheOptions& options) {
   const auto lock = FileLock::acquire(directory / lock_name, writer_patience, trust_of(options));
@@ -213,6 +219,8 @@ Result<Database> open_database(const fs::path& directory, const CacheOptions& op
     opened = open_file(file, mode_of(options));
   }
   if (!opened) return tl::unexpected(opened.error());
+  // Who opened it waited for that lock already, and would again behind the writers' lock, where others wait.
+  if (is_locked(*opened)) return current_or_refused(std::move(*opened), file, generation);
   // An empty file is one that somebody is creating or never finished; and while somebody creates
   // it, a read may fail for reasons that are gone once they are done.
   if (may_write && opened->content != Content::current) {

@@ -142,6 +142,9 @@ InProcessCompiler::InProcessCompiler(CompilerOnThisMachine& compiler,
 
 Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_token stop) {
   if (ProcessEnd::get().forked_amid_compiles()) return tl::unexpected(forked(job));
+  ProcessEnd::notice_main_thread();
+  const ProcessEnd::Stay stay;
+  if (!stay) return tl::unexpected(cancelled(job));
   const auto& nvrtc = compiler_.open();
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   const auto deadline = Clock::now() + timeout_;
@@ -150,7 +153,6 @@ Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_t
   };
   if (stop.stop_requested() || !abandoned_->wait_for_room(stop, deadline)) return given_up();
   keep_this_library_loaded();
-  ProcessEnd::notice_main_thread();
   const auto attempt = std::make_shared<Attempt>(*nvrtc, job, abandoned_, nvrtc_compiler_);
   std::thread thread;
   try {

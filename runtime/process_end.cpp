@@ -17,10 +17,16 @@ struct ProcessEnd::Presence {
   Presence& operator=(const Presence&) = delete;
 };
 
+namespace {
+
+bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
+
+}  // namespace
+
 struct ProcessEnd::OfMainThread {
   OfMainThread() = default;
   ~OfMainThread() {
-    if (::gettid() == ::getpid()) get().wait();
+    if (is_main_thread()) get().wait();
   }
   OfMainThread(const OfMainThread&) = delete;
   OfMainThread& operator=(const OfMainThread&) = delete;
@@ -39,6 +45,16 @@ struct ProcessEnd::Adopted {
   Adopted* next = nullptr;
 };
 
+ProcessEnd::Stay::Stay() noexcept : counted_(is_main_thread() ? 0 : 1) {
+  of_this_thread += counted_;
+  get().stays_ += counted_;
+}
+
+ProcessEnd::Stay::~Stay() {
+  of_this_thread -= counted_;
+  get().stays_ -= counted_;
+}
+
 ProcessEnd::ProcessEnd() {
   ::pthread_atfork(nullptr, nullptr, [] { get().begin_in_child(); });
 }
@@ -51,6 +67,7 @@ ProcessEnd& ProcessEnd::get() {
 // A forked child has none of the threads.
 void ProcessEnd::begin_in_child() noexcept {
   if (threads_.exchange(0) > 0) forked_amid_compiles_ = true;
+  stays_ = Stay::of_this_thread;
   of_parent_ = adopted_.exchange(nullptr);
 }
 
@@ -93,7 +110,8 @@ void ProcessEnd::wait() noexcept {
   constexpr std::chrono::seconds patience(10);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   ending_.request_stop();
-  while ((threads_ > 0 || !join_the_ended()) && std::chrono::steady_clock::now() < deadline) {
+  while ((stays_ > 0 || threads_ > 0 || !join_the_ended()) &&
+         std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

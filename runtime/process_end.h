@@ -15,6 +15,26 @@ namespace kiln {
 /// main thread makes, by returning or by exit(), which waits. One that another thread makes does not.
 class ProcessEnd {
  public:
+  /// While one exists, the end waits: for a call on a thread of the host's that loads a library of NVIDIA's or works in
+  /// it. On the main thread it has no effect, since the end would wait for itself.
+  class Stay {
+   public:
+    Stay() noexcept;
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+    ~Stay();
+
+    /// False where the process is ending already, and nothing may begin any more.
+    [[nodiscard]] explicit operator bool() const noexcept {
+      return !get().ending_.stop_requested();
+    }
+
+   private:
+    inline static thread_local int of_this_thread = 0;
+    const int counted_;
+    friend class ProcessEnd;
+  };
+
   /// The one of this process; never destroyed.
   static ProcessEnd& get();
 
@@ -34,7 +54,7 @@ class ProcessEnd {
   [[nodiscard]] std::stop_token ending() const noexcept { return ending_.get_token(); }
 
   /// Where kiln was loaded by another thread than the main one: to be called on whatever thread asks for
-  /// a compile, which may be the main one.
+  /// a compile, which may be the main one. If it never is, the end does not wait.
   static void notice_main_thread();
 
  private:
@@ -50,6 +70,7 @@ class ProcessEnd {
 
   std::stop_source ending_;
   std::atomic<int> threads_{0};
+  std::atomic<int> stays_{0};
   std::atomic<Adopted*> adopted_{nullptr};  ///< A list.
   Adopted* of_parent_ = nullptr;            ///< In a forked child, which has none of them.
   std::atomic<bool> forked_amid_compiles_{false};

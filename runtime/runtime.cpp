@@ -31,6 +31,7 @@
 #include "obtained.h"
 #include "pipeline.h"
 #include "prefetch.h"
+#include "process_end.h"
 #include "recorded_programs.h"
 #include "reporter.h"
 #include "tool_on_this_machine.h"
@@ -358,6 +359,12 @@ class Runtime::Impl {
   Result<Obtained> combine(const Recipe& recipe, ToolOnThisMachine<Tool>& tool, const Make& make,
                            const std::stop_token& stop) {
     const auto make_with_tool = [&]() -> Result<Artifact> {
+      ProcessEnd::notice_main_thread();
+      const ProcessEnd::Stay stay;
+      if (!stay) {
+        return fail(ErrorCode::cancelled, fmt::format("{} for {}: the process is ending",
+                                                      recipe.request.program, recipe.request.arch));
+      }
       const auto& opened = tool.open();
       if (!opened) return tl::unexpected(opened.error());
       return make(*opened);

@@ -8,7 +8,8 @@
 
 namespace kiln::system {
 
-/// While one exists, fork() waits in other threads, but for a second at most.
+/// While one exists, fork() waits in other threads, but for a second at most. Making one waits for a fork() that is
+/// under way in another thread, as long at most: handlers of a host's may take what the thread that makes one holds.
 ///
 /// Whatever uses SQLite has one: SQLite keeps what locks a process has on a file, and its own mutexes,
 /// in memory that a child inherits. A child forked in the middle of a transaction would hold locks that
@@ -18,12 +19,12 @@ namespace kiln::system {
 class NoFork {
  public:
   NoFork() noexcept {
-    watch_forks();
+    static_cast<void>(watched);
     if (depth++ > 0) return;
-    while (++inside, forking > 0) {
-      --inside;
-      while (forking > 0) std::this_thread::sleep_for(nap);
-    }
+    if (++inside; forking == 0 || is_forking) return;
+    --inside;
+    wait_while([] { return forking > 0; });
+    ++inside;
   }
   NoFork(const NoFork&) = delete;
   NoFork& operator=(const NoFork&) = delete;
@@ -39,31 +40,42 @@ class NoFork {
   // has to end, and because the child has to be able to set it back.
   static constexpr std::chrono::seconds longest_wait{1};
   static constexpr std::chrono::microseconds nap{50};
-  inline static std::atomic<int> inside = 0;   ///< Threads that have one.
-  inline static std::atomic<int> forking = 0;  ///< Threads that are in fork().
-  inline static thread_local int depth = 0;    ///< This thread's.
+  inline static std::atomic<int> inside = 0;           ///< Threads that have one.
+  inline static std::atomic<int> forking = 0;          ///< Threads that are in fork().
+  inline static thread_local int depth = 0;            ///< This thread's.
+  inline static thread_local bool is_forking = false;  ///< Whether it is in handlers of a fork().
 
   static int own_part() noexcept { return depth > 0 ? 1 : 0; }
 
-  static void before_fork() noexcept {
-    ++forking;
+  template <class Condition>
+  static void wait_while(Condition condition) noexcept {
     const auto deadline = std::chrono::steady_clock::now() + longest_wait;
-    while (inside > own_part() && std::chrono::steady_clock::now() < deadline) {
+    while (condition() && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(nap);
     }
   }
 
-  static void after_fork_in_parent() noexcept { --forking; }
+  static void before_fork() noexcept {
+    is_forking = true;
+    ++forking;
+    wait_while([] { return inside > own_part(); });
+  }
+
+  static void after_fork_in_parent() noexcept {
+    --forking;
+    is_forking = false;
+  }
 
   static void after_fork_in_child() noexcept {
     inside = own_part();
     forking = 0;
+    is_forking = false;
   }
 
-  static void watch_forks() noexcept {
-    [[maybe_unused]] static const int watched =
-        ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  }
+  // When it is loaded, before a host comes to have handlers of its own: those before a fork run in reverse, so that a
+  // host's locks are taken before the wait for what it does under them.
+  inline static const int watched =
+      ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 };
 
 }  // namespace kiln::system

@@ -1,8 +1,11 @@
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -276,6 +279,35 @@ TEST_F(CacheOpen, WaitsForACommitThatTakesLong) {
   EXPECT_EQ(status, 0);
   ::close(locked[0]);
   ::close(locked[1]);
+}
+
+// It does not go on to wait behind the writers' lock, whose holder is stuck as well.
+TEST_F(CacheOpen, WaitsOnceForAWriterThatIsStuck) {
+  const fs::path directory = folder_.path() / "kiln";
+  ASSERT_TRUE(Cache::open(directory)->put(test::make_sample(1).entry()));
+  int locked[2];
+  ASSERT_EQ(::pipe(locked), 0);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    const int lock = ::open((directory / "kernels.v1.lock").c_str(), O_RDWR | O_CLOEXEC);
+    sqlite3* database = nullptr;
+    sqlite3_open((directory / "kernels.v1.db").c_str(), &database);
+    const int code = sqlite3_exec(database, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr);
+    if (::flock(lock, LOCK_EX) != 0 || code != SQLITE_OK) ::_exit(1);
+    if (::write(locked[1], "x", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(locked[0], &byte, 1), 1);
+  const auto cache = Cache::open(directory);
+  ASSERT_FALSE(cache);
+  EXPECT_NE(cache.error().message.find("reading failed: database is locked"), std::string::npos)
+      << cache.error().message;
+  ::kill(writer, SIGKILL);
+  ASSERT_EQ(::waitpid(writer, nullptr, 0), writer);
+  ::close(locked[0]);
+  ::close(locked[1]);
+  EXPECT_TRUE(Cache::open(directory));
 }
 
 // Rights do not bind root, so these have a child give them up.

@@ -1,7 +1,14 @@
 // What keeps fork() from a process that is inside SQLite.
 
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -64,6 +71,73 @@ TEST(NoFork, IsHeldWheneverSqliteIsAsked) {
     use_all_of(folder.path());
     if (::testing::Test::HasFailure() || WatchedAllocator::calls() == 0) return 2;
     return WatchedAllocator::unguarded() == 0 ? 0 : 1;
+  });
+  EXPECT_EQ(result.front(), 0);
+}
+
+std::mutex hosts;
+std::atomic<bool> host_guards = false;
+std::atomic<bool> host_calls = false;
+
+void hold_a_no_fork() {
+  if (host_calls) const system::NoFork no_fork;
+}
+
+// A host's handlers of fork() that were there before kiln was.
+__attribute__((constructor(101))) void register_early() {
+  ::pthread_atfork(hold_a_no_fork, hold_a_no_fork, hold_a_no_fork);
+}
+
+/// fork()s while another thread makes one NoFork after the other, under a lock that fork() takes as well.
+int fork_beside_a_thread(int times) {
+  ::alarm(60);
+  std::atomic<bool> over = false;
+  std::thread thread([&over] {
+    while (!over) {
+      const std::lock_guard lock(hosts);
+      const system::NoFork no_fork;
+    }
+  });
+  bool all = true;
+  for (int done = 0; done < times; ++done) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    int status = 0;
+    all &= child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+  }
+  over = true;
+  thread.join();
+  return all ? 0 : 1;
+}
+
+TEST(NoFork, IsMadeUnderALockThatTheHostsHandlersTake) {
+  const auto result = test::run_processes(1, [](int) {
+    ::pthread_atfork(
+        [] {
+          if (host_guards) hosts.lock();
+        },
+        [] {
+          if (host_guards) hosts.unlock();
+        },
+        [] {
+          if (host_guards) hosts.unlock();
+        });
+    host_guards = true;
+    return fork_beside_a_thread(200);
+  });
+  EXPECT_EQ(result.front(), 0);
+}
+
+TEST(NoFork, IsMadeByHandlersThatWereThereBefore) {
+  const auto result = test::run_processes(1, [](int) {
+    host_calls = true;
+    ::alarm(60);
+    const auto begin = std::chrono::steady_clock::now();
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    if (::waitpid(child, nullptr, 0) != child) return 2;
+    // None of the three has waited for the fork that it is part of, which would be a second.
+    return std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900) ? 0 : 1;
   });
   EXPECT_EQ(result.front(), 0);
 }

@@ -178,6 +178,22 @@ TEST(CancelDeathTest, AProcessMayExitWhileACompileIsAbandoned) {
   EXPECT_EXIT(exit_while_abandoned(long_optimiser(300)), ::testing::ExitedWithCode(7), "");
 }
 
+[[noreturn]] void exit_while_loading(std::chrono::milliseconds after) {
+  std::thread([] {
+    auto runtime = Runtime::open({.cache_disabled = true, .compile_workers = 0}).value();
+    static_cast<void>(runtime.compile(plain("a.cu"), target()));
+  }).detach();
+  std::this_thread::sleep_for(after);
+  std::exit(7);  // NOLINT(concurrency-mt-unsafe): with all that it undoes.
+}
+
+TEST(CancelDeathTest, AProcessMayExitWhileItsCompilerIsLoaded) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const auto after : {2ms, 5ms, 10ms, 15ms, 20ms, 30ms}) {
+    EXPECT_EXIT(exit_while_loading(after), ::testing::ExitedWithCode(7), "") << after.count();
+  }
+}
+
 TEST_F(Cancel, AForkedChildMayExitWithAQueueThatItDoesNotHave) {
   std::optional<Runtime> runtime(open());
   EXPECT_TRUE(runtime->compile_async(plain("a.cu"), target()).get());

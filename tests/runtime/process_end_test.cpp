@@ -56,6 +56,32 @@ TEST(ProcessEnd, WaitsUntilNothingIsLeftOfAnAdoptedThread) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(ProcessEnd, WaitsForACallOnAThreadOfTheHosts) {
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    std::atomic<bool> stays = false;
+    std::thread([&stays] {
+      const ProcessEnd::Stay stay;
+      stays = true;
+      std::this_thread::sleep_for(100ms);
+      const bool told = !stay;
+      static_cast<void>(::write(ends[1], told ? "x" : "-", 1));
+    }).detach();
+    while (!stays) std::this_thread::sleep_for(1ms);
+    std::exit(0);  // NOLINT(concurrency-mt-unsafe): with all that it undoes.
+  }
+  ::close(ends[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 1) << "it ended before the call";
+  EXPECT_EQ(byte, 'x') << "the call was not told that the process is ending";
+  ::close(ends[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 std::size_t pages_mapped() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -66,7 +92,11 @@ std::size_t pages_mapped() {
 TEST(ProcessEnd, JoinsWhatHasEndedWhenItAdoptsAnother) {
   if (is_sanitized) GTEST_SKIP() << "the sanitizers map memory themselves";
   const auto before = pages_mapped();
-  for (int number = 0; number < 2000; ++number) ProcessEnd::get().adopt(std::thread([] {}));
+  std::atomic<int> done = 0;
+  for (int number = 0; number < 2000; ++number) {
+    ProcessEnd::get().adopt(std::thread([&done] { ++done; }));
+    while (done <= number) std::this_thread::yield();  // On a busy machine many wait for their turn.
+  }
   const auto stack = std::size_t{8} << 20;
   EXPECT_LT((pages_mapped() - before) * static_cast<std::size_t>(::getpagesize()), 200 * stack);
 }
