@@ -95,7 +95,8 @@ TEST(ProcessEnd, JoinsWhatHasEndedWhenItAdoptsAnother) {
   std::atomic<int> done = 0;
   for (int number = 0; number < 2000; ++number) {
     ProcessEnd::get().adopt(std::thread([&done] { ++done; }));
-    while (done <= number) std::this_thread::yield();  // On a busy machine many wait for their turn.
+    while (done <= number)
+      std::this_thread::yield();  // On a busy machine many wait for their turn.
   }
   const auto stack = std::size_t{8} << 20;
   EXPECT_LT((pages_mapped() - before) * static_cast<std::size_t>(::getpagesize()), 200 * stack);
