@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "characters.h"
 #include "joined_text.h"
-#include "source_characters.h"
 #include "text_search.h"
 
 namespace kiln {

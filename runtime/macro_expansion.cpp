@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "source_characters.h"
+#include "characters.h"
 
 namespace kiln {
 

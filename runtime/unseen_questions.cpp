@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "characters.h"
 #include "macro_expansion.h"
-#include "source_characters.h"
 #include "text_search.h"
 
 namespace kiln {
