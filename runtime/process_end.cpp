@@ -9,6 +9,12 @@
 
 namespace kiln {
 
+namespace {
+
+bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
+
+}  // namespace
+
 // A thread's own, made before NVRTC's are, and so destroyed after them.
 struct ProcessEnd::Presence {
   Presence() { ++get().threads_; }
@@ -16,12 +22,6 @@ struct ProcessEnd::Presence {
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
 };
-
-namespace {
-
-bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
-
-}  // namespace
 
 struct ProcessEnd::OfMainThread {
   OfMainThread() = default;

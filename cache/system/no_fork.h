@@ -19,7 +19,7 @@ namespace kiln::system {
 class NoFork {
  public:
   NoFork() noexcept {
-    static_cast<void>(watched);
+    static_cast<void>(watched);  // Else it might be left out.
     if (depth++ > 0) return;
     if (++inside; forking == 0 || is_forking) return;
     --inside;

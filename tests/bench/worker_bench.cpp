@@ -134,27 +134,20 @@ void first_kernel(benchmark::State& state) {
   state.counters["more_ms"] = 1e-3 * (there.p50() - here.p50());
 }
 
-void add_workload(const char* name, std::string (*manifest)(bool small)) {
-  benchmark::RegisterBenchmark(
-      name, [manifest](benchmark::State& state) { after_the_first(state, manifest); })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Unit(benchmark::kSecond);
-}
+BENCHMARK(first_kernel)
+    ->UseManualTime()
+    ->Iterations(small() ? 2 : 25)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(after_the_first, demo, demo_manifest)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
+BENCHMARK_CAPTURE(after_the_first, cub_with_sort, cub_with_sort_manifest)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
 
 }  // namespace
 }  // namespace kiln::bench
 
-int main(int count, char** arguments) {
-  using namespace kiln::bench;
-  benchmark::RegisterBenchmark("first_kernel", first_kernel)
-      ->UseManualTime()
-      ->Iterations(small() ? 2 : 25)
-      ->Unit(benchmark::kMillisecond);
-  add_workload("after_the_first/demo", demo_manifest);
-  add_workload("after_the_first/cub_with_sort", cub_with_sort_manifest);
-  benchmark::Initialize(&count, arguments);
-  if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}
+BENCHMARK_MAIN();

@@ -254,59 +254,69 @@ TEST_F(CacheOpen, ASymlinkInPlaceOfTheLockStopsWritesOnly) {
   EXPECT_FALSE(fs::exists(folder_.path() / "victim"));
 }
 
+/// A process that is amid a commit, with the database locked, and the writers' lock where it has one.
+class AmidACommit {
+ public:
+  AmidACommit(const fs::path& directory, bool with_writers_lock, unsigned seconds) {
+    int locked[2];
+    if (::pipe(locked) != 0) return;
+    process_ = ::fork();
+    if (process_ == 0) {
+      if (!lock(directory, with_writers_lock) || ::write(locked[1], "x", 1) != 1) ::_exit(1);
+      ::sleep(seconds);
+      ::_exit(0);
+    }
+    ::close(locked[1]);
+    char byte = 0;
+    begun_ = ::read(locked[0], &byte, 1) == 1;
+    ::close(locked[0]);
+  }
+  AmidACommit(const AmidACommit&) = delete;
+  AmidACommit& operator=(const AmidACommit&) = delete;
+  ~AmidACommit() {
+    if (process_ <= 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+
+  [[nodiscard]] bool begun() const { return begun_; }
+
+ private:
+  static bool lock(const fs::path& directory, bool with_writers_lock) {
+    const int lock = ::open((directory / "kernels.v1.lock").c_str(), O_RDWR | O_CLOEXEC);
+    if (with_writers_lock && ::flock(lock, LOCK_EX) != 0) return false;
+    sqlite3* database = nullptr;
+    sqlite3_open((directory / "kernels.v1.db").c_str(), &database);
+    return sqlite3_exec(database, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK;
+  }
+
+  pid_t process_ = -1;
+  bool begun_ = false;
+};
+
 // As while a commit waits for a slow disk.
 TEST_F(CacheOpen, WaitsForACommitThatTakesLong) {
   const fs::path directory = folder_.path() / "kiln";
   ASSERT_TRUE(Cache::open(directory)->put(test::make_sample(1).entry()));
-  int locked[2];
-  ASSERT_EQ(::pipe(locked), 0);
-  const pid_t writer = ::fork();
-  if (writer == 0) {
-    sqlite3* database = nullptr;
-    sqlite3_open((directory / "kernels.v1.db").c_str(), &database);
-    const int code = sqlite3_exec(database, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr);
-    if (::write(locked[1], "x", 1) != 1 || code != SQLITE_OK) ::_exit(1);
-    ::sleep(2);
-    ::_exit(0);
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(locked[0], &byte, 1), 1);
+  const AmidACommit writer(directory, false, 2);
+  ASSERT_TRUE(writer.begun());
   auto cache = Cache::open(directory, {read_only});
   ASSERT_TRUE(cache) << cache.error().message;
   EXPECT_TRUE(test::find(*cache, test::make_sample(1)));
-  int status = 0;
-  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
-  EXPECT_EQ(status, 0);
-  ::close(locked[0]);
-  ::close(locked[1]);
 }
 
 // It does not go on to wait behind the writers' lock, whose holder is stuck as well.
 TEST_F(CacheOpen, WaitsOnceForAWriterThatIsStuck) {
   const fs::path directory = folder_.path() / "kiln";
   ASSERT_TRUE(Cache::open(directory)->put(test::make_sample(1).entry()));
-  int locked[2];
-  ASSERT_EQ(::pipe(locked), 0);
-  const pid_t writer = ::fork();
-  if (writer == 0) {
-    const int lock = ::open((directory / "kernels.v1.lock").c_str(), O_RDWR | O_CLOEXEC);
-    sqlite3* database = nullptr;
-    sqlite3_open((directory / "kernels.v1.db").c_str(), &database);
-    const int code = sqlite3_exec(database, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr);
-    if (::flock(lock, LOCK_EX) != 0 || code != SQLITE_OK) ::_exit(1);
-    if (::write(locked[1], "x", 1) != 1) ::_exit(1);
-    for (;;) ::pause();
+  {
+    const AmidACommit writer(directory, true, 600);
+    ASSERT_TRUE(writer.begun());
+    const auto cache = Cache::open(directory);
+    ASSERT_FALSE(cache);
+    EXPECT_NE(cache.error().message.find("reading failed: database is locked"), std::string::npos)
+        << cache.error().message;
   }
-  char byte = 0;
-  ASSERT_EQ(::read(locked[0], &byte, 1), 1);
-  const auto cache = Cache::open(directory);
-  ASSERT_FALSE(cache);
-  EXPECT_NE(cache.error().message.find("reading failed: database is locked"), std::string::npos)
-      << cache.error().message;
-  ::kill(writer, SIGKILL);
-  ASSERT_EQ(::waitpid(writer, nullptr, 0), writer);
-  ::close(locked[0]);
-  ::close(locked[1]);
   EXPECT_TRUE(Cache::open(directory));
 }
 
