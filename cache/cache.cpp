@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
-#include "fork_guard.h"
+#include "file/fork_guard.h"
+#include "file/schema.h"
 #include "kiln/caller_state.h"
-#include "schema.h"
 
 namespace kiln {
 

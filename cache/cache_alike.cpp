@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
-#include "entry_reader.h"
+#include "rows/entry_reader.h"
 
 namespace kiln {
 

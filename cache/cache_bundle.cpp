@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "bundle_file.h"
 #include "cache_impl.h"
-#include "entry_reader.h"
-#include "entry_remover.h"
-#include "entry_writer.h"
-#include "no_fork.h"
-#include "schema.h"
+#include "file/schema.h"
+#include "rows/bundle_file.h"
+#include "rows/entry_reader.h"
+#include "rows/entry_remover.h"
+#include "rows/entry_writer.h"
+#include "system/no_fork.h"
 
 namespace kiln {
 

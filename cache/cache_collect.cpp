@@ -6,9 +6,9 @@
 
 #include "cache_impl.h"
 #include "cache_write.h"
-#include "entry_remover.h"
-#include "use_marks.h"
-#include "wall_clock.h"
+#include "file/wall_clock.h"
+#include "rows/entry_remover.h"
+#include "rows/use_marks.h"
 
 namespace kiln {
 

@@ -4,9 +4,9 @@
 
 #include "cache_impl.h"
 #include "cache_write.h"
-#include "entry_reader.h"
-#include "entry_remover.h"
-#include "no_fork.h"
+#include "rows/entry_reader.h"
+#include "rows/entry_remover.h"
+#include "system/no_fork.h"
 
 namespace kiln {
 

@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "file_lock.h"
+#include "file/file_lock.h"
+#include "file/session.h"
+#include "file/sqlite.h"
 #include "kiln/cache.h"
-#include "no_fork.h"
-#include "session.h"
-#include "sqlite.h"
-#include "tally.h"
+#include "rows/tally.h"
+#include "system/no_fork.h"
 
 namespace kiln {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
-#include "entry_reader.h"
-#include "use_marks.h"
+#include "rows/entry_reader.h"
+#include "rows/use_marks.h"
 
 namespace kiln {
 namespace {

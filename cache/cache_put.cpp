@@ -5,11 +5,11 @@
 
 #include "cache_impl.h"
 #include "cache_write.h"
-#include "entry_remover.h"
-#include "entry_writer.h"
-#include "no_fork.h"
-#include "use_marks.h"
-#include "wall_clock.h"
+#include "file/wall_clock.h"
+#include "rows/entry_remover.h"
+#include "rows/entry_writer.h"
+#include "rows/use_marks.h"
+#include "system/no_fork.h"
 
 namespace kiln {
 

@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "cache_impl.h"
-#include "generation.h"
-#include "verifier.h"
+#include "file/generation.h"
+#include "rows/verifier.h"
 
 namespace kiln {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
-#include "file_lock.h"
+#include "file/file_lock.h"
 
 namespace kiln {
 

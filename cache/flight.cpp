@@ -17,13 +17,13 @@
 #include <utility>
 
 #include "cache_impl.h"
-#include "fields.h"
-#include "file_size_signal.h"
-#include "fork_guard.h"
-#include "frame.h"
-#include "no_fork.h"
-#include "private_path.h"
-#include "standard_streams.h"
+#include "file/fork_guard.h"
+#include "file/private_path.h"
+#include "record/fields.h"
+#include "record/frame.h"
+#include "system/file_size_signal.h"
+#include "system/no_fork.h"
+#include "system/standard_streams.h"
 
 namespace kiln {
 namespace {

@@ -8,10 +8,10 @@
 #include <stop_token>
 #include <string>
 
+#include "file/private_path.h"
 #include "kiln/cache.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
-#include "private_path.h"
 
 namespace kiln {
 

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "header_files.h"
-#include "header_search.h"
 #include "kiln/program.h"
-#include "source.h"
+#include "source/header_files.h"
+#include "source/header_search.h"
+#include "source/source.h"
 
 namespace kiln {
 

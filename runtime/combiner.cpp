@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/stopwatch.h"
 #include "kiln/explain.h"
-#include "stopwatch.h"
 
 namespace kiln {
 

@@ -8,14 +8,14 @@
 #include <stop_token>
 #include <string>
 
+#include "base/reporter.h"
+#include "base/single_flight.h"
+#include "image/recipe.h"
 #include "kiln/artifact.h"
 #include "kiln/error.h"
 #include "kiln/settings.h"
-#include "layers.h"
-#include "look_up_counters.h"
-#include "recipe.h"
-#include "reporter.h"
-#include "single_flight.h"
+#include "lookup/layers.h"
+#include "lookup/look_up_counters.h"
 #include "vendor/library_search.h"
 
 namespace kiln {

@@ -9,15 +9,15 @@
 
 #include <fmt/format.h>
 
-#include "fingerprint.h"
-#include "fingerprint_nearest.h"
-#include "mounts.h"
-#include "narrow.h"
-#include "output_paths.h"
-#include "prefetch.h"
-#include "recorded_programs.h"
-#include "source.h"
-#include "stopwatch.h"
+#include "base/stopwatch.h"
+#include "lookup/fingerprint.h"
+#include "lookup/fingerprint_nearest.h"
+#include "manifest/recorded_programs.h"
+#include "narrow/narrow.h"
+#include "queue/prefetch.h"
+#include "source/mounts.h"
+#include "source/output_paths.h"
+#include "source/source.h"
 #include "vendor/nvrtc.h"
 #include "vendor/nvtx.h"
 

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "environment.h"
+#include "image/toolchains.h"
 #include "kiln/cache.h"
 #include "kiln/size.h"
-#include "toolchains.h"
+#include "system/environment.h"
 
 namespace kiln {
 

@@ -1,4 +1,4 @@
-#include "elf_notes.h"
+#include "vendor/elf_notes.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "kiln/digest.h"
-#include "standard_streams.h"
+#include "system/standard_streams.h"
 
 namespace kiln::vendor {
 

@@ -1,4 +1,4 @@
-#include "library_imports.h"
+#include "vendor/library_imports.h"
 
 #include <elf.h>
 #include <link.h>

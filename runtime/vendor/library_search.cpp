@@ -1,4 +1,4 @@
-#include "library_search.h"
+#include "vendor/library_search.h"
 
 #include <link.h>
 
@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "elf_notes.h"
-#include "environment.h"
-#include "loader_paths.h"
+#include "system/environment.h"
+#include "vendor/elf_notes.h"
+#include "vendor/loader_paths.h"
 
 namespace kiln::vendor {
 

@@ -11,7 +11,7 @@
 
 #include "kiln/error.h"
 #include "kiln/request.h"
-#include "shared_library.h"
+#include "vendor/shared_library.h"
 
 namespace kiln::vendor {
 

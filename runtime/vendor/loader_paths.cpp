@@ -1,4 +1,4 @@
-#include "loader_paths.h"
+#include "vendor/loader_paths.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <ios>
 #include <string>
 
-#include "environment.h"
+#include "system/environment.h"
 
 namespace kiln::vendor {
 

@@ -1,4 +1,4 @@
-#include "nvfatbin.h"
+#include "vendor/nvfatbin.h"
 
 #include <array>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "nvjitlink.h"
+#include "vendor/nvjitlink.h"
 
 #include <array>
 #include <utility>

@@ -9,7 +9,7 @@
 
 #include "kiln/error.h"
 #include "kiln/target.h"
-#include "library_search.h"
+#include "vendor/library_search.h"
 
 namespace kiln::vendor {
 

@@ -1,4 +1,4 @@
-#include "nvrtc.h"
+#include "vendor/nvrtc.h"
 
 #include <filesystem>
 #include <string_view>

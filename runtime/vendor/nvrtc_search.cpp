@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "elf_notes.h"
-#include "library_search.h"
-#include "nvrtc.h"
+#include "vendor/elf_notes.h"
+#include "vendor/library_search.h"
+#include "vendor/nvrtc.h"
 
 extern char** environ;
 

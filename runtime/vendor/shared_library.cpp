@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "no_fork.h"
+#include "system/no_fork.h"
 
 namespace kiln::vendor {
 namespace {

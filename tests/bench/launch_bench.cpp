@@ -15,8 +15,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "kernel_record.h"
 #include "kiln/launch.h"
+#include "launch/kernel_record.h"
 #include "launch_comparison.h"
 
 namespace kiln::bench {

@@ -1,4 +1,4 @@
-#include "artifact_codec.h"
+#include "record/artifact_codec.h"
 
 #include <string>
 

@@ -20,9 +20,9 @@
 
 #include <gtest/gtest.h>
 
+#include "file/private_path.h"
+#include "file/sqlite.h"
 #include "kiln/cache.h"
-#include "private_path.h"
-#include "sqlite.h"
 #include "support.h"
 
 namespace kiln {

@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include "database.h"
+#include "file/database.h"
+#include "file/sqlite.h"
 #include "kiln/cache.h"
-#include "sqlite.h"
 #include "support.h"
 
 namespace kiln {

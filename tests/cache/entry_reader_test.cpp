@@ -1,4 +1,4 @@
-#include "entry_reader.h"
+#include "rows/entry_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "fields.h"
+#include "record/fields.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "file_lock.h"
+#include "file/file_lock.h"
 
 #include <signal.h>
 #include <sys/stat.h>

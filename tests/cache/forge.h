@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "frame.h"
+#include "record/frame.h"
 
 namespace kiln::test {
 

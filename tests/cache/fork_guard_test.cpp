@@ -14,8 +14,8 @@
 #include <sqlite3.h>
 
 #include "kiln/cache.h"
-#include "no_fork.h"
 #include "support.h"
+#include "system/no_fork.h"
 
 namespace kiln {
 namespace {

@@ -1,4 +1,4 @@
-#include "frame.h"
+#include "record/frame.h"
 
 #include <cstdint>
 #include <string>

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fields.h"
+#include "record/fields.h"
 #include "support.h"
 
 namespace kiln {

@@ -1,4 +1,4 @@
-#include "witness_codec.h"
+#include "record/witness_codec.h"
 
 #include <string>
 

@@ -20,9 +20,9 @@
 
 #include <cudaTypedefs.h>
 
-#include "cubin.h"
 #include "fake_image.h"
 #include "fake_kernels.h"
+#include "image/cubin.h"
 
 // What the driver's handles point to is the driver's own affair.
 struct CUctx_st {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "architecture.h"
-#include "cubin.h"
+#include "image/cubin.h"
+#include "program/architecture.h"
 
 namespace fake {
 

@@ -16,16 +16,16 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include "artifact_codec.h"
-#include "entry_reader.h"
 #include "fault_cache.h"
-#include "fields.h"
 #include "forge.h"
-#include "frame.h"
+#include "record/artifact_codec.h"
+#include "record/fields.h"
+#include "record/frame.h"
+#include "record/witness_codec.h"
+#include "rows/entry_reader.h"
 #include "rule_u.h"
 #include "size.h"
 #include "support/child.h"
-#include "witness_codec.h"
 
 namespace kiln {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "cubin.h"
 #include "fuzz.h"
+#include "image/cubin.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto info = kiln::read_cubin(kiln::fuzz::view(data, size));

@@ -2,8 +2,8 @@
 // frame that is given a right checksum, since none is found by chance; or bytes to go both ways.
 
 #include "forge.h"
-#include "frame.h"
 #include "fuzz.h"
+#include "record/frame.h"
 
 namespace {
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "artifact_codec.h"
+#include "compile/worker/worker_protocol.h"
 #include "compiled.h"
 #include "forge.h"
-#include "frame.h"
+#include "record/artifact_codec.h"
+#include "record/frame.h"
+#include "record/witness_codec.h"
 #include "support.h"
-#include "witness_codec.h"
-#include "worker_protocol.h"
 
 namespace {
 

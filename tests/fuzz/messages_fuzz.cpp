@@ -1,7 +1,7 @@
 // Input: which record (u8), then the record, or a stream of messages. What decodes has one spelling.
 
+#include "compile/worker/worker_protocol.h"
 #include "fuzz.h"
-#include "worker_protocol.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace kiln;

@@ -1,9 +1,9 @@
 // Input: which record (u8), then the record. What decodes has one spelling, so it encodes to itself.
 
-#include "artifact_codec.h"
 #include "fuzz.h"
 #include "kiln/request.h"
-#include "witness_codec.h"
+#include "record/artifact_codec.h"
+#include "record/witness_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace kiln;

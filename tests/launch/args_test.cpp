@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "allocations.h"
-#include "kernel_record.h"
 #include "kiln/launch.h"
+#include "launch/kernel_record.h"
 
 namespace kiln {
 namespace {

@@ -1,4 +1,4 @@
-#include "cubin.h"
+#include "image/cubin.h"
 
 #include <elf.h>
 

@@ -1,4 +1,4 @@
-#include "image_choice.h"
+#include "program/image_choice.h"
 
 #include <algorithm>
 #include <set>

@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "compiled.h"
-#include "driver_age.h"
 #include "fake_driver.h"
+#include "image/driver_age.h"
 #include "kiln/cache.h"
 #include "kiln/runtime.h"
 #include "support/scratch.h"

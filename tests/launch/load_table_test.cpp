@@ -1,4 +1,4 @@
-#include "load_table.h"
+#include "launch/load_table.h"
 
 #include <atomic>
 #include <string>

@@ -1,4 +1,4 @@
-#include "load.h"
+#include "launch/load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,10 +13,10 @@
 
 #include "compiled.h"
 #include "fake_driver.h"
+#include "image/symbol_name.h"
 #include "kiln/runtime.h"
 #include "support/scratch.h"
 #include "support/toolkit_tools.h"
-#include "symbol_name.h"
 
 namespace kiln {
 namespace {

@@ -19,7 +19,7 @@
 #include "compiled.h"
 #include "fake_driver.h"
 #include "kiln/launch.h"
-#include "load.h"
+#include "launch/load.h"
 
 namespace kiln {
 namespace {

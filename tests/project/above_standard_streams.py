@@ -14,7 +14,7 @@ FOLDERS = ("cache", "runtime")
 OPENING = re.compile(r"(?<!above_standard_streams\()(?<!\w)::(?:open|openat|creat|mkostemp|mkstemp|memfd_create)\(")
 # What gives two descriptors at once is moved by a function of its file's own.
 PAIR = re.compile(r"(?<!\w)::(?:pipe2?|socketpair)\(")
-MOVES_PAIRS = {pathlib.Path("runtime/worker_process.cpp"): "out_of_the_way("}
+MOVES_PAIRS = {pathlib.Path("runtime/compile/worker/worker_process.cpp"): "out_of_the_way("}
 
 
 def faults_in(file, text):

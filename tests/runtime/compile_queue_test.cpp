@@ -1,4 +1,4 @@
-#include "compile_queue.h"
+#include "queue/compile_queue.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,11 +1,11 @@
-#include "directives.h"
+#include "source/directives.h"
 
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "macro_expansion.h"
+#include "source/macro_expansion.h"
 
 namespace kiln::test {
 namespace {

@@ -1,6 +1,6 @@
 // What a compile is told of the disk, and that it is told the same as kiln.
 
-#include "file_snapshot.h"
+#include "compile/file_snapshot.h"
 
 #include <sys/resource.h>
 
@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "header_files.h"
+#include "source/header_files.h"
 #include "support/scratch.h"
 
 namespace kiln::test {

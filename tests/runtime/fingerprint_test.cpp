@@ -1,6 +1,6 @@
 // Stamps: what they save, and what they must not.
 
-#include "fingerprint.h"
+#include "lookup/fingerprint.h"
 
 #include <cstdint>
 #include <filesystem>

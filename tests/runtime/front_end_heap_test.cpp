@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "precompiled_headers.h"
+#include "compile/precompiled_headers.h"
 #include "support/scratch.h"
 
 namespace kiln::test {

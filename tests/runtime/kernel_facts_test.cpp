@@ -1,6 +1,6 @@
 // What an image tells of the kernels that are asked of it.
 
-#include "kernel_facts.h"
+#include "image/kernel_facts.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // What an include or a question means that goes through a macro; names of the time that are pasted together.
 
-#include "macro_expansion.h"
+#include "source/macro_expansion.h"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // Two images of a filesystem, mounted one after the other: their files look the same.
 
-#include "mounts.h"
+#include "source/mounts.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -17,7 +17,7 @@
 
 #include <gtest/gtest.h>
 
-#include "header_files.h"
+#include "source/header_files.h"
 #include "support/scratch.h"
 
 namespace kiln::test {

@@ -1,6 +1,6 @@
 // What a compile asked for, as look-ups that hold here and are no others.
 
-#include "narrow.h"
+#include "narrow/narrow.h"
 
 #include <filesystem>
 #include <functional>
@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include "file_snapshot.h"
-#include "fingerprint.h"
-#include "source.h"
+#include "compile/file_snapshot.h"
+#include "lookup/fingerprint.h"
+#include "source/source.h"
 #include "support/scratch.h"
 
 namespace kiln::test {

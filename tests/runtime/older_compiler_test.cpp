@@ -9,8 +9,8 @@
 
 #include "async_fixture.h"
 #include "compile_fixture.h"
+#include "image/toolchains.h"
 #include "support/sanitized.h"
-#include "toolchains.h"
 
 namespace kiln::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "places.h"
+#include "source/places.h"
 
 #include <filesystem>
 #include <string>

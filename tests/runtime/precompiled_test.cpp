@@ -12,9 +12,9 @@
 
 #include <gtest/gtest.h>
 
+#include "compile/nvrtc_compiler.h"
 #include "compile_fixture.h"
-#include "directives.h"
-#include "nvrtc_compiler.h"
+#include "source/directives.h"
 #include "support/nvrtc.h"
 #include "support/sanitized.h"
 #include "support/variable.h"

@@ -1,4 +1,4 @@
-#include "prefetch.h"
+#include "queue/prefetch.h"
 
 #include <functional>
 #include <future>
@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "async_fixture.h"
-#include "compiling_state.h"
+#include "queue/compiling_state.h"
 
 namespace kiln::test {
 namespace {

@@ -1,6 +1,6 @@
 // A process ends while threads of kiln's are at work for nobody.
 
-#include "process_end.h"
+#include "compile/process_end.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

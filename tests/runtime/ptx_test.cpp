@@ -1,4 +1,4 @@
-#include "ptx.h"
+#include "image/ptx.h"
 
 #include <string>
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "compile_fixture.h"
-#include "recorded_headers.h"
+#include "manifest/recorded_headers.h"
 #include "support/child.h"
 
 namespace kiln::test {

@@ -1,6 +1,6 @@
 // Whose entries serve: the rule by itself, and caches that other compilers have filled.
 
-#include "toolchains.h"
+#include "image/toolchains.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What texts may ask for in ways that no scan shows: rather too much than too little.
 
-#include "unseen_questions.h"
+#include "narrow/unseen_questions.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "worker_protocol.h"
+#include "compile/worker/worker_protocol.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "worker_queue.h"
+#include "compile/worker/worker_queue.h"
 
 #include <atomic>
 #include <chrono>

@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "environment.h"
 #include "json.h"
+#include "system/environment.h"
 #include "table.h"
 
 namespace kiln::cli {

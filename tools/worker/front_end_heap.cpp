@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "precompiled_headers.h"
+#include "compile/precompiled_headers.h"
 
 namespace kiln {
 

@@ -25,10 +25,10 @@
 
 #include <fmt/format.h>
 
-#include "compiler_on_this_machine.h"
+#include "compile/nvrtc_compiler.h"
+#include "compile/worker/worker_protocol.h"
 #include "memory_limit.h"
-#include "nvrtc_compiler.h"
-#include "worker_protocol.h"
+#include "vendor/compiler_on_this_machine.h"
 
 extern char** environ;
 

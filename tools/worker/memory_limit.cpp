@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <new>
 
-#include "worker_protocol.h"
+#include "compile/worker/worker_protocol.h"
 
 #if defined(__has_feature)
 #define KILN_HAS_FEATURE(name) __has_feature(name)

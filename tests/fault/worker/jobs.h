@@ -1,6 +1,6 @@
 #pragma once
 
-#include "compile_job.h"
+#include "compile/compile_job.h"
 
 namespace kiln::test {
 

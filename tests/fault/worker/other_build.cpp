@@ -2,7 +2,7 @@
 
 #include <sys/socket.h>
 
-#include "worker_protocol.h"
+#include "compile/worker/worker_protocol.h"
 
 int main() {
   const auto hello = kiln::frame_of(kiln::MessageKind::hello, "kiln 9.9.9 of another build");

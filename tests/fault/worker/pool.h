@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "compiler_on_this_machine.h"
-#include "reporter.h"
+#include "base/reporter.h"
+#include "compile/worker/worker_pool.h"
+#include "compile/worker/worker_setup.h"
 #include "support/nvrtc.h"
-#include "worker_pool.h"
-#include "worker_setup.h"
+#include "vendor/compiler_on_this_machine.h"
 
 namespace kiln::test {
 

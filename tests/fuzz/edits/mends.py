@@ -56,34 +56,34 @@ WHOLE = """  if (readings.doubt.empty()) {
   }
 """
 NARROW = "  return Narrowing(program, closure, readings, search, files).run();"
-SNAPSHOT = (Change("runtime/file_answers.cpp", "{ answering = &snapshot; }", "{ static_cast<void>(snapshot); }"),
-            Change("runtime/narrow.cpp", NARROW, WHOLE + NARROW))
+SNAPSHOT = (Change("runtime/compile/file_answers.cpp", "{ answering = &snapshot; }", "{ static_cast<void>(snapshot); }"),
+            Change("runtime/narrow/narrow.cpp", NARROW, WHOLE + NARROW))
 
 MENDS = [
     Mend(("A1", "A4", "A7"), "the snapshot answers the compiler", SNAPSHOT,
          (("descriptors", "--workers", "0", "--compiles", "300"), cases("A4"), edits(),
           ("flips", "--way", "in_process", "--compiles", "300"))),
     Mend(("A2",), "absence is a difference",
-         (Change("runtime/fingerprint.cpp", "    if (absences_.empty()) return true;\n", "    if (true) return false;\n"),),
+         (Change("runtime/lookup/fingerprint.cpp", "    if (absences_.empty()) return true;\n", "    if (true) return false;\n"),),
          (cases("A2"), edits())),
     # What such an option reads, the snapshot sees too.
     Mend(("A3",), "options that read files are refused, and the snapshot",
-         (Change("runtime/program.cpp", '  return !defines && (option.find("options-file")',
+         (Change("runtime/program/program.cpp", '  return !defines && (option.find("options-file")',
                  '  return false && !defines && (option.find("options-file")'), *SNAPSHOT),
          (cases("A3"),)),
     Mend(("A4",), "questions that the scan misses are guessed",
-         (Change("runtime/narrow.cpp", "if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {",
+         (Change("runtime/narrow/narrow.cpp", "if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {",
                  "if (true) {"),),
          (cases("A4"), edits())),
     Mend(("A5",), "identities are compared",
-         (Change("runtime/fingerprint.cpp", "if (!is_any && !(same == Same", "if (false && !is_any && !(same == Same"),),
+         (Change("runtime/lookup/fingerprint.cpp", "if (!is_any && !(same == Same", "if (false && !is_any && !(same == Same"),),
          (cases("A5"), edits())),
     Mend(("A6",), "include directories stay as they are spelled",
-         (Change("runtime/program.cpp", "    auto absolute = std::filesystem::absolute(directory, failure);",
+         (Change("runtime/program/program.cpp", "    auto absolute = std::filesystem::absolute(directory, failure);",
                  "    auto absolute = std::filesystem::absolute(directory, failure).lexically_normal();"),),
          (cases("A6"),)),
     Mend(("A8",), "stamps of images hold within a mount",
-         (Change("runtime/mounts.cpp", "  if (counts_whole_seconds(stamp)) return true;\n", "  if (true) return false;\n"),),
+         (Change("runtime/source/mounts.cpp", "  if (counts_whole_seconds(stamp)) return true;\n", "  if (true) return false;\n"),),
          (cases("A8"),)),
     Mend(("A9",), "a failure is shared among those who found the same headers",
          (Change("runtime/pipeline.cpp", "  return digest_of(\n      std::string(flight.view())",

@@ -1,0 +1,65 @@
+#include "file/fork_guard.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+
+namespace kiln::storage {
+namespace {
+
+constexpr int none = -1;
+
+// No lock guards it, since a child may be forked while another thread would hold that.
+struct Slots {
+  Slots() noexcept {
+    for (auto& slot : descriptors) slot = none;
+    ::pthread_atfork(nullptr, nullptr, close_all);
+  }
+  static void close_all() noexcept;
+
+  std::array<std::atomic<int>, 1024> descriptors;
+};
+
+Slots& slots() noexcept {
+  static Slots slots;
+  return slots;
+}
+
+void Slots::close_all() noexcept {
+  for (auto& slot : slots().descriptors) {
+    const int descriptor = slot.exchange(none);
+    if (descriptor != none) ::close(descriptor);
+  }
+}
+
+std::atomic<int> own_process = 0;
+
+void note_process_in_child() noexcept { own_process = ::getpid(); }
+
+}  // namespace
+
+int process_id() noexcept {
+  const int known = own_process.load(std::memory_order_relaxed);
+  if (known != 0) return known;
+  [[maybe_unused]] static const int watched =
+      ::pthread_atfork(nullptr, nullptr, note_process_in_child);
+  return own_process = ::getpid();
+}
+
+void close_in_children(int descriptor) noexcept {
+  for (auto& slot : slots().descriptors) {
+    int expected = none;
+    if (slot.compare_exchange_strong(expected, descriptor)) return;
+  }
+}
+
+void forget_in_children(int descriptor) noexcept {
+  for (auto& slot : slots().descriptors) {
+    int expected = descriptor;
+    if (slot.compare_exchange_strong(expected, none)) return;
+  }
+}
+
+}  // namespace kiln::storage

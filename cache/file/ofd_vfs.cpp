@@ -1,0 +1,322 @@
+#include "file/ofd_vfs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+
+#include <sqlite3.h>
+
+#include "file/fork_guard.h"
+#include "file/private_path.h"
+#include "system/file_size_signal.h"
+#include "system/standard_streams.h"
+
+namespace kiln::storage {
+namespace {
+
+// The bytes that SQLite locks (its file format, "os.h"): the way from a reader to the only writer.
+constexpr off_t pending_byte = 0x40000000;
+constexpr off_t reserved_byte = pending_byte + 1;
+constexpr off_t shared_first = pending_byte + 2;
+constexpr off_t shared_size = 510;
+
+/// Asked for each time, since a program may change it.
+sqlite3_vfs* base() noexcept { return sqlite3_vfs_find(nullptr); }
+
+struct File {
+  sqlite3_file base;   ///< What SQLite sees. First.
+  sqlite3_file* real;  ///< The default VFS's.
+  int descriptor;      ///< That holds the locks; -1 for a file that is not locked.
+  int level;           ///< SQLITE_LOCK_…
+};
+
+File& own(sqlite3_file* file) noexcept { return *reinterpret_cast<File*>(file); }
+sqlite3_file* real(sqlite3_file* file) noexcept { return own(file).real; }
+const sqlite3_io_methods& methods(sqlite3_file* file) noexcept { return *real(file)->pMethods; }
+
+// Locks.
+
+struct flock range(short type, off_t first, off_t size) noexcept {
+  struct flock bytes = {};
+  bytes.l_type = type;
+  bytes.l_whence = SEEK_SET;
+  bytes.l_start = first;
+  bytes.l_len = size;
+  return bytes;
+}
+
+int set(const File& file, short type, off_t first, off_t size) noexcept {
+  auto bytes = range(type, first, size);
+  while (::fcntl(file.descriptor, F_OFD_SETLK, &bytes) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EACCES) return SQLITE_BUSY;
+    return type == F_UNLCK ? SQLITE_IOERR_UNLOCK : SQLITE_IOERR_LOCK;
+  }
+  return SQLITE_OK;
+}
+
+/// Steps back from who waits to write, so that they get their turn. SQLite's own way, to hold the pending
+/// byte meanwhile, is one call more, on every hit's way.
+int lock_shared(const File& file) noexcept {
+  if (const int code = set(file, F_RDLCK, shared_first, shared_size); code != SQLITE_OK) {
+    return code;
+  }
+  auto pending = range(F_RDLCK, pending_byte, 1);
+  if (::fcntl(file.descriptor, F_OFD_GETLK, &pending) == 0 && pending.l_type == F_UNLCK) {
+    return SQLITE_OK;
+  }
+  const int code = set(file, F_UNLCK, shared_first, shared_size);
+  return code != SQLITE_OK ? code : SQLITE_BUSY;
+}
+
+int lock_exclusive(File& file) noexcept {
+  if (file.level < SQLITE_LOCK_PENDING) {
+    if (const int code = set(file, F_WRLCK, pending_byte, 1); code != SQLITE_OK) return code;
+    file.level = SQLITE_LOCK_PENDING;
+  }
+  return set(file, F_WRLCK, shared_first, shared_size);
+}
+
+int lock(sqlite3_file* handle, int level) {
+  File& file = own(handle);
+  if (file.descriptor < 0 || file.level >= level) return SQLITE_OK;
+  const int code = level == SQLITE_LOCK_SHARED     ? lock_shared(file)
+                   : level == SQLITE_LOCK_RESERVED ? set(file, F_WRLCK, reserved_byte, 1)
+                                                   : lock_exclusive(file);
+  if (code == SQLITE_OK) file.level = level;
+  return code;
+}
+
+int unlock(sqlite3_file* handle, int level) {
+  File& file = own(handle);
+  if (file.descriptor < 0 || file.level <= level) return SQLITE_OK;
+  int code = SQLITE_OK;
+  if (level == SQLITE_LOCK_NONE) {
+    code = set(file, F_UNLCK, 0, 0);
+  } else {
+    code = set(file, F_RDLCK, shared_first, shared_size);
+    // The pending and the reserved byte.
+    if (code == SQLITE_OK) code = set(file, F_UNLCK, pending_byte, 2);
+  }
+  if (code == SQLITE_OK) file.level = level;
+  return code;
+}
+
+int is_reserved(sqlite3_file* handle, int* reserved) {
+  File& file = own(handle);
+  *reserved = file.level > SQLITE_LOCK_SHARED ? 1 : 0;
+  if (file.descriptor < 0 || *reserved != 0) return SQLITE_OK;
+  auto byte = range(F_WRLCK, reserved_byte, 1);
+  if (::fcntl(file.descriptor, F_OFD_GETLK, &byte) != 0) return SQLITE_IOERR_CHECKRESERVEDLOCK;
+  *reserved = byte.l_type != F_UNLCK ? 1 : 0;
+  return SQLITE_OK;
+}
+
+// All else is the default VFS's.
+
+void close_lock(File& file) noexcept {
+  if (file.descriptor < 0) return;
+  forget_in_children(file.descriptor);
+  ::close(file.descriptor);
+  file.descriptor = -1;
+}
+
+int close(sqlite3_file* handle) {
+  File& file = own(handle);
+  const int code = file.real->pMethods->xClose(file.real);
+  close_lock(file);
+  sqlite3_free(file.real);
+  return code;
+}
+
+int read(sqlite3_file* file, void* to, int size, sqlite3_int64 offset) {
+  return methods(file).xRead(real(file), to, size, offset);
+}
+int write(sqlite3_file* file, const void* from, int size, sqlite3_int64 offset) {
+  const system::FileSizeSignalHeld held;
+  return methods(file).xWrite(real(file), from, size, offset);
+}
+int truncate(sqlite3_file* file, sqlite3_int64 size) {
+  const system::FileSizeSignalHeld held;
+  return methods(file).xTruncate(real(file), size);
+}
+int sync(sqlite3_file* file, int flags) { return methods(file).xSync(real(file), flags); }
+int file_size(sqlite3_file* file, sqlite3_int64* size) {
+  return methods(file).xFileSize(real(file), size);
+}
+int file_control(sqlite3_file* file, int what, void* argument) {
+  return methods(file).xFileControl(real(file), what, argument);
+}
+int sector_size(sqlite3_file* file) { return methods(file).xSectorSize(real(file)); }
+int device_characteristics(sqlite3_file* file) {
+  return methods(file).xDeviceCharacteristics(real(file));
+}
+int shm_map(sqlite3_file* file, int page, int size, int extend, void volatile** memory) {
+  return methods(file).xShmMap(real(file), page, size, extend, memory);
+}
+int shm_lock(sqlite3_file* file, int offset, int count, int flags) {
+  return methods(file).xShmLock(real(file), offset, count, flags);
+}
+void shm_barrier(sqlite3_file* file) { methods(file).xShmBarrier(real(file)); }
+int shm_unmap(sqlite3_file* file, int remove) {
+  return methods(file).xShmUnmap(real(file), remove);
+}
+
+constexpr sqlite3_io_methods io_methods{2,
+                                        close,
+                                        read,
+                                        write,
+                                        truncate,
+                                        sync,
+                                        file_size,
+                                        lock,
+                                        unlock,
+                                        is_reserved,
+                                        file_control,
+                                        sector_size,
+                                        device_characteristics,
+                                        shm_map,
+                                        shm_lock,
+                                        shm_barrier,
+                                        shm_unmap,
+                                        nullptr,
+                                        nullptr};
+
+/// Opens what holds the locks of a database: before SQLite opens it, since this neither waits nor follows.
+int open_lock(const char* path) noexcept {
+  constexpr int careful = O_NOFOLLOW | O_NONBLOCK;
+  int descriptor = system::open_file(path, O_RDWR | careful);
+  if (descriptor < 0) descriptor = system::open_file(path, O_RDONLY | careful);
+  if (descriptor >= 0 && !is_only_name_of(path, descriptor)) {
+    ::close(descriptor);
+    return -1;
+  }
+  if (descriptor >= 0) close_in_children(descriptor);
+  return descriptor;
+}
+
+/// Whether the file that was opened is still the one that is locked.
+bool is_locked_one(const File& file, const char* path) noexcept {
+  int moved = 0;
+  return file.real->pMethods->xFileControl(file.real, SQLITE_FCNTL_HAS_MOVED, &moved) ==
+             SQLITE_OK &&
+         moved == 0 && is_only_name_of(path, file.descriptor);
+}
+
+int open_database(File& file, const char* path, int flags, int* out_flags) {
+  const int code = base()->xOpen(base(), path, file.real, flags, out_flags);
+  if (code != SQLITE_OK || is_locked_one(file, path)) return code;
+  file.real->pMethods->xClose(file.real);
+  return SQLITE_CANTOPEN;
+}
+
+/// A journal is only ever written into a file that was made for it. What is there of old is no journal any
+/// more: SQLite looks for one that is, and rolls it back, before it begins to write. A journal that is
+/// only read is opened for both all the same, since to open a FIFO to read waits, should one come between
+/// the look and this.
+int open_journal(File& file, const char* path, int flags, int* out_flags) {
+  struct stat status;
+  const bool found = ::lstat(path, &status) == 0;
+  if (found && (!S_ISREG(status.st_mode) || status.st_nlink > 1)) return SQLITE_CANTOPEN;
+  if ((flags & SQLITE_OPEN_CREATE) != 0) {
+    if (found && ::unlink(path) != 0) return SQLITE_CANTOPEN;
+    flags |= SQLITE_OPEN_EXCLUSIVE;
+  } else {
+    flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
+  }
+  return base()->xOpen(base(), path, file.real, flags, out_flags);
+}
+
+int open_real(File& file, const char* path, int flags, int* out_flags) {
+  if (file.descriptor >= 0) return open_database(file, path, flags, out_flags);
+  if ((flags & SQLITE_OPEN_MAIN_JOURNAL) != 0) return open_journal(file, path, flags, out_flags);
+  return base()->xOpen(base(), path, file.real, flags, out_flags);
+}
+
+int open(sqlite3_vfs*, const char* path, sqlite3_file* handle, int flags, int* out_flags) {
+  File& file = own(handle);
+  file = {};
+  file.descriptor = -1;
+  const bool locked = (flags & SQLITE_OPEN_MAIN_DB) != 0;
+  if (locked && (file.descriptor = open_lock(path)) < 0) return SQLITE_CANTOPEN;
+  file.real = static_cast<sqlite3_file*>(sqlite3_malloc(base()->szOsFile));
+  const int code = file.real == nullptr ? SQLITE_NOMEM : open_real(file, path, flags, out_flags);
+  if (code == SQLITE_OK) {
+    file.base.pMethods = &io_methods;
+    return code;
+  }
+  sqlite3_free(file.real);
+  close_lock(file);
+  return code;
+}
+
+int remove(sqlite3_vfs*, const char* path, int sync_directory) {
+  return base()->xDelete(base(), path, sync_directory);
+}
+/// That there is no write-ahead log, without a look: kiln's databases have none, and another's beside
+/// one must not be taken for its own.
+int access(sqlite3_vfs*, const char* path, int flags, int* answer) {
+  if (flags == SQLITE_ACCESS_EXISTS && std::string_view(path).ends_with("-wal")) {
+    *answer = 0;
+    return SQLITE_OK;
+  }
+  return base()->xAccess(base(), path, flags, answer);
+}
+int full_pathname(sqlite3_vfs*, const char* path, int size, char* full) {
+  return base()->xFullPathname(base(), path, size, full);
+}
+int randomness(sqlite3_vfs*, int size, char* bytes) {
+  return base()->xRandomness(base(), size, bytes);
+}
+int sleep(sqlite3_vfs*, int microseconds) { return base()->xSleep(base(), microseconds); }
+int current_time(sqlite3_vfs*, double* time) { return base()->xCurrentTime(base(), time); }
+int last_error(sqlite3_vfs*, int size, char* text) {
+  return base()->xGetLastError(base(), size, text);
+}
+
+struct Registered {
+  Registered() noexcept {
+    sqlite3_initialize();
+    if (base() == nullptr) return;
+    vfs.iVersion = 1;
+    vfs.szOsFile = sizeof(File);
+    vfs.mxPathname = base()->mxPathname;
+    // Its own in each copy of this library: they may be unloaded one by one.
+    std::snprintf(name.data(), name.size(), "kiln-%p", static_cast<void*>(this));
+    vfs.zName = name.data();
+    vfs.xOpen = open;
+    vfs.xDelete = remove;
+    vfs.xAccess = access;
+    vfs.xFullPathname = full_pathname;
+    vfs.xRandomness = randomness;
+    vfs.xSleep = sleep;
+    vfs.xCurrentTime = current_time;
+    vfs.xGetLastError = last_error;
+    registered = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
+  }
+  /// What is open goes on; SQLite may not find this any more when its library is unloaded.
+  ~Registered() {
+    if (registered) sqlite3_vfs_unregister(&vfs);
+    registered = false;
+  }
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+
+  std::array<char, 32> name = {};
+  sqlite3_vfs vfs = {};
+  bool registered = false;
+};
+
+}  // namespace
+
+const char* ofd_vfs() noexcept {
+  static const Registered registered;
+  return registered.registered ? registered.vfs.zName : nullptr;
+}
+
+}  // namespace kiln::storage

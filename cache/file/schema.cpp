@@ -1,0 +1,145 @@
+#include "file/schema.h"
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace kiln::storage {
+namespace {
+
+constexpr std::int64_t application_id = 0x6b696c6e;  // "kiln"; in the definition as well
+constexpr std::int64_t schema_version = 1;
+
+// Small columns stand first, so that a listing reads no page beyond the one that a row begins in; blobs
+// are in rowid tables, because others take up to twice the room for them.
+//
+// One transaction, so that nobody ever sees half a schema. Incremental vacuum lets free pages be given
+// back in small steps; it is chosen before the first page is made, hence no BEGIN IMMEDIATE.
+constexpr const char* definition = R"sql(
+BEGIN;
+PRAGMA auto_vacuum = INCREMENTAL;
+PRAGMA application_id = 0x6b696c6e;
+PRAGMA user_version = 1;
+CREATE TABLE texts(
+  id INTEGER PRIMARY KEY,
+  digest BLOB NOT NULL UNIQUE,
+  raw_bytes INTEGER NOT NULL,
+  frame BLOB NOT NULL);
+CREATE TABLE dependency_sets(
+  id INTEGER PRIMARY KEY,
+  digest BLOB NOT NULL UNIQUE,
+  frame BLOB NOT NULL);
+CREATE TABLE set_texts(
+  dependencies INTEGER NOT NULL,
+  text INTEGER NOT NULL,
+  PRIMARY KEY(dependencies, text)) WITHOUT ROWID;
+CREATE TABLE witnesses(
+  id INTEGER PRIMARY KEY,
+  dependencies INTEGER NOT NULL,
+  roots BLOB NOT NULL,
+  frame BLOB NOT NULL,
+  UNIQUE(dependencies, roots));
+CREATE TABLE entries(
+  id INTEGER PRIMARY KEY,
+  key BLOB NOT NULL UNIQUE,
+  request BLOB NOT NULL,
+  toolchain BLOB NOT NULL,
+  source BLOB NOT NULL,
+  dependencies INTEGER,
+  image_bytes INTEGER NOT NULL,
+  kernels INTEGER NOT NULL,
+  compile_us INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  arch TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  toolchain_text TEXT NOT NULL,
+  program TEXT NOT NULL,
+  material BLOB NOT NULL,
+  payload BLOB NOT NULL);
+CREATE TABLE marks(
+  entry INTEGER PRIMARY KEY,
+  used INTEGER NOT NULL,
+  pinned INTEGER NOT NULL);
+CREATE TABLE state(
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX set_texts_by_text ON set_texts(text);
+CREATE INDEX marks_by_use ON marks(pinned, used);
+CREATE INDEX entries_by_request ON entries(request);
+CREATE INDEX entries_by_source ON entries(source);
+CREATE INDEX entries_by_dependencies ON entries(dependencies);
+COMMIT;
+)sql";
+
+/// No mmap, because a file that somebody truncates would end the process with a signal.
+constexpr const char* settings =
+    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=FULL";
+
+using Objects = std::map<std::string, std::string>;
+
+/// What each table and index is defined as, by its name. Nothing where SQLite could not read.
+std::optional<Objects> objects_of(Connection& connection) {
+  Objects objects;
+  Statement row(connection,
+                "SELECT name, type || ' of ' || tbl_name || ': ' || ifnull(sql, '') "
+                "FROM sqlite_schema");
+  int code = row.step();
+  for (; code == SQLITE_ROW; code = row.step()) objects.emplace(row.text(0), row.text(1));
+  if (code != SQLITE_DONE) return std::nullopt;
+  return objects;
+}
+
+Objects make_own_objects() {
+  auto memory = Connection::open(":memory:", Connection::Mode::read_write);
+  const bool made = memory && create_schema(*memory);
+  return made ? objects_of(*memory).value_or(Objects()) : Objects();
+}
+
+/// As this version of kiln, with this version of SQLite, makes them. Never destroyed: another thread may be
+/// verifying while the process exits.
+const Objects& own_objects() {
+  static const auto& objects =
+      *new const Objects(make_own_objects());  // NOLINT(cppcoreguidelines-owning-memory)
+  return objects;
+}
+
+}  // namespace
+
+Content look_into(Connection& connection) {
+  if (connection.keeps_a_log()) return Content::write_ahead;
+  const auto pages = connection.integer("PRAGMA page_count");
+  if (!pages) return is_corrupt(connection.last_code()) ? Content::corrupt : Content::unreadable;
+  if (*pages == 0) return Content::none;
+  const auto id = connection.integer("PRAGMA application_id");
+  const auto version = connection.integer("PRAGMA user_version");
+  if (!id || !version) {
+    return is_corrupt(connection.last_code()) ? Content::corrupt : Content::unreadable;
+  }
+  if (*id != application_id) return Content::foreign;
+  if (*version != schema_version) return Content::other_schema;
+  return connection.execute(settings) == SQLITE_OK ? Content::current : Content::unreadable;
+}
+
+bool create_schema(Connection& connection) { return connection.execute(definition) == SQLITE_OK; }
+
+std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection) {
+  const auto found = objects_of(connection);
+  if (!found) return std::nullopt;
+  std::vector<SchemaFault> faults;
+  for (const auto& [name, definition_of_it] : own_objects()) {
+    const auto it = found->find(name);
+    if (it == found->end()) {
+      faults.push_back({name, "is missing"});
+    } else if (it->second != definition_of_it) {
+      faults.push_back({name, "is defined otherwise than kiln does"});
+    }
+  }
+  return faults;
+}
+
+bool is_corrupt(int code) noexcept {
+  const int primary = code & 0xff;
+  return primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
+}
+
+}  // namespace kiln::storage

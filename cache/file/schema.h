@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "file/sqlite.h"
+
+namespace kiln::storage {
+
+/// What a file turns out to hold.
+enum class Content {
+  current,       ///< A kiln cache of this schema; the connection is set up for it.
+  none,          ///< Nothing yet: somebody is creating it, or never finished.
+  foreign,       ///< A database that is none of kiln's.
+  other_schema,  ///< One of kiln's that this version does not know.
+  write_ahead,   ///< Somebody has put it into WAL mode, in which a read makes files.
+  corrupt,       ///< No database, or a damaged one.
+  unreadable,    ///< It could not be read; the connection knows why.
+};
+
+[[nodiscard]] Content look_into(Connection& connection);
+
+/// Makes the tables in an empty database, in one transaction. False on failure.
+[[nodiscard]] bool create_schema(Connection& connection);
+
+/// A table or an index that is not as create_schema() makes it.
+struct SchemaFault {
+  std::string name;
+  std::string problem;
+};
+
+/// All of them; what a later kiln added is none. Nothing where SQLite could not read.
+[[nodiscard]] std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection);
+
+/// Whether this code of SQLite's means that the file itself is damaged.
+[[nodiscard]] bool is_corrupt(int code) noexcept;
+
+}  // namespace kiln::storage

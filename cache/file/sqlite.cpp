@@ -1,0 +1,261 @@
+#include "file/sqlite.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "file/descriptor_vfs.h"
+#include "file/ofd_vfs.h"
+#include "system/no_fork.h"
+
+namespace kiln::storage {
+namespace {
+
+// A statement that somebody else's commit holds up waits in naps that are shorter than the gap between
+// the commits of writers that take turns. SQLite's own waiting naps up to 100 ms, longer than any commit
+// takes, and can miss its turn for seconds.
+using Clock = std::chrono::steady_clock;
+thread_local std::chrono::milliseconds patience = lock_patience;
+constexpr std::chrono::microseconds nap{100};
+
+int wait_for_lock(void*, int naps_so_far) {
+  thread_local Clock::time_point deadline;
+  if (naps_so_far == 0) deadline = Clock::now() + patience;
+  if (Clock::now() >= deadline) return 0;
+  std::this_thread::sleep_for(nap);
+  return 1;
+}
+
+/// What a person can do about it, where that is not to try again.
+std::string_view remedy_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return "; make room on its disk, or remove its directory";
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return "; give the user the right to read and write it and its directory, or set "
+             "KILN_CACHE_READONLY=1";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return "; the next `kiln compile` begins a new generation, and `kiln import` may bring back "
+             "what is sound in this one";
+    default:
+      return "";
+  }
+}
+
+bool distrust(sqlite3* handle) noexcept {
+  const auto set = [&](int option, int value) {
+    return sqlite3_db_config(handle, option, value, nullptr) == SQLITE_OK;
+  };
+  return set(SQLITE_DBCONFIG_DEFENSIVE, 1) && set(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0) &&
+         set(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0) && set(SQLITE_DBCONFIG_ENABLE_VIEW, 0);
+}
+
+}  // namespace
+
+LockPatience::LockPatience(std::chrono::milliseconds time) noexcept
+    : before_(std::exchange(patience, time)) {}
+
+LockPatience::~LockPatience() { patience = before_; }
+
+Result<Connection> Connection::open(const std::filesystem::path& file, Mode mode) {
+  const system::NoFork no_fork;
+  const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  return open(file.c_str(), file, access | SQLITE_OPEN_NOFOLLOW, ofd_vfs());
+}
+
+Result<Connection> Connection::open(int descriptor, const std::filesystem::path& name) {
+  const system::NoFork no_fork;
+  const char* const vfs = descriptor_vfs();
+  if (vfs == nullptr) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("cache '{}': SQLite cannot be made to read it", name.string()));
+  }
+  return open(fmt::format("/{}", descriptor).c_str(), name, SQLITE_OPEN_READONLY, vfs);
+}
+
+Result<Connection> Connection::open(std::span<const std::byte> database) {
+  const system::NoFork no_fork;
+  auto connection = open(":memory:", ":memory:", SQLITE_OPEN_READWRITE, nullptr);
+  if (!connection) return connection;
+  // SQLite's signature has no const; READONLY keeps it from writing.
+  auto* bytes = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(database.data()));
+  const auto size = static_cast<sqlite3_int64>(database.size());
+  if (sqlite3_deserialize(connection->handle_.get(), "main", bytes, size, size,
+                          SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
+    return connection->failure("opening");
+  }
+  return connection;
+}
+
+Result<Connection> Connection::open(const char* file, const std::filesystem::path& name, int flags,
+                                    const char* vfs) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(
+      file, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
+      vfs);
+  Connection connection;
+  connection.name_ = name.string();
+  connection.handle_.reset(handle);
+  if (code != SQLITE_OK) return connection.failure("opening");
+  sqlite3_busy_handler(handle, wait_for_lock, nullptr);
+  if (!distrust(handle)) return connection.failure("setting up");
+  return connection;
+}
+
+void Connection::Close::operator()(sqlite3* handle) const noexcept {
+  const system::NoFork no_fork;
+  sqlite3_close_v2(handle);
+}
+
+void Connection::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
+  const system::NoFork no_fork;
+  sqlite3_finalize(handle);
+}
+
+bool Connection::has_moved() noexcept {
+  const system::NoFork no_fork;
+  int moved = 0;
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+         moved != 0;
+}
+
+bool Connection::keeps_a_log() noexcept {
+  const system::NoFork no_fork;
+  // The file format's write and read versions, offsets 18 and 19 of the header: 2 means WAL.
+  constexpr unsigned char write_ahead[2] = {2, 2};
+  sqlite3_file* file = nullptr;
+  unsigned char versions[2] = {};
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
+             SQLITE_OK &&
+         file != nullptr && file->pMethods != nullptr &&
+         file->pMethods->xRead(file, versions, sizeof versions, 18) == SQLITE_OK &&
+         std::equal(std::begin(versions), std::end(versions), std::begin(write_ahead));
+}
+
+int Connection::execute(const char* sql) noexcept {
+  const system::NoFork no_fork;
+  return sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+}
+
+std::optional<std::int64_t> Connection::integer(std::string_view sql) {
+  Statement statement(*this, sql);
+  if (statement.step() != SQLITE_ROW) return std::nullopt;
+  return statement.integer(0);
+}
+
+bool Connection::read_only() const noexcept {
+  return sqlite3_db_readonly(handle_.get(), "main") != 0;
+}
+
+tl::unexpected<Error> Connection::failure(std::string_view doing) const {
+  const system::NoFork no_fork;
+  return fail(ErrorCode::io_failed,
+              fmt::format("cache '{}': {} failed: {} (SQLite code {}){}", name_, doing,
+                          sqlite3_errmsg(handle_.get()), last_code(), remedy_of(last_code())),
+              {}, last_code());
+}
+
+sqlite3_stmt* Connection::prepared(std::string_view sql) {
+  if (const auto found = statements_.find(sql); found != statements_.end()) {
+    return found->second.get();
+  }
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                     SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (statement) statements_.emplace(sql, statement);
+  return statement;
+}
+
+Statement::Statement(Connection& connection, std::string_view sql)
+    : handle_(connection.prepared(sql)) {
+  if (!handle_) code_ = connection.last_code();
+}
+
+Statement::~Statement() {
+  sqlite3_reset(handle_);
+  if (handle_) sqlite3_clear_bindings(handle_);
+}
+
+Statement& Statement::bind_blob(int index, std::string_view value) noexcept {
+  if (code_ != SQLITE_OK) return *this;
+  // A null pointer would bind NULL instead of an empty blob.
+  const char* data = value.data() ? value.data() : "";
+  code_ = sqlite3_bind_blob64(handle_, index, data, value.size(), SQLITE_STATIC);
+  return *this;
+}
+
+Statement& Statement::bind_text(int index, std::string_view value) noexcept {
+  if (code_ != SQLITE_OK) return *this;
+  const char* data = value.data() ? value.data() : "";
+  code_ = sqlite3_bind_text64(handle_, index, data, value.size(), SQLITE_STATIC, SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::bind_integer(int index, std::int64_t value) noexcept {
+  if (code_ == SQLITE_OK) code_ = sqlite3_bind_int64(handle_, index, value);
+  return *this;
+}
+
+int Statement::step() noexcept { return code_ == SQLITE_OK ? sqlite3_step(handle_) : code_; }
+
+std::string_view Statement::blob(int column) noexcept {
+  if (sqlite3_column_type(handle_, column) != SQLITE_BLOB) return {};
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(handle_, column));
+  const int size = sqlite3_column_bytes(handle_, column);
+  return data ? std::string_view(data, static_cast<std::size_t>(size)) : std::string_view();
+}
+
+std::string_view Statement::text(int column) noexcept {
+  if (sqlite3_column_type(handle_, column) != SQLITE_TEXT) return {};
+  const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(handle_, column));
+  const int size = sqlite3_column_bytes(handle_, column);
+  return data ? std::string_view(data, static_cast<std::size_t>(size)) : std::string_view();
+}
+
+std::optional<Digest> Statement::digest(int column) noexcept {
+  const auto bytes = blob(column);
+  Digest digest;
+  if (bytes.size() != digest.bytes.size()) return std::nullopt;
+  std::copy(bytes.begin(), bytes.end(), digest.bytes.begin());
+  return digest;
+}
+
+std::int64_t Statement::integer(int column) noexcept {
+  return sqlite3_column_int64(handle_, column);
+}
+
+bool Statement::is_null(int column) noexcept {
+  return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
+
+Snapshot::Snapshot(Connection& connection) noexcept
+    : connection_(connection), open_(connection.execute("BEGIN") == SQLITE_OK) {}
+
+Snapshot::~Snapshot() {
+  if (open_) static_cast<void>(connection_.execute("ROLLBACK"));
+}
+
+Transaction::~Transaction() {
+  if (open_) static_cast<void>(connection_.execute("ROLLBACK"));
+}
+
+bool Transaction::begin() noexcept {
+  open_ = connection_.execute("BEGIN IMMEDIATE") == SQLITE_OK;
+  return open_;
+}
+
+bool Transaction::commit() noexcept {
+  if (connection_.execute("COMMIT") != SQLITE_OK) return false;
+  open_ = false;
+  return true;
+}
+
+}  // namespace kiln::storage

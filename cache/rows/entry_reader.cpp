@@ -1,0 +1,112 @@
+#include "rows/entry_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "record/artifact_codec.h"
+#include "record/witness_codec.h"
+
+namespace kiln::storage {
+namespace {
+
+/// The frame that the statement gives, if there is one. False where SQLite could not read.
+bool read_frame(Statement& row, std::string& frame) {
+  const int code = row.step();
+  if (code == SQLITE_ROW) frame = row.blob(0);
+  return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
+bool read_dependencies(Connection& connection, RawEntry& entry, const Digest* roots) {
+  Statement set(connection, "SELECT frame FROM dependency_sets WHERE id = ?");
+  set.bind_integer(1, *entry.dependencies_id);
+  if (!read_frame(set, entry.dependencies_frame)) return false;
+  if (roots == nullptr) return true;
+  Statement witness(connection, "SELECT frame FROM witnesses WHERE dependencies = ? AND roots = ?");
+  witness.bind_integer(1, *entry.dependencies_id).bind_blob(2, roots->view());
+  return read_frame(witness, entry.witness_frame);
+}
+
+}  // namespace
+
+std::optional<RawEntry> read_row(Connection& connection, Statement& row, const Digest* roots) {
+  RawEntry entry{.id = row.integer(0), .key = row.digest(1), .toolchain = row.digest(2)};
+  entry.compile_us = static_cast<std::uint64_t>(std::max<std::int64_t>(row.integer(4), 0));
+  entry.material = row.blob(5);
+  entry.payload = row.blob(6);
+  entry.toolchain_text = row.text(7);
+  if (row.is_null(3)) return entry;
+  entry.dependencies_id = row.integer(3);
+  if (!read_dependencies(connection, entry, roots)) return std::nullopt;
+  return entry;
+}
+
+std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request) {
+  if (!row.key || !row.toolchain) return std::nullopt;
+  EntryIdentity identity{*row.key, request, {*row.toolchain, row.toolchain_text}, {}, {}};
+  if (row.dependencies_id) {
+    const auto material = thread_decoder().decode(row.dependencies_frame, dependencies_owner());
+    auto set = material ? DependencySet::from_material(*material) : std::nullopt;
+    if (!set) return std::nullopt;
+    identity.dependencies_digest = digest_of(*material);
+    identity.dependencies = std::move(*set);
+  } else {
+    static const Digest of_none = digest_of(DependencySet().material());
+    identity.dependencies_digest = of_none;
+  }
+  const Digest key_of_parts =
+      key_of(request, identity.dependencies_digest, identity.toolchain.identity);
+  if (identity.key != key_of_parts) return std::nullopt;
+  return identity;
+}
+
+std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& identity,
+                                  const Digest& roots) {
+  if (row.witness_frame.empty()) return std::nullopt;
+  const auto record = thread_decoder().decode(row.witness_frame,
+                                              witness_owner(identity.dependencies_digest, roots));
+  if (!record) return std::nullopt;
+  auto stamps = decode_stamps(*record);
+  if (!stamps || stamps->size() != identity.dependencies.lookups.size()) return std::nullopt;
+  return Witness{roots, std::move(*stamps)};
+}
+
+std::optional<Artifact> artifact_of(const RawEntry& row, const EntryIdentity& identity,
+                                    const Request& request) {
+  auto record = thread_decoder().decode(row.payload, payload_owner(identity.key, identity.request));
+  if (!record) return std::nullopt;
+  auto artifact = decode_artifact(std::move(*record));
+  if (!artifact) return std::nullopt;
+  artifact->key = identity.key;
+  artifact->program = request.program;
+  artifact->arch = request.arch;
+  artifact->kind = request.kind;
+  artifact->compile_us = row.compile_us;
+  return artifact;
+}
+
+FrameDecoder& thread_decoder() {
+  thread_local FrameDecoder decoder;
+  return decoder;
+}
+
+MaterialMatch match_material(std::string_view stored, std::string_view asked,
+                             const Digest& request) noexcept {
+  if (stored == asked) return MaterialMatch::same;
+  return digest_of(stored) == request ? MaterialMatch::another : MaterialMatch::damaged;
+}
+
+FrameOwner payload_owner(const Digest& key, const Digest& request) noexcept {
+  return {FrameOwner::Table::entries, key, request};
+}
+
+FrameOwner text_owner(const Digest& text) noexcept { return {FrameOwner::Table::texts, text}; }
+
+// Its row's digest column is not part of it, because the entry's key tells whether a set is the right
+// one, whichever row or column was damaged.
+FrameOwner dependencies_owner() noexcept { return {FrameOwner::Table::dependency_sets}; }
+
+FrameOwner witness_owner(const Digest& dependencies, const Digest& roots) noexcept {
+  return {FrameOwner::Table::witnesses, dependencies, roots};
+}
+
+}  // namespace kiln::storage

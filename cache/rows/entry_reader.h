@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "file/sqlite.h"
+#include "kiln/artifact.h"
+#include "kiln/digest.h"
+#include "kiln/request.h"
+#include "record/frame.h"
+
+namespace kiln::storage {
+
+/// The columns that a statement must give first for read_row() to read its rows.
+#define KILN_ENTRY_COLUMNS \
+  "id, key, toolchain, dependencies, compile_us, material, payload, toolchain_text"
+inline constexpr int first_other_column = 8;
+
+/// An entry's row and what it refers to, copied and not looked into yet: what is done with it needs
+/// no lock.
+struct RawEntry {
+  std::int64_t id = 0;
+  std::optional<Digest> key;        ///< Nothing where the column holds something else.
+  std::optional<Digest> toolchain;  ///< Likewise.
+  std::optional<std::int64_t> dependencies_id = {};  ///< None for an entry without dependencies.
+  std::uint64_t compile_us = 0;
+  std::string material = {};
+  std::string payload = {};
+  std::string toolchain_text = {};
+  std::string dependencies_frame = {};  ///< Empty where there is none, or its row is missing.
+  std::string witness_frame = {};       ///< Likewise.
+};
+
+/// Copies the current row. `roots` picks the witness; nullptr for none.
+/// Nothing where SQLite could not read what it refers to; the connection knows why.
+[[nodiscard]] std::optional<RawEntry> read_row(Connection& connection, Statement& row,
+                                               const Digest* roots);
+
+/// What an entry's row says it is, checked: the key is the digest of the rest.
+struct EntryIdentity {
+  Digest key;
+  Digest request;
+  Toolchain toolchain;  ///< Its text is what the column says, and no part of the key.
+  Digest dependencies_digest;
+  DependencySet dependencies;
+};
+
+// What follows takes rows apart and trusts nothing in them. It decompresses with a context of the
+// calling thread.
+
+/// All but the payload; nothing for a damaged row. `request` is the digest of the row's material.
+[[nodiscard]] std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request);
+
+/// The stamps kept for these include directories; nothing where there are none that fit.
+[[nodiscard]] std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& identity,
+                                                const Digest& roots);
+
+/// The payload, joined with what the request says; nothing for a damaged one.
+[[nodiscard]] std::optional<Artifact> artifact_of(const RawEntry& row,
+                                                  const EntryIdentity& identity,
+                                                  const Request& request);
+
+/// The decoder of the calling thread.
+[[nodiscard]] FrameDecoder& thread_decoder();
+
+/// How a row's request material relates to the one asked for.
+enum class MaterialMatch {
+  same,
+  another,  ///< Sound, and of the same digest by accident.
+  damaged,
+};
+[[nodiscard]] MaterialMatch match_material(std::string_view stored, std::string_view asked,
+                                           const Digest& request) noexcept;
+
+/// Who owns the frames of these rows.
+[[nodiscard]] FrameOwner payload_owner(const Digest& key, const Digest& request) noexcept;
+[[nodiscard]] FrameOwner text_owner(const Digest& text) noexcept;
+[[nodiscard]] FrameOwner dependencies_owner() noexcept;
+[[nodiscard]] FrameOwner witness_owner(const Digest& dependencies, const Digest& roots) noexcept;
+
+}  // namespace kiln::storage

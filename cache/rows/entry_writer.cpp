@@ -1,0 +1,263 @@
+#include "rows/entry_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "file/wall_clock.h"
+#include "record/artifact_codec.h"
+#include "record/witness_codec.h"
+
+namespace kiln::storage {
+namespace {
+
+Result<PreparedText> prepare(const Text& text, FrameEncoder& encoder) {
+  if (digest_of(text.bytes) != text.digest) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("a text given to the cache is not the one of digest {}; it was changed "
+                            "after it was digested",
+                            text.digest.hex()));
+  }
+  if (text.bytes.size() > max_raw_bytes) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("the text {} is too large for the cache: {} bytes", text.digest.hex(),
+                            text.bytes.size()));
+  }
+  return PreparedText{text.digest, text.bytes.size(),
+                      encoder.encode(text.bytes, text_owner(text.digest))};
+}
+
+std::vector<Digest> headers_of(const DependencySet& dependencies) {
+  std::vector<Digest> headers;
+  for (const Dependency& lookup : dependencies.lookups) {
+    if (!lookup.content.empty()) headers.push_back(lookup.content);
+  }
+  std::sort(headers.begin(), headers.end());
+  headers.erase(std::unique(headers.begin(), headers.end()), headers.end());
+  return headers;
+}
+
+/// The columns that only repeat what the records say, for listings and for the search of what a text is
+/// needed by.
+void fill_columns(PreparedEntry& prepared, const Request& request,
+                  const DependencySet& dependencies, const Artifact& artifact) {
+  prepared.source = request.source;
+  prepared.program = request.program;
+  prepared.arch = request.arch;
+  prepared.kind = request.kind;
+  prepared.image_bytes = artifact.image.size();
+  prepared.kernels = artifact.kernels.size();
+  prepared.compile_us = artifact.compile_us;
+  prepared.created = seconds_since_1970();
+  prepared.headers = headers_of(dependencies);
+}
+
+}  // namespace
+
+Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts) {
+  FrameEncoder encoder;
+  PreparedEntry prepared;
+  const std::string dependencies = entry.dependencies.material();
+  prepared.material = entry.request.material();
+  prepared.request = digest_of(prepared.material);
+  prepared.dependencies = digest_of(dependencies);
+  prepared.toolchain = entry.toolchain.identity;
+  prepared.toolchain_text = entry.toolchain.text;
+  prepared.key = key_of(prepared.request, prepared.dependencies, prepared.toolchain);
+  fill_columns(prepared, entry.request, entry.dependencies, entry.artifact);
+
+  const std::string record = encode_artifact(entry.artifact);
+  if (record.size() > max_raw_bytes || dependencies.size() > max_raw_bytes) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("'{}' for {} is too large for the cache: {} bytes",
+                            entry.request.program, entry.request.arch, record.size()));
+  }
+  prepared.payload = encoder.encode(record, payload_owner(prepared.key, prepared.request));
+  if (entry.dependencies != DependencySet()) {
+    prepared.dependencies_frame = encoder.encode(dependencies, dependencies_owner());
+  }
+  if (entry.witness && entry.dependencies != DependencySet()) {
+    prepared.roots = entry.witness->roots;
+    prepared.witness_frame = encoder.encode(encode_stamps(entry.witness->stamps),
+                                            witness_owner(prepared.dependencies, prepared.roots));
+  }
+  auto prepared_texts = prepare_texts(texts);
+  if (!prepared_texts) return tl::unexpected(prepared_texts.error());
+  prepared.texts = std::move(*prepared_texts);
+  return prepared;
+}
+
+Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts) {
+  FrameEncoder encoder;
+  std::vector<PreparedText> prepared;
+  for (const Text& text : texts) {
+    auto one = prepare(text, encoder);
+    if (!one) return tl::unexpected(one.error());
+    prepared.push_back(std::move(*one));
+  }
+  return prepared;
+}
+
+std::optional<PreparedEntry> prepare_again(RawEntry row) {
+  const auto request = Request::from_material(row.material);
+  const auto identity = identify(row, digest_of(row.material));
+  const auto artifact = request && identity ? artifact_of(row, *identity, *request) : std::nullopt;
+  if (!artifact) return std::nullopt;
+  PreparedEntry prepared;
+  prepared.key = identity->key;
+  prepared.request = identity->request;
+  prepared.toolchain = identity->toolchain.identity;
+  prepared.toolchain_text = artifact->toolchain;
+  prepared.dependencies = identity->dependencies_digest;
+  fill_columns(prepared, *request, identity->dependencies, *artifact);
+  prepared.material = std::move(row.material);
+  prepared.payload = std::move(row.payload);
+  if (identity->dependencies != DependencySet()) {
+    prepared.dependencies_frame = std::move(row.dependencies_frame);
+  }
+  return prepared;
+}
+
+std::optional<PreparedText> prepare_again(const Digest& digest, std::string_view frame) {
+  const auto text = thread_decoder().decode(frame, text_owner(digest));
+  if (!text || digest_of(*text) != digest) return std::nullopt;
+  return PreparedText{digest, text->size(), std::string(frame)};
+}
+
+std::optional<bool> has_text(Connection& connection, const Digest& digest) {
+  Statement row(connection, "SELECT 1 FROM texts WHERE digest = ?");
+  const int code = row.bind_blob(1, digest.view()).step();
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
+  return code == SQLITE_ROW;
+}
+
+std::optional<bool> has_sound_text(Connection& connection, const Digest& digest) {
+  Statement row(connection, "SELECT frame FROM texts WHERE digest = ?");
+  const int code = row.bind_blob(1, digest.view()).step();
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
+  return code == SQLITE_ROW && FrameDecoder::sound_size(row.blob(0), text_owner(digest));
+}
+
+std::uint64_t PreparedEntry::bytes() const noexcept {
+  std::uint64_t sum =
+      material.size() + payload.size() + dependencies_frame.size() + witness_frame.size();
+  for (const PreparedText& text : texts) sum += text.frame.size();
+  return sum;
+}
+
+bool EntryWriter::write_texts(const std::vector<PreparedText>& texts) {
+  return std::all_of(texts.begin(), texts.end(),
+                     [&](const PreparedText& text) { return write_text(text); });
+}
+
+std::optional<std::int64_t> EntryWriter::write(const PreparedEntry& entry) {
+  if (entry.dependencies_frame.empty()) return write_row(entry, std::nullopt);
+  const auto dependencies = write_dependencies(entry);
+  if (!dependencies) return std::nullopt;
+  if (!entry.witness_frame.empty() && !write_witness(entry, *dependencies)) return std::nullopt;
+  return write_row(entry, dependencies);
+}
+
+/// Takes the place of a damaged one; and another process may have brought it meanwhile.
+bool EntryWriter::write_text(const PreparedText& text) {
+  Statement row(connection_,
+                "INSERT INTO texts(digest, raw_bytes, frame) VALUES(?, ?, ?) "
+                "ON CONFLICT(digest) DO UPDATE SET raw_bytes = excluded.raw_bytes, "
+                "frame = excluded.frame");
+  return row.bind_blob(1, text.digest.view())
+      .bind_integer(2, static_cast<std::int64_t>(text.raw_bytes))
+      .bind_blob(3, text.frame)
+      .run();
+}
+
+/// The row of this set. A damaged one is mended, since every entry that shares it would be lost.
+std::optional<std::int64_t> EntryWriter::write_dependencies(const PreparedEntry& entry) {
+  std::optional<std::int64_t> id;
+  {
+    Statement row(connection_, "SELECT id, frame FROM dependency_sets WHERE digest = ?");
+    const int code = row.bind_blob(1, entry.dependencies.view()).step();
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
+    if (code == SQLITE_ROW) {
+      id = row.integer(0);
+      const auto stored = thread_decoder().decode(row.blob(1), dependencies_owner());
+      if (stored && digest_of(*stored) == entry.dependencies) {
+        return link_texts(entry.headers, *id) ? id : std::nullopt;
+      }
+    }
+  }
+  if (id) {
+    Statement row(connection_, "UPDATE dependency_sets SET frame = ? WHERE id = ?");
+    row.bind_blob(1, entry.dependencies_frame).bind_integer(2, *id);
+    if (!row.run()) return std::nullopt;
+  } else {
+    Statement row(connection_, "INSERT INTO dependency_sets(digest, frame) VALUES(?, ?)");
+    row.bind_blob(1, entry.dependencies.view()).bind_blob(2, entry.dependencies_frame);
+    if (!row.run()) return std::nullopt;
+    id = connection_.last_inserted();
+  }
+  return link_texts(entry.headers, *id) ? id : std::nullopt;
+}
+
+/// Which texts a set needs, so that they can go when the last set that needs them goes.
+bool EntryWriter::link_texts(const std::vector<Digest>& headers, std::int64_t dependencies) {
+  {
+    // Most sets are complete; one that came without its texts is completed here.
+    Statement row(connection_, "SELECT count(*) FROM set_texts WHERE dependencies = ?");
+    if (row.bind_integer(1, dependencies).step() != SQLITE_ROW) return false;
+    if (row.integer(0) == static_cast<std::int64_t>(headers.size())) return true;
+  }
+  for (const Digest& header : headers) {
+    Statement row(connection_,
+                  "INSERT OR IGNORE INTO set_texts(dependencies, text) "
+                  "SELECT ?, id FROM texts WHERE digest = ?");
+    if (!row.bind_integer(1, dependencies).bind_blob(2, header.view()).run()) return false;
+  }
+  return true;
+}
+
+bool EntryWriter::write_witness(const PreparedEntry& entry, std::int64_t dependencies) {
+  Statement row(connection_,
+                "INSERT OR REPLACE INTO witnesses(dependencies, roots, frame) VALUES(?, ?, ?)");
+  return row.bind_integer(1, dependencies)
+      .bind_blob(2, entry.roots.view())
+      .bind_blob(3, entry.witness_frame)
+      .run();
+}
+
+/// An entry of the same key keeps its id, and with it its mark.
+std::optional<std::int64_t> EntryWriter::write_row(const PreparedEntry& entry,
+                                                   std::optional<std::int64_t> dependencies) {
+  Statement row(
+      connection_,
+      "INSERT INTO entries(key, request, toolchain, source, image_bytes, kernels, compile_us, "
+      "created, arch, kind, toolchain_text, program, material, payload, dependencies) "
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+      "ON CONFLICT(key) DO UPDATE SET request = excluded.request, "
+      "toolchain = excluded.toolchain, source = excluded.source, "
+      "image_bytes = excluded.image_bytes, kernels = excluded.kernels, "
+      "compile_us = excluded.compile_us, created = excluded.created, arch = excluded.arch, "
+      "kind = excluded.kind, toolchain_text = excluded.toolchain_text, "
+      "program = excluded.program, material = excluded.material, payload = excluded.payload, "
+      "dependencies = excluded.dependencies RETURNING id");
+  row.bind_blob(1, entry.key.view())
+      .bind_blob(2, entry.request.view())
+      .bind_blob(3, entry.toolchain.view())
+      .bind_blob(4, entry.source.view())
+      .bind_integer(5, static_cast<std::int64_t>(entry.image_bytes))
+      .bind_integer(6, static_cast<std::int64_t>(entry.kernels))
+      .bind_integer(7, static_cast<std::int64_t>(entry.compile_us))
+      .bind_integer(8, entry.created)
+      .bind_text(9, entry.arch)
+      .bind_text(10, entry.kind)
+      .bind_text(11, entry.toolchain_text)
+      .bind_text(12, entry.program)
+      .bind_blob(13, entry.material)
+      .bind_blob(14, entry.payload);
+  if (dependencies) row.bind_integer(15, *dependencies);
+  if (row.step() != SQLITE_ROW) return std::nullopt;
+  const std::int64_t id = row.integer(0);
+  return row.step() == SQLITE_DONE ? std::optional(id) : std::nullopt;
+}
+
+}  // namespace kiln::storage

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "file/sqlite.h"
+#include "kiln/cache.h"
+#include "record/frame.h"
+#include "rows/entry_reader.h"
+
+namespace kiln::storage {
+
+struct PreparedText {
+  Digest digest;
+  std::size_t raw_bytes = 0;
+  std::string frame;
+};
+
+/// What an entry's rows will hold, made before any lock is taken: compressing is the long part.
+struct PreparedEntry {
+  Digest key;
+  Digest request;
+  Digest toolchain;
+  Digest source;
+  std::uint64_t image_bytes = 0;
+  std::uint64_t kernels = 0;
+  std::uint64_t compile_us = 0;
+  std::int64_t created = 0;
+  std::string arch;
+  std::string kind;
+  std::string toolchain_text;
+  std::string program;
+  std::string material;
+  std::string payload;
+  Digest dependencies;
+  std::string dependencies_frame;  ///< Empty for an entry without dependencies.
+  std::vector<Digest> headers;     ///< What its dependencies found.
+  Digest roots;
+  std::string witness_frame;  ///< Empty where there is no witness.
+  std::vector<PreparedText> texts;
+  std::vector<Digest> relied_on;  ///< Texts that were in the database when this was prepared.
+
+  /// What it will take up in the database, but for the overhead of pages.
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+};
+
+/// `texts` are those of the entry that the cache does not hold yet.
+/// Errors: io_failed for something too large to store, invalid_argument for a text that has another
+/// digest than it says.
+[[nodiscard]] Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts);
+
+/// Texts alone. Errors: as above.
+[[nodiscard]] Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts);
+
+/// An entry as another database holds it, checked throughout; its frames are taken as they are, and its
+/// columns from what its frames say. Without texts and witness. Nothing for a damaged one.
+[[nodiscard]] std::optional<PreparedEntry> prepare_again(RawEntry row);
+
+/// A text as another database holds it, checked; its frame is taken as it is. Nothing for a damaged one.
+[[nodiscard]] std::optional<PreparedText> prepare_again(const Digest& digest,
+                                                        std::string_view frame);
+
+/// Whether the database holds this text; nothing where SQLite could not tell.
+[[nodiscard]] std::optional<bool> has_text(Connection& connection, const Digest& digest);
+
+/// Whether the database holds this text undamaged; nothing where SQLite could not tell.
+[[nodiscard]] std::optional<bool> has_sound_text(Connection& connection, const Digest& digest);
+
+/// Writes entries' rows inside the caller's transaction. What a function cannot do, it tells by false or
+/// nothing; the connection then knows why.
+class EntryWriter {
+ public:
+  explicit EntryWriter(Connection& connection) noexcept : connection_(connection) {}
+
+  [[nodiscard]] bool write_texts(const std::vector<PreparedText>& texts);
+
+  /// Gives the entry's id. Its texts come first, for the dependency set keeps those that are there.
+  [[nodiscard]] std::optional<std::int64_t> write(const PreparedEntry& entry);
+
+ private:
+  bool write_text(const PreparedText& text);
+  std::optional<std::int64_t> write_dependencies(const PreparedEntry& entry);
+  bool link_texts(const std::vector<Digest>& headers, std::int64_t dependencies);
+  bool write_witness(const PreparedEntry& entry, std::int64_t dependencies);
+  std::optional<std::int64_t> write_row(const PreparedEntry& entry,
+                                        std::optional<std::int64_t> dependencies);
+
+  Connection& connection_;
+};
+
+}  // namespace kiln::storage

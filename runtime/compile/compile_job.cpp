@@ -1,0 +1,39 @@
+#include "compile/compile_job.h"
+
+#include <string_view>
+
+namespace kiln {
+
+namespace {
+
+// The whole closure is in it, not only what the prelude includes: another end of the prelude than the
+// compiler's does no harm then.
+Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closure& closure) {
+  if (closure.prelude == 0 || closure.texts.empty()) return {};
+  std::string all(closure.dependencies.material());
+  all.append(search.roots().view());
+  all.append(std::string_view(job.source).substr(0, closure.prelude)).push_back('\0');
+  for (const auto& option : job.options) all.append(option).push_back('\0');
+  all.append(job.arch).append(to_string(job.kind));
+  return digest_of(all);
+}
+
+}  // namespace
+
+CompileJob make_job(const Program& program, const Target& target, const HeaderSearch& search,
+                    const Digest& request, const Closure& closure) {
+  CompileJob job;
+  job.program = program.name();
+  job.source = program.source();
+  job.embedded = closure.embedded;
+  job.include_dirs = search.directories();
+  job.expressions = program.kernels();
+  job.options = program.options();
+  job.arch = target.arch();
+  job.kind = target.kind();
+  job.seed = request;
+  job.prelude = prelude_of(job, search, closure);
+  return job;
+}
+
+}  // namespace kiln

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kiln/artifact.h"
+#include "kiln/digest.h"
+#include "kiln/error.h"
+#include "kiln/program.h"
+#include "kiln/request.h"
+#include "kiln/target.h"
+#include "source/closure.h"
+#include "source/header_search.h"
+#include "source/reading.h"
+
+namespace kiln {
+
+/// One compile with all that it needs: a value that owns what it holds, so that it may outlive the call
+/// that made it, and may be sent to another process.
+struct CompileJob {
+  std::string program;                      ///< The program's name.
+  std::string source;                       ///< CUDA C++.
+  std::vector<HeaderForCompiler> embedded;  ///< Each name once.
+  std::vector<std::string> include_dirs;    ///< Absolute, in order.
+  std::vector<std::string> expressions;     ///< Name expressions, sorted and distinct.
+  std::vector<std::string> options;         ///< The program's own.
+  std::string arch;                         ///< "sm_90a", "compute_90", …
+  ImageKind kind = ImageKind::cubin;
+  /// Of the request: seeds the names of what has internal linkage, for which NVRTC otherwise draws a
+  /// random number, so that the same request gives the same bytes.
+  Digest seed;
+  /// Names the preprocessing directives that the source begins with, the content of all that they may
+  /// read, and what else a precompiled header depends on: jobs of one digest may share one. Empty where
+  /// there is none to share.
+  Digest prelude;
+  bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
+};
+
+/// The job of this program for this target, but for whether its prelude repeats. `request` is the digest of
+/// the two.
+[[nodiscard]] CompileJob make_job(const Program& program, const Target& target,
+                                  const HeaderSearch& search, const Digest& request,
+                                  const Closure& closure);
+
+/// What a job came to. The artifact lacks its key and toolchain, which are the caller's.
+struct CompileOutcome {
+  Artifact artifact;
+  std::optional<Readings> readings = {};  ///< Nothing where nobody can see what the compiler reads.
+  bool precompiled = false;               ///< Its prelude was precompiled.
+};
+
+/// The error of a job that nobody wants any more.
+[[nodiscard]] Error cancelled(const CompileJob& job);
+
+}  // namespace kiln

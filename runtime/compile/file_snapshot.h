@@ -1,0 +1,119 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "kiln/digest.h"
+#include "source/header_search.h"
+#include "source/mounts.h"
+#include "source/reading.h"
+
+namespace kiln {
+
+/// The files of one compile: each path is looked at once, when the compiler first asks for it, and is what it then was
+/// for as long as this lives, whatever becomes of the disk. So what the compiler reads is what readings()
+/// tell, by construction. Two paths of one file (links) are one file here too.
+///
+/// For one compile, on its thread.
+class FileSnapshot {
+ public:
+  /// `embedded` are the compile's, and must outlive this. What lies in `own_folder` is kiln's and no header.
+  FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder);
+  FileSnapshot(const FileSnapshot&) = delete;
+  FileSnapshot& operator=(const FileSnapshot&) = delete;
+
+  /// As ::stat.
+  int stat(const char* path, struct stat* status);
+
+  /// As ::fopen(path, "r").
+  std::FILE* open(const char* path);
+
+  /// Whether the compiler may do with this path what it likes.
+  [[nodiscard]] bool is_own(std::string_view path) const;
+
+  /// Notes that the compiler begins to write this file.
+  void note_writing(std::string_view path);
+
+  /// Notes that the compiler learned something that this cannot answer for.
+  void doubt(std::string why);
+
+  /// Notes that there was no memory for an answer.
+  void lose_track() noexcept { lost_track_ = true; }
+
+  /// Takes over what another compile, which began at `when`, has read: for a use of the precompiled header
+  /// that it made. False if any of it is not so any more.
+  [[nodiscard]] bool adopt(const Readings& readings, std::chrono::system_clock::time_point when);
+
+  /// Whether a file that was taken over has been asked for by another of its names (a link, a roundabout
+  /// path). NVRTC, when it uses a precompiled header, does not know that these are one, and `#pragma once` fails.
+  [[nodiscard]] bool met_second_name() const noexcept { return met_second_name_; }
+
+  /// What was asked for until now.
+  [[nodiscard]] Readings readings() const;
+
+  /// What was asked for before the compiler began to write a file of kiln's own folder, as it does with a
+  /// precompiled header. Nothing where it wrote none.
+  [[nodiscard]] std::optional<Readings> readings_before_writing() const;
+
+ private:
+  struct File {
+    int error = 0;  ///< Of ::stat; 0 where something is there.
+    struct stat status {};
+    bool regular = false;
+    int read_error = 0;  ///< Why its text is not known.
+    std::string text;
+    Digest content;
+    FileStamp stamp;            ///< Where it is regular.
+    bool is_loaded = false;     ///< What was adopted is loaded when it is opened.
+    std::uint32_t read_at = 0;  ///< As of a Reading.
+    bool is_adopted = false;
+  };
+  using FilePtr = std::shared_ptr<File>;
+
+  struct Asked {
+    FilePtr file;
+    std::uint32_t at = 0;  ///< As Reading::asked_at; 0 where nothing of it was told.
+  };
+
+  const FilePtr& look(const std::string& path, bool opening);
+  FilePtr look_at_disk(const std::string& path);
+  [[nodiscard]] bool load(const std::string& path, File& file);
+  [[nodiscard]] bool note_embedded(const std::string& path);
+  void note_embedded_read(std::string_view name, std::uint32_t at);
+  [[nodiscard]] bool adopt(const Reading& reading, std::chrono::system_clock::time_point when);
+  void note(const std::string& path, Asked& asked, std::uint32_t at);
+
+  const std::string own_folder_;
+  const std::string working_directory_;
+  std::unordered_set<std::string_view> embedded_names_;
+  std::unordered_map<std::string, Asked> files_;
+  std::map<std::pair<dev_t, ino_t>, FilePtr> by_identity_;
+  MountedImages images_;
+  std::vector<std::string> asked_;  ///< Paths, in order.
+  std::vector<EmbeddedReading> embedded_read_;
+  std::shared_ptr<std::uint32_t> events_;  ///< How many there were; shared with open texts.
+  struct Counts {
+    std::size_t files;
+    std::size_t embedded;
+    std::uint32_t events;
+  };
+  std::optional<Counts> before_writing_;
+  bool relative_ = false;
+  std::string doubt_;
+  bool lost_track_ = false;
+  bool met_second_name_ = false;
+};
+
+}  // namespace kiln

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "compile/compile_service.h"
+#include "compile/nvrtc_compiler.h"
+#include "vendor/compiler_on_this_machine.h"
+
+namespace kiln {
+
+/// Compiles in this process, each job on a thread of its own, so that who waits for it can go.
+///
+/// NVRTC lets itself be stopped only when it asks, seconds apart. A job that is stopped or takes too long
+/// is therefore abandoned: run() returns at once, NVRTC goes on alone until it next asks, and what it makes
+/// is dropped. An abandoned compile owns all that it uses, and outlives this object if it must. The end of
+/// the process tells it to stop, and waits for it (ProcessEnd). While very many are abandoned, run() waits
+/// for one to end.
+class InProcessCompiler final : public CompileService {
+ public:
+  /// `compiler` must outlive this. `timeout` is for each job; the bytes are for precompiled headers.
+  InProcessCompiler(CompilerOnThisMachine& compiler, std::chrono::milliseconds timeout,
+                    std::uint64_t precompiled_max_bytes);
+
+  /// Errors: those of compile(), compiler_missing, cancelled, timed_out; compile_failed at once in a process
+  /// that was forked while its parent compiled.
+  [[nodiscard]] Result<CompileOutcome> run(const CompileJob& job, std::stop_token stop) override;
+
+ private:
+  class Abandoned;
+  class Attempt;
+
+  CompilerOnThisMachine& compiler_;
+  const std::chrono::milliseconds timeout_;
+  const std::shared_ptr<Abandoned> abandoned_;
+  const std::shared_ptr<NvrtcCompiler> nvrtc_compiler_;
+};
+
+}  // namespace kiln

@@ -1,0 +1,129 @@
+#include "compile/process_end.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+namespace kiln {
+
+namespace {
+
+bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
+
+}  // namespace
+
+// A thread's own, made before NVRTC's are, and so destroyed after them.
+struct ProcessEnd::Presence {
+  Presence() { ++get().threads_; }
+  ~Presence() { --get().threads_; }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+};
+
+struct ProcessEnd::OfMainThread {
+  OfMainThread() = default;
+  ~OfMainThread() {
+    if (is_main_thread()) get().wait();
+  }
+  OfMainThread(const OfMainThread&) = delete;
+  OfMainThread& operator=(const OfMainThread&) = delete;
+};
+
+// The thread is joined by its handle, for a time only, which the standard's thread cannot be: it is never destroyed.
+struct ProcessEnd::Adopted {
+  explicit Adopted(std::thread its) noexcept : thread(std::move(its)) {}
+  ~Adopted() {}  // NOLINT(modernize-use-equals-default): of a union, and not to destroy the thread.
+  Adopted(const Adopted&) = delete;
+  Adopted& operator=(const Adopted&) = delete;
+
+  union {
+    std::thread thread;
+  };
+  Adopted* next = nullptr;
+};
+
+ProcessEnd::Stay::Stay() noexcept : counted_(is_main_thread() ? 0 : 1) {
+  of_this_thread += counted_;
+  get().stays_ += counted_;
+}
+
+ProcessEnd::Stay::~Stay() {
+  of_this_thread -= counted_;
+  get().stays_ -= counted_;
+}
+
+ProcessEnd::ProcessEnd() {
+  ::pthread_atfork(nullptr, nullptr, [] { get().begin_in_child(); });
+}
+
+ProcessEnd& ProcessEnd::get() {
+  static auto& end = *new ProcessEnd;  // NOLINT(cppcoreguidelines-owning-memory)
+  return end;
+}
+
+// A forked child has none of the threads.
+void ProcessEnd::begin_in_child() noexcept {
+  if (threads_.exchange(0) > 0) forked_amid_compiles_ = true;
+  stays_ = Stay::of_this_thread;
+  of_parent_ = adopted_.exchange(nullptr);
+}
+
+void ProcessEnd::adopt(std::thread thread) {
+  join_the_ended();
+  add(new Adopted(std::move(thread)));  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+void ProcessEnd::add(Adopted* thread) noexcept {
+  thread->next = adopted_;
+  while (!adopted_.compare_exchange_weak(thread->next, thread)) {
+  }
+}
+
+// Whether all have ended.
+bool ProcessEnd::join_the_ended() noexcept {
+  bool all = true;
+  for (auto* thread = adopted_.exchange(nullptr); thread != nullptr;) {
+    auto* const next = thread->next;
+    if (::pthread_tryjoin_np(thread->thread.native_handle(), nullptr) == EBUSY) {
+      all = false;
+      add(thread);
+    } else {
+      delete thread;  // NOLINT(cppcoreguidelines-owning-memory)
+    }
+    thread = next;
+  }
+  return all;
+}
+
+void ProcessEnd::notice_main_thread() { thread_local const OfMainThread made_for_its_end; }
+
+bool ProcessEnd::wait_for_this_thread() {
+  thread_local const Presence presence;
+  return !ending_.stop_requested();
+}
+
+// Takes no lock: the thread that ends the process may have been interrupted while it had one.
+void ProcessEnd::wait() noexcept {
+  constexpr std::chrono::seconds patience(10);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  ending_.request_stop();
+  while ((stays_ > 0 || threads_ > 0 || !join_the_ended()) &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+namespace {
+
+// Most programs load kiln in their main thread, and need not use it there.
+[[maybe_unused]] const bool noticed_when_loaded = [] {
+  ProcessEnd::notice_main_thread();
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace kiln

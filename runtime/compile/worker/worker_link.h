@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "compile/worker/worker_process.h"
+#include "compile/worker/worker_protocol.h"
+
+namespace kiln {
+
+/// Wakes whoever polls its descriptor as soon as a stop is requested. One that could not get a
+/// descriptor is looked at from time to time instead.
+class StopSignal {
+ public:
+  explicit StopSignal(std::stop_token stop);
+
+  [[nodiscard]] bool requested() const noexcept { return stop_.stop_requested(); }
+  [[nodiscard]] int descriptor() const noexcept { return event_.get(); }
+
+ private:
+  struct Wake {
+    int descriptor;
+    void operator()() const noexcept;
+  };
+
+  std::stop_token stop_;
+  Descriptor event_;
+  std::optional<std::stop_callback<Wake>> callback_;
+};
+
+/// How a conversation with a worker went.
+enum class Reply {
+  answered,  ///< There is a message.
+  ended,     ///< The worker closed its end, or talks nonsense.
+  stopped,   ///< By the one who asked.
+  timed_out,
+};
+
+/// Talks to one worker. Used by one thread at a time.
+class WorkerLink {
+ public:
+  explicit WorkerLink(std::unique_ptr<WorkerProcess> process) noexcept;
+
+  /// Sends these bytes, and receives one message into `answer`. Anything but `answered` is the end of
+  /// this worker: what comes next from it would answer the wrong question.
+  [[nodiscard]] Reply ask(std::string_view bytes, const StopSignal& stop,
+                          std::chrono::steady_clock::time_point deadline, Message& answer);
+
+  /// Whether it is there and, as it should between two questions, silent.
+  [[nodiscard]] bool is_up() const;
+
+  [[nodiscard]] WorkerProcess& process() noexcept { return *process_; }
+  [[nodiscard]] std::unique_ptr<WorkerProcess> release() noexcept { return std::move(process_); }
+
+ private:
+  [[nodiscard]] bool send_some(std::string_view& bytes);
+  [[nodiscard]] bool receive_some();
+
+  std::unique_ptr<WorkerProcess> process_;
+  MessageAssembler received_;
+};
+
+}  // namespace kiln

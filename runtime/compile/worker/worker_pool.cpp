@@ -1,0 +1,246 @@
+#include "compile/worker/worker_pool.h"
+
+#include <unistd.h>
+
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "compile/worker/worker_protocol.h"
+
+namespace kiln {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+using Clock = std::chrono::steady_clock;
+
+// To be mapped, on a loaded machine.
+constexpr auto time_to_greet = 30s;
+// What the system may take until it tells how a worker died whose socket is closed already.
+constexpr auto time_to_die = 2s;
+constexpr int most_tries = 2;
+
+std::string working_directory() {
+  std::error_code failure;
+  return std::filesystem::current_path(failure).string();
+}
+
+// Whether it has ended; a stop is not kept waiting for that.
+bool wait_for(WorkerProcess& process, const StopSignal& stop) {
+  const auto end = Clock::now() + time_to_die;
+  while (!process.wait(10ms)) {
+    if (stop.requested() || Clock::now() >= end) return false;
+  }
+  return true;
+}
+
+tl::unexpected<Error> out_of_memory(const CompileJob& job, std::uint64_t memory) {
+  return fail(
+      ErrorCode::worker_failed,
+      fmt::format("{} for {}: the compiler ran out of memory: its worker may have {} MiB of "
+                  "address space; KILN_COMPILE_MEMORY sets how much",
+                  job.program, job.arch, memory >> 20));
+}
+
+// Gives a place back, whatever happened there.
+class Holding {
+ public:
+  Holding(WorkerQueue& queue, std::size_t place) noexcept : queue_(queue), place_(place) {}
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+  ~Holding() { queue_.give_back(place_); }
+
+ private:
+  WorkerQueue& queue_;
+  const std::size_t place_;
+};
+
+}  // namespace
+
+WorkerPool::WorkerPool(WorkerPoolOptions options, CompilerOnThisMachine& compiler,
+                       const Reporter& reporter)
+    : options_(std::move(options)),
+      compiler_(compiler),
+      reporter_(reporter),
+      in_process_(compiler, options_.timeout, options_.precompiled_max_bytes),
+      owner_(::getpid()),
+      keeper_(std::make_unique<WorkerKeeper>()),
+      queue_(std::make_unique<WorkerQueue>(options_.workers)),
+      places_(options_.workers) {}
+
+WorkerPool::~WorkerPool() {
+  if (owner_ != ::getpid()) {
+    // Nobody is left to wake the threads that these would wait for.
+    static_cast<void>(keeper_.release());
+    static_cast<void>(queue_.release());
+    return;
+  }
+  for (auto& place : places_) {
+    if (place.link) keeper_->end(place.link->release(), false);
+  }
+}
+
+Result<CompileOutcome> WorkerPool::run(const CompileJob& job, std::stop_token stop) {
+  if (!compiler_.search().files) return tl::unexpected(vendor::nvrtc_missing(compiler_.search()));
+  const auto place = queue_->take(job.prelude, stop);
+  if (!place) return tl::unexpected(cancelled(job));
+  const Holding holding(*queue_, *place);
+  return run_at(*place, job, stop);
+}
+
+Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& job,
+                                          const std::stop_token& stop) {
+  const StopSignal signal(stop);
+  const auto request = frame_of(MessageKind::job, encode_request(job, working_directory()));
+  Place& own = places_[place];
+  auto memory = options_.memory.usual;
+  for (int attempt = 0; attempt < most_tries; ++attempt) {
+    const auto start = make_ready(place, memory, signal);
+    if (start == Start::stopped) return tl::unexpected(cancelled(job));
+    if (start == Start::impossible) return run_without(job, own.trouble, stop);
+    if (start == Start::died) continue;
+    Message answer;
+    const auto reply = own.link->ask(request, signal, Clock::now() + options_.timeout, answer);
+    if (reply == Reply::answered && answer.kind == MessageKind::outcome) {
+      if (auto outcome = decode_outcome(answer.payload)) {
+        replace_if_grown(place);
+        return std::move(*outcome);
+      }
+    }
+    if (reply == Reply::stopped) {
+      end(place, true);
+      return tl::unexpected(cancelled(job));
+    }
+    if (reply == Reply::timed_out) {
+      end(place, true);
+      return fail(
+          ErrorCode::timed_out,
+          fmt::format("{} for {}: not compiled within {} s, and given up; "
+                      "KILN_COMPILE_TIMEOUT sets how long it may take",
+                      job.program, job.arch, static_cast<double>(options_.timeout.count()) / 1000));
+    }
+    mourn(place, signal);
+    if (own.ran_out_of_memory) {
+      if (memory >= options_.memory.most) return out_of_memory(job, memory);
+      memory = options_.memory.most;
+    }
+  }
+  return fail(
+      ErrorCode::worker_failed,
+      fmt::format("{} for {}: the compile ended its worker process, and a fresh one as well: "
+                  "the worker {}",
+                  job.program, job.arch, own.trouble));
+}
+
+Result<CompileOutcome> WorkerPool::run_without(const CompileJob& job, const std::string& why,
+                                               const std::stop_token& stop) {
+  if (vendor::has_compiler_variables()) {
+    return fail(
+        ErrorCode::worker_failed,
+        fmt::format("{} for {}: {}. It is not compiled in this process either, whose NVRTC_* "
+                    "variables may change what it comes to: unset them",
+                    job.program, job.arch, why));
+  }
+  std::call_once(warned_, [&] {
+    reporter_.warn(fmt::format("compiling in this process instead of in workers: {}", why));
+  });
+  return in_process_.run(job, stop);
+}
+
+WorkerPool::Start WorkerPool::make_ready(std::size_t place, std::uint64_t memory,
+                                         const StopSignal& stop) {
+  Place& own = places_[place];
+  if (unusable_) {
+    own.trouble = "no compile worker could be used before";
+    return Start::impossible;
+  }
+  if (own.link && own.link->is_up() && own.memory >= memory) return Start::ready;
+  // It died while nobody needed it, which is no job's fault, or may not have enough.
+  if (own.link) end(place, true);
+  auto process = keeper_->start(options_.executable, temporary());
+  if (!process) {
+    own.trouble = process.error().message;
+    return Start::impossible;
+  }
+  own.link = std::make_unique<WorkerLink>(std::move(*process));
+  own.memory = memory;
+  return greet(place, stop);
+}
+
+// Empty where there is no room to write.
+std::filesystem::path WorkerPool::temporary() {
+  std::call_once(scratch_made_, [this] {
+    if (auto made = ScratchFolder::make()) scratch_.emplace(std::move(*made));
+  });
+  return scratch_ ? scratch_->path() : std::filesystem::path();
+}
+
+WorkerPool::Start WorkerPool::greet(std::size_t place, const StopSignal& stop) {
+  Place& own = places_[place];
+  const auto& files = *compiler_.search().files;
+  const WorkerSetup setup{files.library.string(), files.toolchain.identity, own.memory,
+                          options_.precompiled_max_bytes, owner_};
+  Message answer;
+  const auto reply = own.link->ask(frame_of(MessageKind::hello, build_identity()) +
+                                       frame_of(MessageKind::setup, encode_setup(setup)),
+                                   stop, Clock::now() + time_to_greet, answer);
+  if (reply == Reply::stopped) {
+    end(place, true);
+    return Start::stopped;
+  }
+  if (reply == Reply::answered && answer.kind == MessageKind::hello) {
+    if (answer.payload == build_identity()) {
+      any_greeted_ = true;
+      return Start::ready;
+    }
+    end(place, true);
+    own.trouble = fmt::format(
+        "{} is of another build of kiln ({}, this is {}); install both anew, "
+        "or name the right one with KILN_WORKER",
+        options_.executable.string(), answer.payload, build_identity());
+    unusable_ = true;
+    return Start::impossible;
+  }
+  // One that somebody killed before it could answer says nothing of the executable.
+  const bool killed = mourn(place, stop);
+  if (killed || any_greeted_) return Start::died;
+  own.trouble = fmt::format("{} does not start: it {}", options_.executable.string(), own.trouble);
+  unusable_ = true;
+  return Start::impossible;
+}
+
+void WorkerPool::end(std::size_t place, bool at_once) {
+  keeper_->end(places_[place].link->release(), at_once);
+  places_[place].link.reset();
+  queue_->forget(place);
+}
+
+// Learns how a worker died that no longer answers; whether somebody else killed it.
+bool WorkerPool::mourn(std::size_t place, const StopSignal& stop) {
+  Place& own = places_[place];
+  auto& process = own.link->process();
+  process.hang_up();
+  // One that talks nonsense, or closed its socket, need not end by itself.
+  const bool ended = wait_for(process, stop);
+  if (!ended) process.kill();
+  wait_for(process, stop);
+  const bool killed = ended && process.was_killed();
+  process.listen();
+  own.trouble = process.death();
+  own.ran_out_of_memory = process.ran_out_of_memory();
+  if (!process.last_words().empty()) {
+    own.trouble += fmt::format("; the last it said:\n{}", process.last_words());
+  }
+  end(place, true);
+  return killed;
+}
+
+void WorkerPool::replace_if_grown(std::size_t place) {
+  const auto size = places_[place].link->process().address_space();
+  if (size > places_[place].memory / 4 * 3) end(place, false);
+}
+
+}  // namespace kiln

@@ -1,0 +1,227 @@
+#include "compile/worker/worker_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "compile/worker/worker_protocol.h"
+#include "system/standard_streams.h"
+#include "vendor/nvrtc.h"
+
+extern char** environ;
+
+namespace kiln {
+
+namespace {
+
+constexpr std::size_t most_last_words = 4096;
+
+// The first numbers are what the worker will have; a host that has closed one of its own standard
+// streams would get them here.
+Descriptor out_of_the_way(int number) {
+  if (number < 0 || number > worker_socket) return Descriptor(number);
+  const Descriptor low(number);
+  return Descriptor(::fcntl(number, F_DUPFD_CLOEXEC, worker_socket + 1));
+}
+
+struct Ends {
+  Descriptor runtime;
+  Descriptor worker;
+};
+
+Ends make_socket() {
+  std::array<int, 2> pair{-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return {};
+  Ends ends{out_of_the_way(pair[0]), out_of_the_way(pair[1])};
+  if (ends.runtime) ::fcntl(ends.runtime.get(), F_SETFL, O_NONBLOCK);
+  return ends;
+}
+
+Ends make_pipe() {
+  std::array<int, 2> pair{-1, -1};
+  if (::pipe2(pair.data(), O_CLOEXEC) != 0) return {};
+  Ends ends{out_of_the_way(pair[0]), out_of_the_way(pair[1])};
+  if (ends.runtime) ::fcntl(ends.runtime.get(), F_SETFL, O_NONBLOCK);
+  return ends;
+}
+
+// The host's, without the compiler's own variables; `temporary` is "TMPDIR=…", or empty for the host's.
+std::vector<char*> environment_of_worker(std::string& temporary) {
+  std::vector<char*> entries;
+  if (!temporary.empty()) entries.push_back(temporary.data());
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    if (vendor::is_compiler_variable(variable)) continue;
+    if (!temporary.empty() && variable.starts_with("TMPDIR=")) continue;
+    entries.push_back(*entry);
+  }
+  entries.push_back(nullptr);
+  return entries;
+}
+
+// What the worker gets: its socket, its streams, every signal as the system has it, a group of its own
+// so that an interrupt typed at the terminal is the host's to handle.
+class Spawn {
+ public:
+  Spawn(const Descriptor& socket, const Descriptor& complaints) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions_, complaints.get(), 1);
+    ::posix_spawn_file_actions_adddup2(&actions_, complaints.get(), 2);
+    ::posix_spawn_file_actions_adddup2(&actions_, socket.get(), worker_socket);
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t all;
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  }
+  Spawn(const Spawn&) = delete;
+  Spawn& operator=(const Spawn&) = delete;
+  ~Spawn() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+
+  // The system's error number, or 0.
+  int run(const std::string& executable, const std::filesystem::path& temporary,
+          pid_t& process) const {
+    std::string name = "kiln-worker";
+    std::string socket = fmt::format("{}", worker_socket);
+    std::array<char*, 3> arguments{name.data(), socket.data(), nullptr};
+    std::string variable = temporary.empty() ? "" : "TMPDIR=" + temporary.string();
+    auto environment = environment_of_worker(variable);
+    return ::posix_spawn(&process, executable.c_str(), &actions_, &attributes_, arguments.data(),
+                         environment.data());
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+tl::unexpected<Error> cannot_start(const std::filesystem::path& executable, int error) {
+  return fail(ErrorCode::worker_failed,
+              fmt::format("the compile worker {} cannot be started: {}", executable.string(),
+                          std::generic_category().message(error)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
+    const std::filesystem::path& executable, const std::filesystem::path& temporary) {
+  auto socket = make_socket();
+  if (!socket.runtime || !socket.worker) return cannot_start(executable, errno);
+  auto complaints = make_pipe();
+  if (!complaints.runtime || !complaints.worker) return cannot_start(executable, errno);
+  pid_t process = -1;
+  const Spawn spawn(socket.worker, complaints.worker);
+  if (const int error = spawn.run(executable.string(), temporary, process); error != 0) {
+    return cannot_start(executable, error);
+  }
+  Descriptor handle(
+      system::above_standard_streams(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))));
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(
+      process, std::move(handle), std::move(socket.runtime), std::move(complaints.runtime)));
+}
+
+WorkerProcess::WorkerProcess(pid_t process, Descriptor handle, Descriptor socket,
+                             Descriptor complaints) noexcept
+    : owner_(::getpid()),
+      process_(process),
+      handle_(std::move(handle)),
+      socket_(std::move(socket)),
+      complaints_(std::move(complaints)) {}
+
+WorkerProcess::~WorkerProcess() { kill(); }
+
+void WorkerProcess::kill() const noexcept {
+  if (ended_ || owner_ != ::getpid()) return;
+  if (handle_) {
+    ::syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
+  } else {
+    ::kill(process_, SIGKILL);
+  }
+}
+
+bool WorkerProcess::wait(std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!ended_) {
+    int status = 0;
+    const pid_t answer = ::waitpid(process_, &status, WNOHANG);
+    if (answer == process_) {
+      status_ = status;
+      ended_ = true;
+    } else if (answer < 0 && errno == ECHILD) {
+      // The host ignores SIGCHLD or waits for every child of its own.
+      ended_ = true;
+    } else if (std::chrono::steady_clock::now() >= end) {
+      break;
+    } else {
+      ::poll(nullptr, 0, 1);
+    }
+  }
+  return ended_;
+}
+
+void WorkerProcess::listen() {
+  std::array<char, 4096> bytes;
+  // No more than a pipe holds: it may be writing without end.
+  for (int chunk = 0; chunk < 16; ++chunk) {
+    const auto size = ::read(complaints_.get(), bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return;
+    last_words_.append(bytes.data(), static_cast<std::size_t>(size));
+    if (last_words_.size() > most_last_words) {
+      last_words_.erase(0, last_words_.size() - most_last_words);
+    }
+  }
+}
+
+std::string WorkerProcess::death() const {
+  if (ran_out_of_memory()) return "ran out of its memory";
+  if (!status_) return "ended (how is not known: the program it works for does not keep it)";
+  if (WIFSIGNALED(*status_)) {
+    const int number = WTERMSIG(*status_);
+    const char* name = ::sigabbrev_np(number);
+    return fmt::format("was killed by signal {} (SIG{})", number, name != nullptr ? name : "?");
+  }
+  return fmt::format("exited with status {}", WEXITSTATUS(*status_));
+}
+
+bool WorkerProcess::ran_out_of_memory() const noexcept {
+  return status_ && WIFEXITED(*status_) && WEXITSTATUS(*status_) == worker_out_of_memory_status;
+}
+
+bool WorkerProcess::was_killed() const noexcept {
+  return status_ && WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGKILL;
+}
+
+std::uint64_t WorkerProcess::address_space() const {
+  std::ifstream file(fmt::format("/proc/{}/statm", process_));
+  std::uint64_t pages = 0;
+  file >> pages;
+  return file ? pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+}  // namespace kiln

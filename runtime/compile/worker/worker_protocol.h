@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "compile/compile_job.h"
+#include "kiln/digest.h"
+#include "kiln/error.h"
+
+namespace kiln {
+
+/// Names this very build of kiln, by the content of its sources: a worker of another one may compile
+/// otherwise than the key says.
+[[nodiscard]] std::string_view build_identity() noexcept;
+
+/// What a message between a runtime and its worker is.
+enum class MessageKind : std::uint8_t {
+  hello = 1,    ///< Both ways, first: the sender's build identity.
+  setup = 2,    ///< To the worker, once: WorkerSetup.
+  job = 3,      ///< To the worker: WorkerRequest.
+  outcome = 4,  ///< From the worker, one for each job: Result<CompileOutcome>.
+};
+
+struct Message {
+  MessageKind kind = MessageKind::hello;
+  std::string payload;
+};
+
+/// Longest payload that is accepted.
+constexpr std::size_t most_payload = std::size_t{1} << 30;
+
+/// A message as it travels: magic, kind, length, payload.
+[[nodiscard]] std::string frame_of(MessageKind kind, std::string_view payload);
+
+/// Puts a stream of bytes together into messages. Any bytes are safe; once they are no frame, it stays
+/// broken.
+class MessageAssembler {
+ public:
+  void add(std::string_view bytes);
+  /// The next whole message, or nothing yet.
+  [[nodiscard]] std::optional<Message> take();
+  [[nodiscard]] bool broken() const noexcept { return broken_; }
+
+ private:
+  std::string bytes_;
+  bool broken_ = false;
+};
+
+/// What a worker is told once.
+struct WorkerSetup {
+  std::string nvrtc;               ///< The library's file; no other is searched for.
+  Digest toolchain;                ///< The identity that the runtime keys with.
+  std::uint64_t memory_bytes = 0;  ///< Of address space.
+  std::uint64_t precompiled_max_bytes = 0;
+  std::int64_t runtime_process = 0;  ///< Without which the worker is to end.
+};
+
+/// One job, and where it stands: the working directory reaches the output with line information.
+struct WorkerRequest {
+  CompileJob job;
+  std::string working_directory;  ///< Empty where the runtime has none.
+};
+
+/// Records of these, one spelling each. Decoding takes any bytes, gives nothing for what no encoder
+/// wrote, and takes memory in proportion to what it is given.
+[[nodiscard]] std::string encode_setup(const WorkerSetup& setup);
+[[nodiscard]] std::optional<WorkerSetup> decode_setup(std::string_view record);
+[[nodiscard]] std::string encode_request(const CompileJob& job, std::string_view working_directory);
+[[nodiscard]] std::optional<WorkerRequest> decode_request(std::string_view record);
+[[nodiscard]] std::string encode_outcome(const Result<CompileOutcome>& outcome);
+[[nodiscard]] std::optional<Result<CompileOutcome>> decode_outcome(std::string_view record);
+
+/// The status with which a worker ends that ran out of its memory.
+constexpr int worker_out_of_memory_status = 77;
+
+/// The number under which a worker finds its socket.
+constexpr int worker_socket = 3;
+
+}  // namespace kiln

@@ -1,0 +1,152 @@
+#include "kiln/launch.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "launch/args_access.h"
+#include "launch/kernel_record.h"
+#include "launch/launch_attributes.h"
+#include "launch/launch_checks.h"
+
+namespace kiln {
+namespace {
+
+/// One launch, as it goes through the functions below.
+struct Launch {
+  const KernelRecord& record;
+  CUstream stream;
+  const LaunchConfig& config;
+  void** pointers;
+};
+
+/// The driver's headers say that a CUkernel is launched by casting it.
+CUfunction function_of(const KernelRecord& record) {
+  return reinterpret_cast<CUfunction>(record.kernel);
+}
+
+CUresult call_driver(const Launch& launch) {
+  const auto& [record, stream, config, pointers] = launch;
+  return record.driver->functions().launch_kernel(
+      function_of(record), config.grid.x, config.grid.y, config.grid.z, config.block.x,
+      config.block.y, config.block.z, config.shared_bytes, stream, pointers, nullptr);
+}
+
+Result<CUresult> call_driver_with_attributes(const Launch& launch) {
+  const auto& [record, stream, config, pointers] = launch;
+  auto attributes = LaunchAttributes::of(record, config, AttributeUse::launch);
+  if (!attributes) return tl::unexpected(std::move(attributes.error()));
+  const auto call = record.driver->functions().launch_kernel_ex;
+  if (call == nullptr) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("kernel '{}': the driver is too old for launch attributes; it has no "
+                            "cuLaunchKernelEx, which came with CUDA 11.6. Update the driver.",
+                            record.info.expression));
+  }
+  const CUlaunchConfig arguments = driver_config(stream, config, *attributes);
+  return call(&arguments, function_of(record), pointers, nullptr);
+}
+
+/// What a cooperative launch may have, where the driver says that this one has more.
+std::string explanation(const Launch& launch, CUresult result) {
+  if (result != CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) return {};
+  const auto& [record, stream, config, pointers] = launch;
+  int blocks = 0;
+  int multiprocessors = 0;
+  const auto& functions = record.driver->functions();
+  const auto threads = static_cast<int>(config.block.x * config.block.y * config.block.z);
+  if (functions.max_active_blocks(&blocks, function_of(record), threads, config.shared_bytes) !=
+          CUDA_SUCCESS ||
+      functions.device_get_attribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                     record.device) != CUDA_SUCCESS) {
+    return {};
+  }
+  return fmt::format("; the device runs {} blocks of this kernel at once",
+                     blocks * multiprocessors);
+}
+
+Result<void> outcome(const Launch& launch, CUresult result) {
+  if (result == CUDA_SUCCESS) return {};
+  const auto& [record, stream, config, pointers] = launch;
+  auto error = record.driver->failure(
+      fmt::format("kernel '{}': the launch failed (grid {}, block {}, {} bytes of dynamic shared "
+                  "memory)",
+                  record.info.expression, text_of(config.grid), text_of(config.block),
+                  config.shared_bytes),
+      result);
+  error.value().message += explanation(launch, result);
+  return error;
+}
+
+/// A launch of which not everything is known to be in order: the first, one that asks for more, one
+/// with attributes, one that the driver did not take for want of a context.
+[[gnu::noinline]] Result<void> launch_carefully(const Launch& launch) {
+  const KernelRecord& record = launch.record;
+  if (auto ready = record.driver->ensure_context(record.device); !ready) return ready;
+  if (auto ready = prepare_launch(record, launch.config); !ready) return ready;
+  if (!has_attributes(launch.config)) return outcome(launch, call_driver(launch));
+  const auto result = call_driver_with_attributes(launch);
+  if (!result) return tl::unexpected(result.error());
+  return outcome(launch, *result);
+}
+
+/// Launches what is known to be in order, as nearly every launch is. Gives no Result, which would be moved
+/// around.
+CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bool& tried) {
+  const KernelRecord& record = launch.record;
+  tried = (!given.checked || same_layout(record, given) || takes(record, given)) &&
+          record.limits->allow(launch.config) && !has_attributes(launch.config);
+  return tried ? call_driver(launch) : CUDA_SUCCESS;
+}
+
+/// The launch that launch_quickly() did not try, or tried in vain.
+[[gnu::noinline, gnu::cold]] Result<void> launch_slowly(const Launch& launch,
+                                                        const detail::GivenArgs& given, bool tried,
+                                                        CUresult result) {
+  if (given.checked && !takes(launch.record, given)) return argument_error(launch.record, given);
+  // A thread that never spoke to CUDA: seen only here, so that the ordinary launch pays nothing.
+  if (!tried || result == CUDA_ERROR_INVALID_CONTEXT) return launch_carefully(launch);
+  return outcome(launch, result);
+}
+
+/// Tells the observer of a launch that was not.
+[[gnu::noinline]] Result<void> reported(const KernelRecord& record, Result<void> outcome) {
+  if (!outcome && record.failed) record.failed(outcome.error());
+  return outcome;
+}
+
+}  // namespace
+
+Result<void> Kernel::launch_given(CUstream stream, const LaunchConfig& config,
+                                  const detail::GivenArgs& given) const {
+  const Launch launch{*record_, stream, config, given.pointers};
+  bool tried = false;
+  const CUresult result = launch_quickly(launch, given, tried);
+  if (tried && result == CUDA_SUCCESS) return {};
+  return reported(*record_, launch_slowly(launch, given, tried, result));
+}
+
+Result<void> Kernel::launch_args(CUstream stream, const LaunchConfig& config, const Args& args,
+                                 bool checks) const {
+  if (!args.fits()) return reported(*record_, check_fits(*record_, args));
+  const auto launch_with = [&](std::span<void*> pointers) {
+    detail::GivenArgs given = ArgsAccess::given(args, pointers);
+    given.checked = checks;
+    return launch_given(stream, config, given);
+  };
+  if (args.size() <= Args::inline_count) {
+    std::array<void*, Args::inline_count> pointers;
+    return launch_with(pointers);
+  }
+  std::vector<void*> pointers(args.size());
+  return launch_with(pointers);
+}
+
+const KernelInfo& Kernel::info() const noexcept { return record_->info; }
+
+const std::string& Kernel::arch() const noexcept { return record_->arch; }
+const std::string& Kernel::image_kind() const noexcept { return record_->image_kind; }
+
+}  // namespace kiln

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "kiln/error.h"
+#include "kiln/launch.h"
+#include "launch/kernel_record.h"
+
+namespace kiln {
+
+/// Where attributes go: not all are for both.
+enum class AttributeUse { launch, graph_node };
+
+/// Whether a configuration asks for anything beyond grid, block and shared memory.
+[[nodiscard]] inline bool has_attributes(const LaunchConfig& config) noexcept {
+  const Dim3& cluster = config.cluster;
+  const Dim3& preferred = config.preferred_cluster;
+  return (cluster.x | cluster.y | cluster.z | preferred.x | preferred.y | preferred.z) != 0 ||
+         config.cooperative || config.programmatic_serialization || config.cluster_scheduling ||
+         config.programmatic_event.event != nullptr || config.completion_event != nullptr ||
+         config.priority || config.memory_sync_domain || config.memory_sync_domain_map ||
+         config.shared_carveout;
+}
+
+/// What a configuration asks for beyond grid, block and shared memory, in the driver's terms. A value.
+class LaunchAttributes {
+ public:
+  /// Errors: invalid_argument, for one that the driver is too old for, or that graph nodes do not have.
+  [[nodiscard]] static Result<LaunchAttributes> of(const KernelRecord& record,
+                                                   const LaunchConfig& config, AttributeUse use);
+
+  [[nodiscard]] std::span<CUlaunchAttribute> all() noexcept { return {values_.data(), count_}; }
+
+ private:
+  CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept;
+  void add_clusters(const LaunchConfig& config) noexcept;
+  void add_dependencies(const LaunchConfig& config) noexcept;
+  void add_preferences(const LaunchConfig& config) noexcept;
+
+  std::array<CUlaunchAttribute, 11> values_;  ///< Room for each there is.
+  std::size_t count_ = 0;
+};
+
+/// Grid, block, shared memory and stream as cuLaunchKernelEx and the occupancy functions take them; the
+/// attributes are borrowed.
+[[nodiscard]] CUlaunchConfig driver_config(CUstream stream, const LaunchConfig& config,
+                                           LaunchAttributes& attributes) noexcept;
+
+}  // namespace kiln

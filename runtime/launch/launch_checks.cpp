@@ -1,0 +1,278 @@
+#include "launch/launch_checks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "image/symbol_name.h"
+
+namespace kiln {
+namespace {
+
+/// ": the kernel is fill<float>(float*, float)"; nothing for a name that tells no types.
+std::string declaration(const KernelRecord& record) {
+  const auto text = declaration_of_symbol(record.info.symbol);
+  return text ? fmt::format("; the kernel is {}", *text) : std::string();
+}
+
+tl::unexpected<Error> mismatch(const KernelRecord& record, const std::string& what) {
+  return fail(ErrorCode::argument_mismatch,
+              fmt::format("kernel '{}'{}{}", record.info.expression, what, declaration(record)));
+}
+
+tl::unexpected<Error> refuse(const KernelRecord& record, const std::string& what) {
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("kernel '{}': {}", record.info.expression, what));
+}
+
+/// Whether a value of this type may be the parameter, which lies behind `end` bytes of others. Parameters
+/// begin at an address that is a multiple of 16 and of no more on some architectures, and are aligned from
+/// there: beyond 16, offsets do not tell alignments to the byte.
+bool fits(const Parameter& param, std::size_t end, std::uint32_t size,
+          const ArgType& type) noexcept {
+  constexpr std::size_t told = 16;
+  if (param.size != size) return false;
+  if (type.raw) return true;
+  if (type.alignment <= told) return detail::align_up(end, type.alignment) == param.offset;
+  return param.offset % told == 0 && param.offset - end < type.alignment;
+}
+
+/// What is wrong with an argument that does not fit.
+std::string fault(const Parameter& param, std::uint32_t size, const ArgType& type) {
+  if (param.size != size) {
+    return fmt::format("takes {} bytes, but {} bytes were given ({})", param.size, size, type.name);
+  }
+  if (param.offset % std::min<std::uint32_t>(type.alignment, 16) != 0) {
+    return fmt::format(
+        "lies at offset {}, which is not aligned to the {} bytes of what was given ({})",
+        param.offset, type.alignment, type.name);
+  }
+  return fmt::format("is aligned to more than the {} bytes of what was given ({})", type.alignment,
+                     type.name);
+}
+
+/// The first position whose argument does not fit; their count where all do. REQUIRES: as many are
+/// given.
+std::size_t first_misfit(const std::vector<Parameter>& params,
+                         const detail::GivenArgs& given) noexcept {
+  std::size_t end = 0;
+  std::size_t position = 0;
+  for (; position < params.size(); ++position) {
+    const Parameter& param = params[position];
+    if (!fits(param, end, given.layout[position].size, *given.types[position])) break;
+    end = std::size_t{param.offset} + param.size;
+  }
+  return position;
+}
+
+/// The device's attribute, or what all devices so far have where it cannot be told.
+std::uint32_t device_limit(const KernelRecord& record, CUdevice_attribute attribute,
+                           std::uint32_t otherwise) {
+  int value = 0;
+  const CUresult result =
+      record.driver->functions().device_get_attribute(&value, attribute, record.device);
+  return result == CUDA_SUCCESS && value >= 0 ? static_cast<std::uint32_t>(value) : otherwise;
+}
+
+std::uint32_t kernel_limit(const KernelRecord& record, CUfunction_attribute attribute,
+                           std::uint32_t otherwise) {
+  int value = 0;
+  const CUresult result = record.driver->functions().kernel_get_attribute(
+      &value, attribute, record.kernel, record.device);
+  return result == CUDA_SUCCESS && value >= 0 ? static_cast<std::uint32_t>(value) : otherwise;
+}
+
+void learn_limits(const KernelRecord& record) {
+  LaunchLimits& limits = *record.limits;
+  if (limits.known.load(std::memory_order_acquire)) return;
+  const auto learn = [&](LaunchLimits::Limit& limit, CUdevice_attribute attribute,
+                         std::uint32_t otherwise) {
+    limit.store(device_limit(record, attribute, otherwise), std::memory_order_relaxed);
+  };
+  learn(limits.grid.x, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff);
+  learn(limits.grid.y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535);
+  learn(limits.grid.z, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535);
+  learn(limits.block.x, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024);
+  learn(limits.block.y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024);
+  learn(limits.block.z, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64);
+  const auto threads =
+      kernel_limit(record, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                   device_limit(record, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024));
+  limits.threads.store(threads, std::memory_order_relaxed);
+  // Another thread may have raised it meanwhile: that of the driver is asked for when it is to be.
+  std::uint32_t nothing = 0;
+  limits.dynamic_shared.compare_exchange_strong(
+      nothing, kernel_limit(record, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0));
+  limits.known.store(true, std::memory_order_release);
+}
+
+/// What is wrong with one dimension, or nothing.
+std::string size_fault(const char* what, const Dim3& size, const LaunchLimits::Limit3& limit) {
+  const auto fault_in = [&](char name, std::uint32_t given, std::uint32_t most) {
+    if (given == 0) return fmt::format("{} {}: no dimension may be 0", what, text_of(size));
+    if (given <= most) return std::string();
+    return fmt::format("{} {}: {} is {}, and the device takes {} at most", what, text_of(size),
+                       name, given, most);
+  };
+  std::string text = fault_in('x', size.x, limit.x);
+  if (text.empty()) text = fault_in('y', size.y, limit.y);
+  if (text.empty()) text = fault_in('z', size.z, limit.z);
+  return text;
+}
+
+Result<void> check_sizes(const KernelRecord& record, const LaunchConfig& config) {
+  const LaunchLimits& limits = *record.limits;
+  std::string text = size_fault("grid", config.grid, limits.grid);
+  if (text.empty()) text = size_fault("block", config.block, limits.block);
+  const Dim3& block = config.block;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (text.empty() && threads > limits.threads) {
+    text = fmt::format("block {}: it has {} threads, and this kernel takes {} at most",
+                       text_of(block), threads, limits.threads.load());
+  }
+  if (text.empty()) return {};
+  return refuse(record, text);
+}
+
+Result<void> raise(const KernelRecord& record, CUfunction_attribute attribute, std::uint32_t value,
+                   const char* what) {
+  const CUresult result = record.driver->functions().kernel_set_attribute(
+      attribute, static_cast<int>(value), record.kernel, record.device);
+  if (result == CUDA_SUCCESS) return {};
+  return record.driver->failure(fmt::format("kernel '{}': cannot raise its limit of {} to {}",
+                                            record.info.expression, what, value),
+                                result);
+}
+
+/// To all that the device has, so that threads that ask for different sizes do not undo each other's.
+Result<void> allow_shared_bytes(const KernelRecord& record, std::uint32_t bytes) {
+  LaunchLimits& limits = *record.limits;
+  if (bytes <= limits.dynamic_shared) return {};
+  const std::uint32_t own =
+      kernel_limit(record, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, record.info.shared_bytes);
+  const std::uint32_t device =
+      device_limit(record, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 48 * 1024);
+  if (std::uint64_t{bytes} + own > device) {
+    return refuse(record, fmt::format("{} bytes of dynamic shared memory and the kernel's own {} "
+                                      "are more than the {} that the device gives a block",
+                                      bytes, own, device));
+  }
+  auto raised = raise(record, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, device - own,
+                      "dynamic shared memory");
+  if (raised) limits.dynamic_shared = device - own;
+  return raised;
+}
+
+bool is_set(const Dim3& size) { return size != Dim3{0, 0, 0}; }
+
+bool has_zero(const Dim3& size) { return size.x == 0 || size.y == 0 || size.z == 0; }
+
+bool divides(const Dim3& part, const Dim3& whole) {
+  return whole.x % part.x == 0 && whole.y % part.y == 0 && whole.z % part.z == 0;
+}
+
+std::uint64_t blocks_of(const Dim3& cluster) {
+  return std::uint64_t{cluster.x} * cluster.y * cluster.z;
+}
+
+/// What the two of them ask for that no device gives, or nothing.
+std::string cluster_fault(const LaunchConfig& config) {
+  const Dim3& cluster = config.cluster;
+  const Dim3& preferred = config.preferred_cluster;
+  if (has_zero(cluster)) {
+    return is_set(cluster)
+               ? fmt::format("cluster {}: no dimension may be 0", text_of(cluster))
+               : fmt::format("a preferred cluster of {} needs a cluster", text_of(preferred));
+  }
+  if (!divides(cluster, config.grid)) {
+    return fmt::format("grid {} is not divisible by the cluster {}", text_of(config.grid),
+                       text_of(cluster));
+  }
+  if (!is_set(preferred)) return {};
+  if (has_zero(preferred) || !divides(cluster, preferred) || preferred.z != cluster.z) {
+    return fmt::format("the preferred cluster {} is no multiple of the cluster {} in x and y",
+                       text_of(preferred), text_of(cluster));
+  }
+  if (divides(preferred, config.grid)) return {};
+  return fmt::format("grid {} is not divisible by the preferred cluster {}", text_of(config.grid),
+                     text_of(preferred));
+}
+
+/// Clusters of more than 8 blocks are not portable, and a kernel must be told that it may have them.
+Result<void> allow_cluster_blocks(const KernelRecord& record, std::uint64_t blocks) {
+  constexpr std::uint32_t most = 16;
+  LaunchLimits& limits = *record.limits;
+  if (blocks <= limits.cluster_blocks) return {};
+  if (blocks > most) {
+    return refuse(record, fmt::format("a cluster of {} blocks: a cluster has {} at most, and 8 on "
+                                      "every device",
+                                      blocks, most));
+  }
+  auto raised = raise(record, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+                      "non-portable clusters");
+  if (raised) limits.cluster_blocks = most;
+  return raised;
+}
+
+Result<void> check_clusters(const KernelRecord& record, const LaunchConfig& config) {
+  if (!is_set(config.cluster) && !is_set(config.preferred_cluster)) return {};
+  if (device_limit(record, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1) == 0) {
+    return refuse(
+        record, "clusters need a device of compute capability 9.0 or above, and this one has none");
+  }
+  if (const std::string text = cluster_fault(config); !text.empty()) return refuse(record, text);
+  return allow_cluster_blocks(
+      record, std::max(blocks_of(config.cluster), blocks_of(config.preferred_cluster)));
+}
+
+Result<void> check_device(const KernelRecord& record, const LaunchConfig& config) {
+  if (config.cooperative && device_limit(record, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1) == 0) {
+    return refuse(record, "this device has no cooperative launches");
+  }
+  if (config.shared_carveout && *config.shared_carveout > 100) {
+    return refuse(record, fmt::format("a shared memory carve-out of {} per cent: 100 is all",
+                                      *config.shared_carveout));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string text_of(const Dim3& size) { return fmt::format("{}x{}x{}", size.x, size.y, size.z); }
+
+bool takes(const KernelRecord& record, const detail::GivenArgs& given) noexcept {
+  const auto& params = record.info.params;
+  if (!record.info.params_known) return true;
+  return given.count == params.size() && first_misfit(params, given) == params.size();
+}
+
+tl::unexpected<Error> argument_error(const KernelRecord& record, const detail::GivenArgs& given) {
+  const auto& params = record.info.params;
+  if (given.count != params.size()) {
+    return mismatch(record,
+                    fmt::format(" takes {} arguments, {} were given", params.size(), given.count));
+  }
+  const std::size_t at = first_misfit(params, given);
+  return mismatch(record, fmt::format(": argument {} of {} {}", at + 1, params.size(),
+                                      fault(params[at], given.layout[at].size, *given.types[at])));
+}
+
+Result<void> check_fits(const KernelRecord& record, const Args& args) {
+  if (args.fits()) return {};
+  return mismatch(record, fmt::format(": {} arguments were given, which together are larger than "
+                                      "the {} bytes that CUDA takes",
+                                      args.size(), Args::max_bytes));
+}
+
+Result<void> prepare_launch(const KernelRecord& record, const LaunchConfig& config) {
+  learn_limits(record);
+  if (auto sound = check_sizes(record, config); !sound) return sound;
+  if (auto sound = check_clusters(record, config); !sound) return sound;
+  if (auto sound = check_device(record, config); !sound) return sound;
+  return allow_shared_bytes(record, config.shared_bytes);
+}
+
+}  // namespace kiln

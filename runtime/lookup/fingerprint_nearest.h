@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kiln/cache.h"
+#include "kiln/explain.h"
+#include "kiln/program.h"
+#include "kiln/request.h"
+#include "lookup/layers.h"
+#include "source/closure.h"
+#include "source/header_files.h"
+#include "source/header_search.h"
+
+namespace kiln {
+
+/// A request that no layer serves.
+struct Missed {
+  const Program& program;
+  const Request& request;
+  const HeaderSearch& search;
+  const Closure& closure;
+  const Toolchain*
+      toolchain;  ///< This machine's; nullptr where there is none, so that any will do.
+  const std::string& reason;
+};
+
+/// The stored entry that is most like it, of those that share its source or the program's name, with
+/// all in which they differ. Nothing where there is none, or the stores cannot be read.
+[[nodiscard]] std::optional<NearestEntry> nearest_entry(const Missed& missed, Layers& layers,
+                                                        HeaderFiles& files,
+                                                        const AlikeLimits& limits);
+
+}  // namespace kiln

@@ -1,0 +1,183 @@
+#include "lookup/layers.h"
+
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+namespace {
+
+constexpr std::size_t memory_layer_bytes = std::size_t{256} * 1024 * 1024;
+
+std::uint64_t faults_of(const Cache& cache) {
+  const auto counters = cache.counters();
+  return counters[Counter::damaged_rows] + counters.errors();
+}
+
+}  // namespace
+
+Layers::Layers(const Settings& settings, const Reporter& reporter)
+    : reporter_(reporter), memory_(memory_layer_bytes) {
+  open_cache(settings);
+  open_bundles(settings);
+}
+
+FaultCallback Layers::on_fault() const {
+  return [this](std::string_view line) { reporter_.warn(line); };
+}
+
+// Without a usable cache the runtime goes on in memory, and says so once.
+void Layers::open_cache(const Settings& settings) {
+  if (settings.cache_disabled) return;
+  cache_fault_ = settings.cache_fault;
+  if (cache_fault_.empty()) {
+    auto opened = Cache::open(
+        settings.cache_directory,
+        {.access = settings.cache_read_only ? Cache::Access::read_only : Cache::Access::read_write,
+         .max_bytes = settings.cache_max_bytes,
+         .trust_others = settings.cache_trust_others,
+         .on_fault = on_fault()});
+    if (opened) {
+      cache_.emplace(std::move(*opened));
+      writable_ = !settings.cache_read_only;
+    } else {
+      cache_fault_ = opened.error().message;
+    }
+  }
+  if (!cache_fault_.empty()) lose("going on without a cache on disk", cache_fault_);
+}
+
+void Layers::open_bundles(const Settings& settings) {
+  const CacheOptions options{.trust_others = settings.cache_trust_others, .on_fault = on_fault()};
+  const auto add = [&](Result<Cache> opened) {
+    if (opened) {
+      bundles_.push_back(std::move(*opened));
+    } else {
+      lose("going on without a bundle", opened.error().message);
+    }
+  };
+  for (const auto& file : settings.bundles) add(Cache::open_bundle(file, options));
+  for (const auto& bytes : settings.embedded_bundles) add(Cache::open_bundle(bytes, options));
+}
+
+void Layers::lose(const std::string& what, const std::string& why) {
+  ++lost_;
+  reporter_.warn(fmt::format("{}: {}", what, why));
+}
+
+std::optional<Layers::Found> Layers::find(const Request& request, const Digest& digest,
+                                          const Digest& roots, const Accept& accept,
+                                          bool& damaged) {
+  if (auto artifact = memory_.find(digest, roots, accept)) {
+    count_memory_hit(*artifact);
+    return Found{std::move(artifact), Origin::memory};
+  }
+  if (cache_) {
+    if (auto found = find_in(*cache_, request, digest, roots, accept, damaged)) return found;
+  }
+  for (auto& bundle : bundles_) {
+    auto found = find_in(bundle, request, digest, roots, accept, damaged);
+    if (!found) continue;
+    if (cache_) cache_->count_hit(Origin::bundle, found->artifact->compile_us);
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& request,
+                                             const Digest& digest, const Digest& roots,
+                                             const Accept& accept, bool& damaged) {
+  DependencySet dependencies;
+  Witness witness;
+  Toolchain toolchain;
+  const auto note_accepted = [&](const Candidate& candidate) {
+    if (!accept(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
+    dependencies = std::move(candidate.dependencies);
+    witness = candidate.witness != nullptr ? *candidate.witness : Witness{};
+    toolchain = candidate.toolchain;
+    return true;
+  };
+  MissReason why = MissReason::none;
+  auto found = cache.find(request, roots, note_accepted, &why);
+  damaged |= why == MissReason::damaged || why == MissReason::unreadable;
+  if (!found) return std::nullopt;
+  auto artifact = std::make_shared<const Artifact>(std::move(*found));
+  memory_.put(digest, std::move(dependencies), std::move(witness), toolchain, artifact);
+  const Origin origin = artifact->origin;
+  return Found{std::move(artifact), origin};
+}
+
+std::optional<Layers::Found> Layers::peek(const Request& request, const Digest& digest,
+                                          const Digest& roots, const Accept& accept,
+                                          bool& damaged) {
+  if (auto artifact = memory_.find(digest, roots, accept)) {
+    return Found{std::move(artifact), Origin::memory};
+  }
+  const auto accept_stored = [&](const Candidate& candidate) {
+    return accept(candidate.dependencies, candidate.toolchain, candidate.witness);
+  };
+  for (const auto& store : stores()) {
+    MissReason why = MissReason::none;
+    auto found = store.cache->peek(request, roots, accept_stored, &why);
+    if (found) return Found{std::make_shared<const Artifact>(std::move(*found)), store.origin};
+    damaged |= why == MissReason::damaged || why == MissReason::unreadable;
+  }
+  return std::nullopt;
+}
+
+std::vector<Layers::Store> Layers::stores() {
+  std::vector<Store> all;
+  if (cache_) all.push_back({&*cache_, Origin::local});
+  for (auto& bundle : bundles_) all.push_back({&bundle, Origin::bundle});
+  return all;
+}
+
+void Layers::remember(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
+                      std::shared_ptr<const Artifact> artifact) {
+  // This process has read the headers, and knows them by their looks.
+  memory_.put(request, std::move(dependencies), {}, toolchain, std::move(artifact));
+}
+
+void Layers::count_memory_hit(const Artifact& artifact) noexcept {
+  if (cache_) cache_->count_hit(Origin::memory, artifact.compile_us);
+}
+
+std::optional<Flight> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                                        std::stop_token stop) {
+  if (!writable_) return std::nullopt;
+  return cache_->take_turn(what, patience, std::move(stop));
+}
+
+Result<StoredEntry> Layers::stored(const Digest& key) {
+  Result<StoredEntry> found = fail(ErrorCode::not_found, "there is no cache");
+  if (cache_) found = cache_->entry(key);
+  for (auto& bundle : bundles_) {
+    if (!found) found = bundle.entry(key);
+  }
+  return found;
+}
+
+Result<std::string> Layers::text(const Digest& digest) {
+  Result<std::string> found = fail(ErrorCode::not_found, "there is no cache");
+  if (cache_) found = cache_->text(digest);
+  for (auto& bundle : bundles_) {
+    if (!found) found = bundle.text(digest);
+  }
+  return found;
+}
+
+void Layers::refuse(const Digest& key) {
+  memory_.forget(key);
+  if (cache_) cache_->refuse(key);
+  for (auto& bundle : bundles_) bundle.refuse(key);
+}
+
+std::uint64_t Layers::faults() const noexcept {
+  std::uint64_t sum = lost_ + (cache_ ? faults_of(*cache_) : 0);
+  for (const auto& bundle : bundles_) sum += faults_of(bundle);
+  return sum;
+}
+
+}  // namespace kiln

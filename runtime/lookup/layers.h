@@ -1,0 +1,100 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/reporter.h"
+#include "kiln/artifact.h"
+#include "kiln/cache.h"
+#include "kiln/request.h"
+#include "kiln/settings.h"
+#include "lookup/memory_layer.h"
+
+namespace kiln {
+
+/// The stores in the order in which they are asked: memory, the local cache, the bundles. One that
+/// cannot be used is told of once and left out. Safe to use from any thread.
+class Layers {
+ public:
+  Layers(const Settings& settings, const Reporter& reporter);
+
+  struct Found {
+    std::shared_ptr<const Artifact> artifact;
+    Origin origin = Origin::memory;
+  };
+
+  /// Says whether a stored entry serves here. `witness` is null where there is none.
+  using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain,
+                                    const Witness* witness)>;
+
+  /// The first artifact that `accept` takes. Where there is none, `damaged` tells whether something
+  /// was there that could not be read.
+  [[nodiscard]] std::optional<Found> find(const Request& request, const Digest& digest,
+                                          const Digest& roots, const Accept& accept, bool& damaged);
+
+  /// What find() would give, for somebody who only wants to know: nothing is counted or kept.
+  [[nodiscard]] std::optional<Found> peek(const Request& request, const Digest& digest,
+                                          const Digest& roots, const Accept& accept, bool& damaged);
+
+  /// A store that lasts: the local cache or a bundle. Valid as long as the layers.
+  struct Store {
+    Cache* cache;
+    Origin origin;
+  };
+  /// In the order in which they are asked.
+  [[nodiscard]] std::vector<Store> stores();
+
+  /// Into memory; what was served from there counts like a hit of any layer.
+  void remember(const Digest& request, DependencySet dependencies, const Toolchain& toolchain,
+                std::shared_ptr<const Artifact> artifact);
+  void count_memory_hit(const Artifact& artifact) noexcept;
+
+  /// Whether there is a cache that may be written.
+  [[nodiscard]] bool writable() const noexcept { return writable_; }
+
+  /// Into the local cache. Errors: as Cache::put(). REQUIRES: writable().
+  [[nodiscard]] Result<void> store(const NewEntry& entry) { return cache_->put(entry); }
+
+  /// The turn to compile, among all processes that share the local cache; nothing where there is none.
+  [[nodiscard]] std::optional<Flight> take_turn(const Digest& what,
+                                                std::chrono::milliseconds patience,
+                                                std::stop_token stop);
+
+  /// Everything stored under this key, and a text that came with it; an error where no layer has it.
+  [[nodiscard]] Result<StoredEntry> stored(const Digest& key);
+  [[nodiscard]] Result<std::string> text(const Digest& digest);
+
+  /// The driver does not take this image: it is not served again.
+  void refuse(const Digest& key);
+
+  /// Why the local cache cannot be used; empty when it is well or disabled.
+  [[nodiscard]] const std::string& cache_fault() const noexcept { return cache_fault_; }
+
+  /// Damage and failures that were lived with, in all layers.
+  [[nodiscard]] std::uint64_t faults() const noexcept;
+
+ private:
+  void open_cache(const Settings& settings);
+  void open_bundles(const Settings& settings);
+  void lose(const std::string& what, const std::string& why);
+  [[nodiscard]] FaultCallback on_fault() const;
+  [[nodiscard]] std::optional<Found> find_in(Cache& cache, const Request& request,
+                                             const Digest& digest, const Digest& roots,
+                                             const Accept& accept, bool& damaged);
+
+  const Reporter& reporter_;
+  MemoryLayer memory_;
+  std::optional<Cache> cache_;
+  std::vector<Cache> bundles_;
+  bool writable_ = false;
+  std::string cache_fault_;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace kiln

@@ -1,0 +1,370 @@
+#include "kiln/manifest.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kiln/headers.h"
+#include "manifest/manifest_text.h"
+
+namespace kiln {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Texts = std::map<std::string, std::shared_ptr<const std::string>>;
+
+std::optional<std::string> read_file(const fs::path& path) {
+  std::error_code failure;
+  if (!fs::is_regular_file(path, failure)) return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad() || !file.is_open()) return std::nullopt;
+  return text;
+}
+
+// Reads documents into programs. The first fault is kept; what comes after it is not looked at by anybody.
+class ManifestReader {
+ public:
+  explicit ManifestReader(const fs::path& file)
+      : file_(file.string()), folder_(fs::absolute(file).parent_path()) {}
+
+  void read(const Json& document) {
+    place_ = file_;
+    if (!is_object(document)) return;
+    const auto version = document.find("kiln_manifest");
+    if (version == document.end() || *version != manifest_version) {
+      return wrong("kiln_manifest", "must be 1: this is no manifest, or one of a newer kiln");
+    }
+    check_members(document, {"kiln_manifest", "targets", "image", "texts", "programs"});
+    kind_ = image_kind(document, ImageKind::cubin);
+    archs_ = strings(document, "targets");
+    read_texts(document);
+    const auto programs = document.find("programs");
+    if (programs == document.end() || !programs->is_array())
+      return wrong("programs", "must be a list of programs");
+    for (const auto& program : *programs) read_program(program);
+  }
+
+  Result<std::vector<ListedProgram>> take() {
+    if (fault_) return tl::unexpected(std::move(*fault_));
+    return std::move(programs_);
+  }
+
+ private:
+  void wrong(std::string_view field, std::string_view what,
+             ErrorCode code = ErrorCode::invalid_argument) {
+    if (fault_) return;
+    const auto where = field.empty() ? place_ : fmt::format("{}: {}", place_, field);
+    fault_ = Error{code, fmt::format("{}: {}", where, what), {}, 0};
+  }
+
+  bool is_object(const Json& value) {
+    if (!value.is_object()) wrong("", "must be an object, {…}");
+    return value.is_object();
+  }
+
+  void check_members(const Json& object, std::initializer_list<std::string_view> known) {
+    for (const auto& [name, value] : object.items()) {
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        wrong(name, fmt::format("there is no such field; there are {}", fmt::join(known, ", ")));
+    }
+  }
+
+  std::string string(const Json& object, const char* field) {
+    const auto at = object.find(field);
+    if (at == object.end()) return {};
+    if (at->is_string()) return at->get<std::string>();
+    wrong(field, "must be a string");
+    return {};
+  }
+
+  std::vector<std::string> strings(const Json& object, const char* field) {
+    std::vector<std::string> list;
+    const auto at = object.find(field);
+    if (at == object.end()) return list;
+    if (!at->is_array()) wrong(field, "must be a list of strings");
+    if (!at->is_array()) return list;
+    for (const auto& item : *at) {
+      if (!item.is_string()) wrong(field, "must be a list of strings");
+      if (item.is_string()) list.push_back(item.get<std::string>());
+    }
+    return list;
+  }
+
+  bool flag(const Json& object, const char* field) {
+    const auto at = object.find(field);
+    if (at == object.end()) return false;
+    if (!at->is_boolean()) wrong(field, "must be true or false");
+    return at->is_boolean() && at->get<bool>();
+  }
+
+  ImageKind image_kind(const Json& object, ImageKind fallback) {
+    const auto text = string(object, "image");
+    if (!object.contains("image")) return fallback;
+    const auto kind = parse_image_kind(text);
+    if (!kind) wrong("image", kind.error().message);
+    return kind ? *kind : fallback;
+  }
+
+  void read_texts(const Json& document) {
+    const auto texts = document.find("texts");
+    if (texts == document.end()) return;
+    if (!texts->is_object()) return wrong("texts", "must be an object of texts by their digests");
+    for (const auto& [digest, value] : texts->items()) {
+      auto text = text_of(value);
+      if (!text) return wrong("texts." + digest, "must be a string, or {\"hex\": \"…\"}");
+      if (digest_of(*text).hex() != digest)
+        return wrong("texts." + digest, "is not the digest of its text: the file is damaged");
+      texts_.emplace(digest, std::make_shared<const std::string>(std::move(*text)));
+    }
+  }
+
+  void read_program(const Json& program) {
+    if (fault_) return;
+    place_ = fmt::format("{}: programs[{}]", file_, programs_.size());
+    if (!is_object(program)) return;
+    ListedProgram listed;
+    listed.spec.name = string(program, "name");
+    if (listed.spec.name.empty()) return wrong("name", "is missing");
+    place_ += fmt::format(" ({})", listed.spec.name);
+    listed.where = place_;
+    check_members(program,
+                  {"name", "source", "source_file", "source_text", "kernels", "options",
+                   "include_dirs", "header_dirs", "headers", "standard_headers", "recorded_headers",
+                   "working_directory", "targets", "image", "variants"});
+    listed.spec.source = source_of(program);
+    listed.spec.kernels = strings(program, "kernels");
+    listed.spec.options = strings(program, "options");
+    for (const auto& folder : strings(program, "include_dirs")) {
+      if (folder.empty()) wrong("include_dirs", "names no folder");
+      listed.spec.include_dirs.push_back(folder_ / folder);
+    }
+    read_variants(program, listed.spec);
+    read_headers(program, listed);
+    listed.working_directory = string(program, "working_directory");
+    read_targets(program, listed);
+    if (listed.from_record) return add_recorded(std::move(listed));
+    check(listed);
+    programs_.push_back(std::move(listed));
+  }
+
+  void read_variants(const Json& program, ProgramSpec& spec) {
+    const auto variants = program.find("variants");
+    if (variants == program.end()) return;
+    if (!variants->is_array()) return wrong("variants", "must be a list of variants");
+    const auto program_place = place_;
+    for (const auto& variant : *variants) {
+      place_ = fmt::format("{}: variants[{}]", program_place, spec.variants.size());
+      if (is_object(variant)) spec.variants.push_back(variant_of(variant));
+    }
+    place_ = program_place;
+  }
+
+  VariantSpec variant_of(const Json& variant) {
+    check_members(variant, {"name", "since", "file", "source", "source_file", "source_text",
+                            "options", "kernels"});
+    VariantSpec spec{.name = string(variant, "name"),
+                     .since = string(variant, "since"),
+                     .file = string(variant, "file")};
+    if (sources_in(variant) > 0) spec.source = source_of(variant);
+    if (variant.contains("options")) spec.options = strings(variant, "options");
+    const auto kernels = variant.find("kernels");
+    if (kernels == variant.end()) return spec;
+    if (!kernels->is_object()) wrong("kernels", "must be an object of expressions by expressions");
+    if (!kernels->is_object()) return spec;
+    for (const auto& [asked, own] : kernels->items()) {
+      if (!own.is_string()) wrong("kernels." + asked, "must be a string");
+      if (own.is_string()) spec.kernels.emplace(asked, own.get<std::string>());
+    }
+    return spec;
+  }
+
+  static std::size_t sources_in(const Json& program) {
+    return program.count("source") + program.count("source_file") + program.count("source_text");
+  }
+
+  std::string source_of(const Json& program) {
+    const auto given = sources_in(program);
+    if (given != 1) wrong("source", "give one of source, source_file and source_text");
+    if (program.contains("source")) return string(program, "source");
+    if (program.contains("source_text")) {
+      const auto text = texts_.find(string(program, "source_text"));
+      if (text != texts_.end()) return *text->second;
+      wrong("source_text", "names no text of the manifest");
+      return {};
+    }
+    const auto path = folder_ / string(program, "source_file");
+    auto text = read_file(path);
+    if (!text && given == 1)
+      wrong("source_file", fmt::format("cannot read {}", path.string()), ErrorCode::io_failed);
+    return std::move(text).value_or("");
+  }
+
+  void read_headers(const Json& program, ListedProgram& listed) {
+    if (program.contains("recorded_headers")) {
+      const auto& recorded = program["recorded_headers"];
+      listed.from_record = true;
+      if (!recorded.is_object()) return wrong("recorded_headers", "must be an object");
+      for (const auto& [name, value] : recorded.items()) read_recorded(name, value, listed);
+      if (flag(program, "standard_headers")) listed.spec.headers.push_back(standard_headers());
+      return;
+    }
+    std::vector<HeaderSet::NamedText> own;
+    if (const auto headers = program.find("headers"); headers != program.end()) {
+      if (!headers->is_object())
+        return wrong("headers", "must be an object of texts by their names");
+      for (const auto& [name, value] : headers->items()) {
+        if (!value.is_string()) return wrong("headers." + name, "must be a string");
+        own.push_back({name, value.get<std::string>()});
+      }
+    }
+    if (!own.empty()) listed.spec.headers.push_back(HeaderSet::from_texts(std::move(own)));
+    for (const auto& folder : strings(program, "header_dirs")) read_folder(folder, listed);
+    listed.spec.headers.push_back(device_headers());
+    if (flag(program, "standard_headers")) listed.spec.headers.push_back(standard_headers());
+  }
+
+  void read_recorded(const std::string& name, const Json& value, ListedProgram& listed) {
+    RecordedHeader header{name, nullptr};
+    std::string digest;
+    if (value.is_string()) digest = value.get<std::string>();
+    if (value.is_object()) {
+      check_members(value, {"text", "path"});
+      digest = string(value, "text");
+      header.path = string(value, "path");
+    }
+    if (!value.is_null()) {
+      const auto text = texts_.find(digest);
+      if (text == texts_.end())
+        return wrong("recorded_headers." + name, "names no text of the manifest");
+      header.text = text->second;
+    }
+    listed.recorded.push_back(std::move(header));
+  }
+
+  // Each file below it becomes an embedded header under its path from there.
+  void read_folder(const std::string& named, ListedProgram& listed) {
+    const auto folder = folder_ / named;
+    std::error_code failure;
+    fs::recursive_directory_iterator entries(folder, failure);
+    std::vector<HeaderSet::NamedText> texts;
+    for (; !failure && entries != fs::end(entries); entries.increment(failure)) {
+      if (!entries->is_regular_file(failure) || failure) continue;
+      auto text = read_file(entries->path());
+      const auto name = entries->path().lexically_relative(folder).generic_string();
+      if (!text)
+        return wrong("header_dirs", "cannot read " + entries->path().string(),
+                     ErrorCode::io_failed);
+      texts.push_back({name, std::move(*text)});
+    }
+    if (failure)
+      return wrong("header_dirs",
+                   fmt::format("cannot read {}: {}", folder.string(), failure.message()),
+                   ErrorCode::io_failed);
+    listed.spec.headers.push_back(HeaderSet::from_texts(std::move(texts)));
+  }
+
+  void read_targets(const Json& program, ListedProgram& listed) {
+    listed.kind = image_kind(program, kind_);
+    const auto archs = program.contains("targets") ? strings(program, "targets") : archs_;
+    for (const auto& arch : archs) {
+      auto target = Target::parse(arch, listed.kind);
+      if (!target) return wrong("targets", target.error().message);
+      auto& targets = listed.targets;
+      if (std::find(targets.begin(), targets.end(), *target) != targets.end())
+        return wrong("targets", arch + " stands there twice");
+      targets.push_back(std::move(*target));
+    }
+  }
+
+  // What Program::make() refuses, and what was listed before.
+  void check(const ListedProgram& listed) {
+    if (fault_) return;
+    if (const auto made = Program::make(listed.spec); !made) return wrong("", made.error().message);
+    const auto what = identity(listed);
+    for (const auto& target : listed.targets) {
+      const auto [at, added] =
+          seen_.emplace(std::tuple(what, target.arch(), target.kind()), listed.where);
+      if (!added)
+        wrong("targets", fmt::format("{} is listed already, as {}", target.arch(), at->second));
+    }
+  }
+
+  // A record has a line for each target; two processes that did not see each other's, the same twice.
+  void add_recorded(ListedProgram listed) {
+    if (fault_) return;
+    if (const auto made = Program::make(listed.spec); !made) return wrong("", made.error().message);
+    const auto [at, added] = recorded_.emplace(identity(listed), programs_.size());
+    if (added) return programs_.push_back(std::move(listed));
+    auto& targets = programs_[at->second].targets;
+    for (auto& target : listed.targets) {
+      if (std::find(targets.begin(), targets.end(), target) == targets.end())
+        targets.push_back(std::move(target));
+    }
+  }
+
+  static Digest identity(const ListedProgram& listed) {
+    const auto& spec = listed.spec;
+    Json all{spec.name, digest_of(spec.source).hex(), spec.options, spec.kernels,
+             listed.working_directory};
+    for (const auto& folder : spec.include_dirs) all.push_back(folder.string());
+    for (const auto& variant : spec.variants) all.push_back(identity(variant));
+    for (const auto& set : spec.headers) {
+      for (const auto& header : set.headers()) all.push_back({header.name, header.digest.hex()});
+    }
+    for (const auto& header : listed.recorded)
+      all.push_back(
+          {header.name, header.path, header.text ? digest_of(*header.text).hex() : std::string()});
+    return digest_of(all.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+
+  static Json identity(const VariantSpec& variant) {
+    Json all{variant.name, variant.since, variant.file, variant.kernels};
+    all.push_back(variant.source ? Json(digest_of(*variant.source).hex()) : Json());
+    all.push_back(variant.options ? Json(*variant.options) : Json());
+    return all;
+  }
+
+  const std::string file_;
+  const fs::path folder_;
+  std::string place_;  // What faults are said to be in.
+  std::optional<Error> fault_;
+  ImageKind kind_ = ImageKind::cubin;
+  std::vector<std::string> archs_;
+  Texts texts_;
+  std::map<std::tuple<Digest, std::string, ImageKind>, std::string> seen_;
+  std::map<Digest, std::size_t> recorded_;  // Their places among the programs.
+  std::vector<ListedProgram> programs_;
+};
+
+}  // namespace
+
+Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& file) {
+  const auto text = read_file(file);
+  if (!text) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("cannot read the manifest {}: it is no file, or not to be read",
+                            file.string()));
+  }
+  const auto documents = read_documents(*text);
+  if (!documents) {
+    return fail(documents.error().code,
+                fmt::format("{}: {}", file.string(), documents.error().message));
+  }
+  ManifestReader reader(file);
+  for (const auto& document : *documents) reader.read(document);
+  return reader.take();
+}
+
+}  // namespace kiln

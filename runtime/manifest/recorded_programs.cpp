@@ -1,0 +1,334 @@
+#include "manifest/recorded_programs.h"
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kiln/headers.h"
+#include "kiln/link.h"
+#include "manifest/recorded_headers.h"
+#include "source/header_search.h"
+
+namespace kiln {
+
+namespace {
+
+// Recorded headers beside what the toolkit of this machine has under their names.
+struct AgainstToolkit {
+  bool contradicts = false;
+  std::vector<HeaderSet::SharedText> lacking;  // Those that the toolkit does not have.
+  std::set<std::string_view> alike;            // The names of those that it has.
+};
+
+std::vector<HeaderSet::SharedText> all_of(const std::vector<RecordedHeader>& recorded) {
+  std::vector<HeaderSet::SharedText> all;
+  for (const auto& header : recorded) {
+    if (header.text) all.push_back({header.name, header.text});
+  }
+  return all;
+}
+
+bool was_embedded(const RecordedHeader& header) {
+  return !header.path.empty() && !header.path.starts_with('/');
+}
+
+AgainstToolkit compare(const std::vector<RecordedHeader>& recorded, const HeaderFinder& toolkit,
+                       HeaderFiles& files) {
+  AgainstToolkit result;
+  for (const auto& header : recorded) {
+    const auto here = toolkit.find(header.name);
+    if (header.text && (!here.found() || was_embedded(header))) {
+      result.lacking.push_back({header.name, header.text});
+    } else if (here.found()) {
+      result.contradicts |=
+          !header.text || files.digest(here.path, here.stamp) != digest_of(*header.text);
+      result.alike.insert(header.name);
+    }
+  }
+  return result;
+}
+
+// The include directory in which a header lies whose path reaches the output, if it lies there here as well.
+std::string directory_of(const RecordedHeader& header, HeaderFiles& files) {
+  const auto& path = header.path;
+  if (!header.text || !path.starts_with('/') || !path.ends_with('/' + header.name)) return {};
+  const auto here = HeaderFinder::find_file(path);
+  if (!here.found() || files.digest(here.path, here.stamp) != digest_of(*header.text)) return {};
+  return path.substr(0, path.size() - header.name.size() - 1);
+}
+
+// What speaks against an image made here, where paths reach the output; empty if nothing does.
+std::string misplaced(const ListedProgram& listed, const HeaderFinder& toolkit,
+                      bool toolkit_is_searched, HeaderFiles& files) {
+  std::error_code failure;
+  if (!listed.working_directory.empty() &&
+      std::filesystem::current_path(failure) != listed.working_directory) {
+    return fmt::format("the working directory {} reaches the output: prewarm it there",
+                       listed.working_directory);
+  }
+  for (const auto& header : listed.recorded) {
+    if (header.path.empty() || header.path == header.name) continue;
+    if (toolkit_is_searched && toolkit.find(header.name).path == header.path) continue;
+    if (!directory_of(header, files).empty()) continue;
+    return fmt::format(
+        "the path {} of header {} reaches the output, and the record does not bring it "
+        "back: prewarm it from a manifest with its include_dirs",
+        header.path, header.name);
+  }
+  return {};
+}
+
+// An embedded header comes before the neighbour that a toolkit's header quotes by the same spelling.
+bool shadows_neighbours(const AgainstToolkit& headers) {
+  return std::any_of(
+      headers.lacking.begin(), headers.lacking.end(), [&](const HeaderSet::SharedText& lacking) {
+        return std::any_of(headers.alike.begin(), headers.alike.end(), [&](std::string_view name) {
+          return name.size() > lacking.name.size() && name.ends_with(lacking.name) &&
+                 name[name.size() - lacking.name.size() - 1] == '/';
+        });
+      });
+}
+
+// A program on its way out of a cache: the entries that it stands for, and their headers.
+struct Rebuilt {
+  ListedProgram listed;
+  NamedHeaders headers;
+  std::vector<DependencySet> recorded;
+};
+
+using SharedText = Result<std::shared_ptr<const std::string>>;
+using TextOf = std::function<SharedText(const Digest& digest)>;
+
+SharedText text_of(const Digest& digest, const Closure& here, const StoredText& stored_text) {
+  for (const auto& header : here.texts) {
+    if (header && header->digest == digest)
+      return std::shared_ptr<const std::string>(header, &header->text);
+  }
+  auto text = stored_text(digest);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  return std::make_shared<const std::string>(std::move(*text));
+}
+
+std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& headers,
+                                 const std::vector<DependencySet>& recorded,
+                                 const TextOf& text_of) {
+  std::map<std::string, std::string> paths;
+  for (const auto& set : recorded) {
+    paths.merge(paths_of(set, headers));
+    if (!set.working_directory.empty()) listed.working_directory = set.working_directory;
+  }
+  for (const auto& [name, content] : headers) {
+    RecordedHeader header{name, nullptr, std::move(paths[name])};
+    if (!content.empty()) {
+      auto text = text_of(content);
+      if (!text) return text.error();
+      header.text = std::move(*text);
+    }
+    listed.recorded.push_back(std::move(header));
+  }
+  return std::nullopt;
+}
+
+std::vector<HeaderSet> standard_headers_of(bool offered) {
+  return offered ? std::vector{standard_headers()} : std::vector<HeaderSet>();
+}
+
+class CacheReader {
+ public:
+  explicit CacheReader(Cache& cache) : cache_(cache) {}
+
+  Result<RecordedPrograms> run() {
+    auto entries = cache_.list();
+    if (!entries) return tl::unexpected(std::move(entries.error()));
+    // The newest first, so that it is the older ones that have to fit.
+    std::stable_sort(entries->begin(), entries->end(), [](const auto& left, const auto& right) {
+      return left.created > right.created;
+    });
+    for (const auto& summary : *entries) {
+      const auto added = add(summary.key);
+      if (!added) result_.failures.push_back({summary.program, summary.arch, added.error()});
+    }
+    for (auto& [request, programs] : programs_) {
+      for (auto& program : programs) finish(std::move(program));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Result<void> add(const Digest& key) {
+    const auto entry = cache_.entry(key);
+    if (!entry) return tl::unexpected(entry.error());
+    // No program; those that its images were compiled from are entries themselves.
+    if (made_of_images(entry->request)) return {};
+    const auto kind = parse_image_kind(entry->request.kind);
+    if (!kind) return tl::unexpected(kind.error());
+    auto target = Target::parse(entry->request.arch, *kind);
+    if (!target) return tl::unexpected(target.error());
+    auto headers = name_headers(entry->dependencies);
+    if (!headers) return tl::unexpected(headers.error());
+    auto spec = spec_of(entry->request);
+    if (!spec) return tl::unexpected(spec.error());
+
+    auto& program = place_of(entry->request, entry->dependencies, *headers);
+    program.listed.spec = std::move(*spec);
+    auto& targets = program.listed.targets;
+    if (std::find(targets.begin(), targets.end(), *target) == targets.end())
+      targets.push_back(std::move(*target));
+    return {};
+  }
+
+  Result<ProgramSpec> spec_of(const Request& request) {
+    const auto source = text(request.source, request.program);
+    if (!source) return tl::unexpected(source.error());
+    return ProgramSpec{.name = request.program,
+                       .source = **source,
+                       .headers = standard_headers_of(request.standard_headers),
+                       .kernels = request.expressions,
+                       .options = request.options};
+  }
+
+  // The program of the same request whose headers these entry's do not contradict; else a new one.
+  Rebuilt& place_of(const Request& request, const DependencySet& recorded,
+                    const NamedHeaders& headers) {
+    auto without_target = request;
+    without_target.arch.clear();
+    without_target.kind.clear();
+    auto& programs = programs_[without_target.material()];
+    for (auto& program : programs) {
+      auto merged = program.headers;
+      if (!merge(merged, headers) || !holds(recorded, merged)) continue;
+      if (!std::all_of(program.recorded.begin(), program.recorded.end(),
+                       [&](const DependencySet& other) { return holds(other, merged); }))
+        continue;
+      program.headers = std::move(merged);
+      remember(program, recorded);
+      return program;
+    }
+    auto& program = programs.emplace_back();
+    program.headers = headers;
+    remember(program, recorded);
+    return program;
+  }
+
+  static void remember(Rebuilt& program, const DependencySet& recorded) {
+    auto& all = program.recorded;
+    if (std::find(all.begin(), all.end(), recorded) == all.end()) all.push_back(recorded);
+  }
+
+  void finish(Rebuilt program) {
+    auto& listed = program.listed;
+    std::sort(
+        listed.targets.begin(), listed.targets.end(), [](const auto& left, const auto& right) {
+          return std::tuple(left.arch(), left.kind()) < std::tuple(right.arch(), right.kind());
+        });
+    listed.kind = listed.targets.front().kind();
+    listed.from_record = true;
+    listed.where = listed.spec.name;
+    const auto fault = add_headers(listed, program.headers, program.recorded,
+                                   [&](const Digest& digest) { return text(digest, "a header"); });
+    if (!fault) return result_.programs.push_back(std::move(listed));
+    for (const auto& target : listed.targets)
+      result_.failures.push_back({listed.spec.name, target.arch(), *fault});
+  }
+
+  SharedText text(const Digest& digest, const std::string& what) {
+    auto& known = texts_[digest];
+    if (known) return known;
+    auto found = cache_.text(digest);
+    if (!found && found.error().code == ErrorCode::not_found) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("the text of {} is not in it: it was stored without sources", what));
+    }
+    if (!found) return tl::unexpected(std::move(found.error()));
+    known = std::make_shared<const std::string>(std::move(*found));
+    return known;
+  }
+
+  Cache& cache_;
+  RecordedPrograms result_;
+  std::map<std::string, std::list<Rebuilt>> programs_;  // By request without the target.
+  std::map<Digest, std::shared_ptr<const std::string>> texts_;
+};
+
+}  // namespace
+
+namespace {
+
+// Not embedded, but found where their path is what it was.
+void take_from_their_places(const ListedProgram& listed, HeaderFiles& files,
+                            std::vector<HeaderSet::SharedText>& lacking, ProgramSpec& spec) {
+  for (const auto& header : listed.recorded) {
+    const auto at = std::find_if(lacking.begin(), lacking.end(),
+                                 [&](const auto& other) { return other.name == header.name; });
+    if (at == lacking.end()) continue;
+    const std::filesystem::path directory = directory_of(header, files);
+    if (directory.empty()) continue;
+    lacking.erase(at);
+    auto& directories = spec.include_dirs;
+    if (std::find(directories.begin(), directories.end(), directory) == directories.end())
+      directories.push_back(directory);
+  }
+}
+
+}  // namespace
+
+Result<Program> make_listed(const ListedProgram& listed,
+                            const std::vector<std::filesystem::path>& toolkit_dirs,
+                            HeaderFiles& files) {
+  auto bare = Program::make({.name = listed.spec.name, .source = {}});
+  if (!bare) return bare;
+  const HeaderSearch search(*bare, toolkit_dirs);
+  const HeaderFinder toolkit(search);
+  auto compared = compare(listed.recorded, toolkit, files);
+  auto spec = listed.spec;
+  if (compared.contradicts || shadows_neighbours(compared)) {
+    spec.toolkit_headers = false;
+    compared.lacking = all_of(listed.recorded);
+  }
+  if (const auto why = misplaced(listed, toolkit, spec.toolkit_headers, files); !why.empty())
+    return fail(ErrorCode::invalid_argument, fmt::format("{}: {}", listed.spec.name, why));
+  take_from_their_places(listed, files, compared.lacking, spec);
+  // Before the standard ones, of which it may have had its own.
+  if (!compared.lacking.empty())
+    spec.headers.insert(spec.headers.begin(), HeaderSet::from_shared(std::move(compared.lacking)));
+  return Program::make(std::move(spec));
+}
+
+Result<ListedProgram> list_request(const Program& program, const Target& target,
+                                   const Request& request, const Closure& here,
+                                   const Result<StoredEntry>& stored,
+                                   const StoredText& stored_text) {
+  if (!stored && !here.unaccountable.empty())
+    return fail(ErrorCode::invalid_argument, here.unaccountable);
+  const auto& found = stored ? stored->dependencies : here.dependencies;
+  const auto headers = name_headers(found);
+  if (!headers)
+    return fail(headers.error().code,
+                fmt::format("{}: {}", program.name(), headers.error().message));
+  ListedProgram listed{.spec = {.name = program.name(),
+                                .source = program.source(),
+                                .headers = standard_headers_of(request.standard_headers),
+                                .kernels = program.kernels(),
+                                .options = program.options()},
+                       .from_record = true,
+                       .targets = {target},
+                       .kind = target.kind(),
+                       .where = program.name()};
+  const auto fault = add_headers(listed, *headers, {found}, [&](const Digest& digest) {
+    return text_of(digest, here, stored_text);
+  });
+  if (fault) return tl::unexpected(*fault);
+  return listed;
+}
+
+Result<RecordedPrograms> recorded_programs(Cache& cache) { return CacheReader(cache).run(); }
+
+}  // namespace kiln

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kiln/digest.h"
+#include "kiln/error.h"
+#include "kiln/manifest.h"
+#include "kiln/observer.h"
+#include "manifest/manifest_text.h"
+
+namespace kiln {
+
+/// Writes down what a runtime is asked for: a manifest of one line per program and target, each text
+/// in it once, ready for `kiln prewarm`.
+///
+/// Processes share one file. Each appends under a lock, in one write, what it does not find there; it
+/// reads what others added before. A line torn by a process that was killed is cut off by the next
+/// writer. A fault is told of once, and ends the recording, but for a lock that is held too long: then
+/// the request is written down when it is asked for again. Safe to use from any thread.
+class Recorder {
+ public:
+  /// `warn` is told of a fault.
+  Recorder(std::filesystem::path file, std::function<void(const std::string&)> warn);
+
+  /// Whether this is still to be noted: costs nothing where it is not. `request` names a program with
+  /// all that it may include, and a target.
+  [[nodiscard]] bool wants(const Digest& request);
+
+  /// Never fails. What cannot be listed is told of, once. REQUIRES: as record_line().
+  void note(const Digest& request, const Result<ListedProgram>& listed);
+
+ private:
+  Result<bool> append(const RecordLine& line);
+  Result<void> read_what_others_added(int file);
+  Result<void> learn(std::string_view lines);
+  Result<void> write_line(int file, const RecordLine& line);
+  void tell(const std::string& what);
+
+  const std::filesystem::path file_;
+  const std::function<void(const std::string&)> warn_;
+  std::mutex mutex_;
+  bool told_ = false;
+  bool ended_ = false;
+  std::set<Digest> noted_;     // Requests of this process.
+  std::set<Digest> programs_;  // In the file; what is read of it.
+  std::set<Digest> texts_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  off_t read_ = 0;  // How far the file has been read, at the end of a line.
+};
+
+}  // namespace kiln

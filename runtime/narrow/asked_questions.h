@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kiln/request.h"
+#include "source/header_search.h"
+#include "source/reading.h"
+
+namespace kiln {
+
+/// Whether a look-up is made in a header in quotes, so that its parent is the look-up that found that header.
+[[nodiscard]] inline bool is_quoted_in_header(const Dependency& lookup) {
+  return lookup.parent < Dependency::at_place;
+}
+
+/// Whether this was asked for below the folder of the source, which no machine has.
+[[nodiscard]] bool is_nowhere(const Reading& reading);
+
+/// Where a look-up led, by a compiler's own questions.
+struct Walk {
+  bool made = true;  ///< Whether all its questions were asked.
+  FoundHeader found;
+  bool beside = false;               ///< Whether it was found beside its includer.
+  const Reading* reading = nullptr;  ///< Of what was found on the disk.
+  std::vector<std::string> paths;
+};
+
+/// All questions of a compile, by which its look-ups can be followed again. Borrows readings and search.
+class AskedQuestions {
+ public:
+  AskedQuestions(const Readings& readings, const HeaderSearch& search);
+
+  /// Where a look-up led that `includer` made, in quotes where it has a parent.
+  [[nodiscard]] Walk follow(const Dependency& lookup, const FoundHeader& includer) const;
+
+  /// When a header was first read; 0 where it was not. REQUIRES: on the disk it was asked for.
+  [[nodiscard]] std::uint32_t read_at(const FoundHeader& found) const;
+
+  /// When a look-up was made that `includer` quotes or, where it is nullptr, whoever came first; as
+  /// put_in_order() wants it.
+  [[nodiscard]] std::uint64_t made_at(const Dependency& lookup, const Walk& walk,
+                                      const FoundHeader* includer) const;
+
+ private:
+  void search_directories(const std::string& spelling, Walk& walk) const;
+  bool ask(const std::string& path, bool in_toolkit, Walk& walk) const;
+
+  const HeaderSearch& search_;
+  std::unordered_map<std::string_view, const Reading*> asked_;
+  std::unordered_map<std::string_view, std::uint32_t> embedded_read_;
+};
+
+}  // namespace kiln

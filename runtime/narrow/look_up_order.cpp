@@ -1,0 +1,74 @@
+#include "narrow/look_up_order.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace kiln {
+
+namespace {
+
+bool has_parent(const Dependency& lookup) { return lookup.parent < Dependency::at_place; }
+
+// Beside each look-up: of all that found its includer, the one that was made first.
+std::vector<std::uint32_t> first_parents(const Closure& closure,
+                                         const std::vector<std::uint64_t>& made_at) {
+  std::unordered_map<std::string_view, std::uint32_t> first;
+  for (std::uint32_t index = 0; index < closure.found.size(); ++index) {
+    if (!closure.found[index].found()) continue;
+    const auto [known, is_new] = first.try_emplace(closure.found[index].place(), index);
+    if (!is_new && made_at[index] < made_at[known->second]) known->second = index;
+  }
+  std::vector<std::uint32_t> parents;
+  for (const auto& lookup : closure.dependencies.lookups) {
+    parents.push_back(has_parent(lookup) ? first.at(closure.found[lookup.parent].place())
+                                         : lookup.parent);
+  }
+  return parents;
+}
+
+// Of each position its new one.
+std::vector<std::uint32_t> inverse(const std::vector<std::uint32_t>& order) {
+  std::vector<std::uint32_t> places(order.size());
+  for (std::uint32_t place = 0; place < order.size(); ++place) places[order[place]] = place;
+  return places;
+}
+
+template <class Item>
+void permute(std::vector<Item>& items, const std::vector<std::uint32_t>& order) {
+  std::vector<Item> permuted;
+  permuted.reserve(items.size());
+  for (const auto index : order) permuted.push_back(std::move(items[index]));
+  items = std::move(permuted);
+}
+
+}  // namespace
+
+void put_in_order(Closure& closure, const std::vector<std::uint64_t>& made_at) {
+  auto& lookups = closure.dependencies.lookups;
+  const auto parents = first_parents(closure, made_at);
+  std::vector<std::uint32_t> order(lookups.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
+    return made_at[left] < made_at[right];
+  });
+  const auto places = inverse(order);
+  const bool parents_first = std::all_of(order.begin(), order.end(), [&](std::uint32_t index) {
+    return !has_parent(lookups[index]) || places[parents[index]] < places[index];
+  });
+  if (!parents_first) {
+    for (auto& lookup : lookups) lookup.tested = true;
+    return;
+  }
+  for (std::uint32_t index = 0; index < lookups.size(); ++index) {
+    if (has_parent(lookups[index])) lookups[index].parent = places[parents[index]];
+  }
+  permute(lookups, order);
+  permute(closure.found, order);
+  permute(closure.texts, order);
+}
+
+}  // namespace kiln

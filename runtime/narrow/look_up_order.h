@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "source/closure.h"
+
+namespace kiln {
+
+/// Puts look-ups in the order in which a compiler made them, so that of those that no longer find anything the first is known:
+/// if that is an include, a compile would come to it, and fail. `made_at`, beside each look-up, is when it was made: of an include
+/// no earlier than that, of all others no later. Where no order has parents before their children, all become
+/// tested: then nothing is known.
+void put_in_order(Closure& closure, const std::vector<std::uint64_t>& made_at);
+
+}  // namespace kiln

@@ -1,0 +1,288 @@
+#include "narrow/narrow.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "narrow/asked_questions.h"
+#include "narrow/look_up_order.h"
+#include "narrow/narrowed_closure.h"
+#include "narrow/placed_questions.h"
+#include "narrow/unseen_questions.h"
+#include "source/identities.h"
+#include "source/places.h"
+
+namespace kiln {
+
+namespace {
+
+constexpr std::uint32_t not_made = Dependency::no_other;
+
+class Narrowing {
+ public:
+  Narrowing(const Program& program, const Closure& whole, const Readings& readings,
+            const HeaderSearch& search, HeaderFiles& files)
+      : program_(program),
+        whole_(whole),
+        readings_(readings),
+        search_(search),
+        asked_(readings, search),
+        kept_(whole, files) {}
+
+  Closure run() {
+    if (!readings_.doubt.empty()) kept_.decline(readings_.doubt);
+    keep_foreseen();
+    if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {
+      keep_other_embedded();
+      put_in_order(kept_.closure(), made_at_);
+    } else {
+      kept_.remove_all();
+      accounted_embedded_.clear();
+      keep_other_embedded();
+      place_all(readings_, search_, whole_, may_spell_paths_, kept_);
+      decline_searching_on();
+    }
+    note_identities();
+    account_for_texts();
+    if (readings_.relative) dependencies().working_directory = readings_.working_directory;
+    return std::move(kept_.closure());
+  }
+
+ private:
+  // Behind the last directory NVRTC asks for nothing, so that one more that is given later would show nowhere.
+  void decline_searching_on() {
+    const auto count = search_.directories().size();
+    if (searches_on_ && (count == 0 || !search_.is_toolkit_directory(count - 1)))
+      kept_.decline("it may search on behind the last include directory");
+  }
+
+  // What is quoted in a header comes when that has been found, so that its parent is known.
+  void keep_foreseen() {
+    struct Next {
+      std::size_t index;
+      std::uint32_t parent;
+    };
+    const auto& lookups = whole_.dependencies.lookups;
+    std::unordered_map<std::string_view, std::vector<std::size_t>> quoted;
+    std::vector<Next> list;
+    for (std::size_t index = 0; index < lookups.size(); ++index) {
+      const auto parent = lookups[index].parent;
+      if (is_quoted_in_header(lookups[index])) {
+        quoted[whole_.found[parent].place()].push_back(index);
+      } else {
+        list.push_back({index, parent});
+      }
+    }
+    std::unordered_set<std::string> places;
+    for (std::size_t at = 0; at < list.size(); ++at) {
+      const auto kept = keep_if_made(list[at].index, list[at].parent);
+      if (!kept || !was_read(*kept)) continue;
+      const auto [place, is_new] = places.emplace(found()[*kept].place());
+      const auto children = quoted.find(*place);
+      if (!is_new || children == quoted.end()) continue;
+      for (const auto child : children->second) list.push_back({child, *kept});
+    }
+  }
+
+  // `parent`: the position of its includer among those that are kept, where that is a header that it is quoted
+  // in.
+  std::optional<std::uint32_t> keep_if_made(std::size_t index, std::uint32_t parent) {
+    auto lookup = whole_.dependencies.lookups[index];
+    lookup.parent = parent;
+    const auto kept = keep_if_made(lookup, index);
+    // What is nowhere NVRTC looks for once more, by its front end's own suffix for the standard's headers.
+    if (kept && !found()[*kept].found()) {
+      lookup.spelling += ".stdh";
+      lookup.tested = true;
+      (void)keep_if_made(lookup, NarrowedClosure::of_none);
+    }
+    return kept;
+  }
+
+  std::optional<std::uint32_t> keep_if_made(const Dependency& lookup, std::size_t index) {
+    auto walk = asked_.follow(lookup, includer_of(lookup));
+    if (!walk.made) return std::nullopt;
+    accounted_.insert(walk.paths.begin(), walk.paths.end());
+    if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
+    Dependency kept{lookup.spelling, lookup.parent};
+    kept.beside = walk.beside;
+    if (walk.reading != nullptr && walk.reading->read_at == 0)
+      kept.reach = Dependency::Reach::presence;
+    kept.tested = lookup.tested || kept.reach == Dependency::Reach::presence;
+    made_at_.push_back(made_at(kept, walk));
+    return kept_.add(std::move(kept), std::move(walk.found), walk.reading, index);
+  }
+
+  [[nodiscard]] const FoundHeader& includer_of(const Dependency& lookup) const {
+    return is_quoted_in_header(lookup) ? found()[lookup.parent] : search_.source();
+  }
+
+  [[nodiscard]] std::uint64_t made_at(const Dependency& lookup, const Walk& walk) const {
+    const auto* const includer = is_quoted_in_header(lookup) ? &found()[lookup.parent] : nullptr;
+    return asked_.made_at(lookup, walk, includer);
+  }
+
+  // What was not read cannot have asked for anything.
+  [[nodiscard]] bool was_read(std::uint32_t index) const {
+    return found()[index].found() && texts()[index] && asked_.read_at(found()[index]) != 0;
+  }
+
+  [[nodiscard]] bool asked_for_more() const {
+    return std::any_of(readings_.files.begin(), readings_.files.end(), [&](const Reading& reading) {
+      return !accounted_.contains(reading.path) && !is_nowhere(reading);
+    });
+  }
+
+  // Keeps all look-ups that may have asked these questions unforeseen: those that were made are among them. False where
+  // nobody can tell whether they are all.
+  bool guess() {
+    dependencies().embedded_names = search_.embedded_names();
+    const auto& lookups = dependencies().lookups;
+    for (std::uint32_t index = 0; index < lookups.size(); ++index)
+      guessed_.emplace(std::pair(lookups[index].spelling, lookups[index].parent), index);
+    for (;;) {
+      const auto known = found().size();
+      const UnseenQuestions unseen(program_, texts_read(), readings_);
+      may_spell_paths_ |= unseen.may_spell_paths();
+      searches_on_ |= unseen.are_beyond_guessing();
+      if (may_spell_paths_ || searches_on_) return false;
+      for (const auto includer : includers()) guess_neighbours(includer, unseen);
+      guess_searches();
+      // A header that is found so may ask for more.
+      if (found().size() != known) continue;
+      free_texts(unseen);
+      return !asked_for_more();
+    }
+  }
+
+  // What was guessed beside what was made finds the same files here, and elsewhere perhaps only the same texts.
+  void free_texts(const UnseenQuestions& unseen) {
+    for (std::uint32_t index = 0; index < found().size(); ++index) {
+      if (was_read(index) && unseen.is_alike_anywhere(*texts()[index]))
+        dependencies().lookups[index].reach = Dependency::Reach::text;
+    }
+  }
+
+  [[nodiscard]] std::vector<const HeaderText*> texts_read() const {
+    std::vector<const HeaderText*> read;
+    for (std::uint32_t index = 0; index < texts().size(); ++index) {
+      if (was_read(index)) read.push_back(texts()[index].get());
+    }
+    return read;
+  }
+
+  // The first look-up that found each header on the disk.
+  [[nodiscard]] std::vector<std::uint32_t> includers() const {
+    std::vector<std::uint32_t> all;
+    std::unordered_set<std::string_view> known;
+    for (std::uint32_t index = 0; index < found().size(); ++index) {
+      const auto& header = found()[index];
+      if (was_read(index) && header.embedded == nullptr && known.insert(header.path).second)
+        all.push_back(index);
+    }
+    return all;
+  }
+
+  // In angle brackets, or in quotes in the source.
+  void guess_searches() {
+    for (const auto& reading : readings_.files) {
+      for (const auto& directory : search_.directories()) {
+        if (const auto rest = below(directory, reading.path)) guess(*rest, Dependency::no_parent);
+      }
+    }
+  }
+
+  // In quotes in a header.
+  void guess_neighbours(std::uint32_t includer, const UnseenQuestions& unseen) {
+    const auto text = texts()[includer];
+    for (const auto& include : text->directives.includes) {
+      if (include.form == IncludeDirective::Form::quoted) guess(include.spelling, includer);
+    }
+    const auto& path = found()[includer].path;
+    const auto folder = path.substr(0, path.rfind('/') + 1);
+    for (const auto& reading : readings_.files) {
+      if (reading.path.starts_with(folder) && unseen.may_ask(*text))
+        guess(std::string_view(reading.path).substr(folder.size()), includer);
+    }
+  }
+
+  void guess(std::string_view spelling, std::uint32_t parent) {
+    Dependency lookup{std::string(spelling), parent};
+    lookup.tested = true;  // Nobody knows; a compile may go on without it.
+    const auto [known, is_new] = guessed_.try_emplace({lookup.spelling, parent}, not_made);
+    if (is_new) {
+      known->second = keep_if_made(lookup, NarrowedClosure::of_none).value_or(not_made);
+    } else if (known->second != not_made) {
+      dependencies().lookups[known->second].tested = true;
+      made_at_[known->second] = made_at(lookup, asked_.follow(lookup, includer_of(lookup)));
+    }
+  }
+
+  void keep_other_embedded() {
+    for (const auto& [name, read_at] : readings_.embedded) {
+      const auto* header = search_.find_embedded(name);
+      if (header == nullptr || accounted_embedded_.contains(header->name)) continue;
+      FoundHeader itself;
+      itself.embedded = header;
+      made_at_.push_back(2 * std::uint64_t{read_at});
+      kept_.add({name}, std::move(itself), nullptr, NarrowedClosure::of_none);
+    }
+  }
+
+  // For those alone that the compiler asked for.
+  void account_for_texts() {
+    auto read = whole_.itself;
+    for (std::size_t index = 0; index < texts().size(); ++index) {
+      if (texts()[index]) read.add(*texts()[index], found()[index]);
+    }
+    if (auto reason = read.reason(); !reason.empty()) kept_.decline(std::move(reason));
+  }
+
+  void note_identities() {
+    Identities identities(found().size());
+    for (std::size_t index = 0; index < found().size(); ++index) {
+      auto& lookup = dependencies().lookups[index];
+      const auto same = identities.add(found()[index], lookup.reach);
+      lookup.same_path = same.path;
+      lookup.same_file = same.file;
+    }
+  }
+
+  [[nodiscard]] DependencySet& dependencies() { return kept_.closure().dependencies; }
+  [[nodiscard]] const std::vector<FoundHeader>& found() const { return kept_.closure().found; }
+  [[nodiscard]] const std::vector<std::shared_ptr<const HeaderText>>& texts() const {
+    return kept_.closure().texts;
+  }
+
+  const Program& program_;
+  const Closure& whole_;
+  const Readings& readings_;
+  const HeaderSearch& search_;
+  const AskedQuestions asked_;
+  NarrowedClosure kept_;
+  std::vector<std::uint64_t> made_at_;  ///< Beside each look-up, as put_in_order() wants it.
+  std::unordered_set<std::string> accounted_;
+  std::unordered_set<std::string_view> accounted_embedded_;
+  std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>
+      guessed_;  ///< The look-up of each.
+  bool may_spell_paths_ = false;
+  bool searches_on_ = false;
+};
+
+}  // namespace
+
+Closure narrow(const Program& program, const Closure& closure, const Readings& readings,
+               const HeaderSearch& search, HeaderFiles& files) {
+  return Narrowing(program, closure, readings, search, files).run();
+}
+
+}  // namespace kiln

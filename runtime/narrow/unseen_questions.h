@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kiln/program.h"
+#include "source/directives.h"
+#include "source/header_files.h"
+#include "source/joined_text.h"
+#include "source/reading.h"
+
+namespace kiln {
+
+/// What the texts of a program may ask for in ways that a scan of them does not show: through macros, in includes and in
+/// conditions. NVRTC asks only once for what is there, so that some of it shows nowhere at all; but it asks for every
+/// place at which it finds nothing, and where each look-up may end is known.
+///
+/// Comments count as text, and all branches as taken: more than is asked for, never less.
+class UnseenQuestions {
+ public:
+  /// Of a program, and of the headers that its compiler read, which must outlive this. `readings`: where paths begin.
+  UnseenQuestions(const Program& program, const std::vector<const HeaderText*>& headers,
+                  const Readings& readings);
+
+  /// Whether the texts may spell out whole paths: then a place counts whatever the include directories are.
+  [[nodiscard]] bool may_spell_paths() const noexcept { return may_spell_paths_; }
+
+  /// Whether they may search on behind a header that was found, or are in a language that no scan follows: then nobody can tell
+  /// by which way the compiler came to a place.
+  [[nodiscard]] bool are_beyond_guessing() const noexcept { return beyond_guessing_; }
+
+  /// Whether one of the headers may ask in such a way.
+  [[nodiscard]] bool may_ask(const HeaderText& header) const { return texts_.at(&header).asks; }
+
+  /// Whether one of the headers does the same wherever it lies, and however often: it has no neighbours, and no
+  /// `#pragma once`, which goes by the file.
+  [[nodiscard]] bool is_alike_anywhere(const HeaderText& header) const;
+
+ private:
+  using Names = std::set<std::string, std::less<>>;
+
+  struct Text {
+    JoinedText joined;
+    bool asks = false;  ///< In any way that a scan does not show.
+  };
+
+  void add(const HeaderText& header);
+  void note_text(std::string_view text);
+  void note_macros(const MacroBodies& macros);
+  void spread(Names& names) const;
+
+  const std::shared_ptr<const HeaderText> source_;
+  MacroBodies macros_;
+  std::set<std::string, std::less<>> roots_;  ///< What paths begin with: "/home".
+  Names asking_;                              ///< Macros that may come to `__has_include`,
+  Names pasting_;                             ///< to what no text holds,
+  Names pragmatic_;                           ///< and to `_Pragma("once")`.
+  std::unordered_map<const HeaderText*, Text> texts_;
+  bool may_spell_paths_ = false;
+  bool beyond_guessing_ = false;
+  bool holds_next_ = false;
+};
+
+}  // namespace kiln

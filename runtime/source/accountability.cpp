@@ -1,0 +1,27 @@
+#include "source/accountability.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+void Accountability::add(const Directives& said, std::string_view place) {
+  if (said.tells_time && reason_.empty())
+    reason_ = fmt::format("{}: it uses __DATE__, __TIME__ or __TIMESTAMP__", place);
+  time_pieces_.insert(said.time_pieces.begin(), said.time_pieces.end());
+  pastes_ |= said.pastes;
+}
+
+void Accountability::add(const HeaderText& text, const FoundHeader& found) {
+  add(text.directives, found.place());
+  if (found.embedded != nullptr && reason_.empty() && text.text.find('\0') != std::string::npos) {
+    reason_ =
+        fmt::format("{}: it holds a NUL byte, where the compiler stops reading", found.place());
+  }
+}
+
+std::string Accountability::reason() const {
+  if (!reason_.empty() || !pastes_ || !can_tell_time(time_pieces_)) return reason_;
+  return "it may paste together __DATE__, __TIME__ or __TIMESTAMP__";
+}
+
+}  // namespace kiln

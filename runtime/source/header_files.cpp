@@ -1,0 +1,147 @@
+#include "source/header_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "source/mounts.h"
+#include "system/standard_streams.h"
+
+namespace kiln {
+
+namespace {
+
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
+// Not by device and inode, in which some filesystems differ between a path and an open file.
+bool looks_alike(const FileStamp& left, const FileStamp& right) {
+  return left.size == right.size && left.modified_ns == right.modified_ns &&
+         left.changed_ns == right.changed_ns;
+}
+
+// Longer than a tick of any filesystem's clock (FAT's is the longest).
+constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int get() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+}  // namespace
+
+FileStamp stamp_in(const struct stat& status) {
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+FileRead read_file(const std::string& path, const FileStamp& found) {
+  if (found.size > most_header_bytes) return {std::nullopt, EFBIG};
+  const Descriptor file(system::open_file(path.c_str(), O_RDONLY | O_NONBLOCK));
+  if (file.get() < 0) return {std::nullopt, errno == ENOENT || errno == ENOTDIR ? 0 : errno};
+  struct stat status;
+  if (::fstat(file.get(), &status) != 0) return {std::nullopt, errno};
+  if (!looks_alike(stamp_in(status), found)) return {};
+  // One byte more than expected tells whether it has grown.
+  std::string text(found.size + 1, '\0');
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const auto got = ::read(file.get(), text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return {std::nullopt, errno};
+    if (got == 0) break;
+    length += static_cast<std::size_t>(got);
+  }
+  if (length != found.size || ::fstat(file.get(), &status) != 0 ||
+      !looks_alike(stamp_in(status), found)) {
+    return {};
+  }
+  text.resize(length);
+  FileRead read{std::move(text)};
+  read.may_be_of_image = may_be_of_image(file.get(), found);
+  if (read.may_be_of_image) read.mount = mount_of(file.get());
+  return read;
+}
+
+std::optional<FileStamp> stamp_of(const std::string& path) {
+  return stamp_of(AT_FDCWD, path.c_str());
+}
+
+std::optional<FileStamp> stamp_of(int directory, const char* path) {
+  struct stat status;
+  if (::fstatat(directory, path, &status, 0) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return stamp_in(status);
+}
+
+bool is_settled(const FileStamp& stamp, std::chrono::system_clock::time_point now) {
+  const auto latest =
+      std::chrono::nanoseconds(now.time_since_epoch()).count() - youngest_settled_ns;
+  return stamp.modified_ns < latest && stamp.changed_ns < latest;
+}
+
+const MacroBodies& HeaderText::macros() const {
+  std::call_once(macros_read_, [this] { macros_ = read_macros(text); });
+  return macros_;
+}
+
+std::shared_ptr<const HeaderText> scan_text(std::string text) {
+  auto header = std::make_shared<HeaderText>();
+  header->text = std::move(text);
+  header->digest = digest_of(header->text);
+  header->directives = read_directives(header->text);
+  return header;
+}
+
+std::shared_ptr<const HeaderText> HeaderFiles::read(const std::string& path,
+                                                    const FileStamp& stamp) {
+  if (const auto known = recall(path, stamp); known && known->text) return known->text;
+  auto read = read_file(path, stamp);
+  if (!read.text) return nullptr;
+  auto header = scan_text(std::move(*read.text));
+  remember(path, read, {stamp, read.mount, header->digest, header});
+  return header;
+}
+
+std::optional<Digest> HeaderFiles::digest(const std::string& path, const FileStamp& stamp) {
+  if (const auto known = recall(path, stamp)) return known->digest;
+  const auto read = read_file(path, stamp);
+  if (!read.text) return std::nullopt;
+  const auto found = digest_of(*read.text);
+  remember(path, read, {stamp, read.mount, found, nullptr});
+  return found;
+}
+
+std::optional<HeaderFiles::Known> HeaderFiles::recall(const std::string& path,
+                                                      const FileStamp& stamp) {
+  std::optional<Known> known;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = known_.find(path);
+    if (at != known_.end() && at->second.stamp == stamp) known = at->second;
+  }
+  if (known && known->mount != 0 && known->mount != mount_of(path)) return std::nullopt;
+  return known;
+}
+
+void HeaderFiles::remember(const std::string& path, const FileRead& read, Known known) {
+  const bool is_told = !read.may_be_of_image || read.mount != 0;
+  if (!is_told || !is_settled(known.stamp)) return;
+  const std::lock_guard lock(mutex_);
+  known_[path] = std::move(known);
+}
+
+}  // namespace kiln

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kiln/request.h"
+#include "source/header_search.h"
+
+namespace kiln {
+
+/// The first look-ups that found the same as another: Dependency::same_path and same_file. A path by another way
+/// into the same folder is the same path.
+struct Same {
+  std::uint32_t path = Dependency::no_other;
+  std::uint32_t file = Dependency::no_other;
+
+  bool operator==(const Same&) const = default;
+};
+
+/// Tells which look-ups of a program find one path or one file. An embedded header is a file of its own.
+class Identities {
+ public:
+  /// REQUIRES: no more look-ups than these.
+  explicit Identities(std::size_t look_ups);
+
+  /// To be called for each look-up in order, also for those that find nothing. Of what is only there it does not matter
+  /// which file it is.
+  [[nodiscard]] Same add(const FoundHeader& found, Dependency::Reach reach);
+
+ private:
+  struct File {
+    std::uint64_t device;
+    std::uint64_t inode;
+
+    bool operator==(const File&) const = default;
+  };
+  // A path of a file, and the first look-up that found it so.
+  struct Path {
+    File file;
+    std::string_view place;
+    std::uint32_t lookup = Dependency::no_other;
+  };
+
+  Path& first_of(const File& file);
+
+  std::uint32_t count_ = 0;
+  std::vector<Path> first_;   ///< The first path of each file, hashed; a power of two, never full.
+  std::vector<Path> others_;  ///< Of files with several paths, which are few.
+};
+
+}  // namespace kiln

@@ -1,0 +1,28 @@
+#include "source/joined_text.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace kiln {
+
+JoinedText::JoinedText(std::string_view text) : original_(text) {
+  std::size_t begin = 0;
+  for (auto at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at + 1)) {
+    const auto rest = text.substr(at + 1);
+    const std::size_t cut = rest.starts_with('\n') ? 2 : rest.starts_with("\r\n") ? 3 : 0;
+    if (cut == 0) continue;
+    joined_.append(text.substr(begin, at - begin));
+    begin = at + cut;
+    cuts_.emplace_back(joined_.size(), begin - joined_.size());
+  }
+  if (!cuts_.empty()) joined_.append(text.substr(begin));
+}
+
+std::size_t JoinedText::original(std::size_t position) const {
+  const auto after =
+      std::upper_bound(cuts_.begin(), cuts_.end(), position,
+                       [](std::size_t place, const auto& cut) { return place < cut.first; });
+  return after == cuts_.begin() ? position : position + std::prev(after)->second;
+}
+
+}  // namespace kiln

@@ -1,0 +1,102 @@
+#include "source/output_paths.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "source/text_search.h"
+
+namespace kiln {
+
+namespace {
+
+bool has_line_information(const Program& program) {
+  constexpr std::array<std::string_view, 6> options{
+      "-G",        "--device-debug",       "-device-debug",
+      "-lineinfo", "--generate-line-info", "-generate-line-info"};
+  return std::any_of(
+      program.options().begin(), program.options().end(), [&](std::string_view option) {
+        return std::find(options.begin(), options.end(), option.substr(0, option.find('='))) !=
+               options.end();
+      });
+}
+
+// PTX holds strings as lists of decimal bytes.
+std::string as_ptx_bytes(std::string_view text) {
+  std::string list;
+  for (const unsigned char byte : text) list += (list.empty() ? "" : ", ") + std::to_string(byte);
+  return list;
+}
+
+bool shows(std::string_view image, ImageKind kind, std::string_view text) {
+  return holds(image, text) || (kind == ImageKind::ptx && holds(image, as_ptx_bytes(text)));
+}
+
+// Bitcode packs its strings, so looking for one tells nothing.
+bool hides_strings(ImageKind kind) {
+  return kind == ImageKind::ltoir || kind == ImageKind::optixir;
+}
+
+// What is sure to stand in the image where a header's name does, also if a program has cut off the folder.
+std::string_view file_name(std::string_view place) {
+  const auto slash = place.rfind('/');
+  if (slash == std::string_view::npos) return place;
+  const auto name = place.substr(slash + 1);
+  // A name such as `tuple` may stand there for another reason.
+  return name.find('.') != std::string_view::npos ? name : place.substr(slash);
+}
+
+// Which headers' places are in an image.
+class PlacesInImage {
+ public:
+  PlacesInImage(ImageKind kind, const HeaderSearch& search, std::string_view image,
+                const Closure& closure)
+      : kind_(kind), image_(image), closure_(closure) {
+    for (const auto& directory : search.directories()) {
+      if (shows(image, kind, directory)) directories_.push_back(directory + '/');
+    }
+  }
+
+  [[nodiscard]] bool have(const FoundHeader& found) const {
+    const bool told = found.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path;
+    if (hides_strings(kind_)) return told;
+    if (lies_in_shown_directory(found.path) && shows(image_, kind_, found.path)) return true;
+    // In a toolkit nearly all names are those of what they declare, and their tellers are all in macros.
+    return told && !found.in_toolkit && shows(image_, kind_, file_name(found.place()));
+  }
+
+ private:
+  // Few programs show any path, and the search for each of hundreds takes long.
+  [[nodiscard]] bool lies_in_shown_directory(const std::string& path) const {
+    return std::any_of(directories_.begin(), directories_.end(),
+                       [&](const std::string& directory) { return path.starts_with(directory); });
+  }
+
+  const ImageKind kind_;
+  const std::string_view image_;
+  const Closure& closure_;
+  std::vector<std::string> directories_;
+};
+
+}  // namespace
+
+void record_output_paths(const Program& program, const Target& target, const HeaderSearch& search,
+                         std::string_view image, Closure& closure) {
+  const bool all = has_line_information(program);
+  const PlacesInImage places(target.kind(), search, image, closure);
+  for (std::size_t index = 0; index < closure.found.size(); ++index) {
+    const auto& found = closure.found[index];
+    if (!found.found() || !(all || places.have(found))) continue;
+    auto& lookup = closure.dependencies.lookups[index];
+    lookup.path = found.place();
+    if (all && found.embedded == nullptr) lookup.modified_ns = found.stamp.modified_ns;
+  }
+  if (all) {
+    std::error_code failure;
+    closure.dependencies.working_directory = std::filesystem::current_path(failure).string();
+  }
+}
+
+}  // namespace kiln

@@ -1,0 +1,86 @@
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "manual/completion.h"
+
+namespace kiln::cli {
+
+namespace {
+
+constexpr std::string_view head = R"(# fish completion of kiln, made of the tool's own grammar.
+
+function __kiln_keys
+  )";
+
+constexpr std::string_view after_keys = R"(
+end
+
+complete -c kiln -f
+)";
+
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "'";
+}
+
+std::string fill(const DescribedOption& option) {
+  switch (option.filling) {
+    case Filling::file:
+      return " -F";
+    case Filling::folder:
+      return " -a '(__fish_complete_directories)'";
+    case Filling::entry:
+      return " -a '(__kiln_keys)'";
+    case Filling::entry_or_file:
+      return " -F -a '(__kiln_keys)'";
+    case Filling::choice:
+      return fmt::format(" -a '{}'", fmt::join(option.choices, " "));
+    case Filling::anything:
+      break;
+  }
+  return {};
+}
+
+std::string flag_of(const std::string& name) {
+  return name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+}
+
+std::string option_line(const std::string& condition, const DescribedOption& option) {
+  std::string line = "complete -c kiln" + condition;
+  for (const auto& name : option.names) line += flag_of(name);
+  if (!option.value.empty())
+    line += (option.filling == Filling::file ? " -r" : " -x") + fill(option);
+  return line + " -d " + quoted(option.what) + "\n";
+}
+
+std::string verb_lines(const std::string& no_verb, const DescribedVerb& verb) {
+  auto text =
+      fmt::format("complete -c kiln{} -a {} -d {}\n", no_verb, verb.name, quoted(verb.what));
+  const auto condition = fmt::format(" -n '__fish_seen_subcommand_from {}'", verb.name);
+  for (const auto& option : verb.options) text += option_line(condition, option);
+  if (verb.operands.empty()) return text;
+  const auto operand = fill(verb.operands.front());
+  return operand.empty() ? text : text + "complete -c kiln" + condition + operand + "\n";
+}
+
+}  // namespace
+
+std::string fish_completion(const GrammarDescription& grammar) {
+  std::vector<std::string> verbs;
+  for (const auto& verb : grammar.verbs) verbs.push_back(verb.name);
+  const auto no_verb =
+      fmt::format(" -n 'not __fish_seen_subcommand_from {}'", fmt::join(verbs, " "));
+  auto text = fmt::format("{}{}{}", head, print_keys, after_keys);
+  for (const auto& option : grammar.options) text += option_line("", option);
+  for (const auto& verb : grammar.verbs) text += verb_lines(no_verb, verb);
+  return text;
+}
+
+}  // namespace kiln::cli

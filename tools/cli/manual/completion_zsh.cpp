@@ -1,0 +1,136 @@
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "manual/completion.h"
+
+namespace kiln::cli {
+
+namespace {
+
+/// What _arguments and _describe take, a quoted word each.
+using Specs = std::vector<std::string>;
+
+constexpr std::string_view head = R"sh(#compdef kiln
+# zsh completion of kiln, made of the tool's own grammar.
+
+_kiln_keys() {
+  local -a keys
+  keys=(${(f)"$()sh";
+
+constexpr std::string_view after_keys = R"sh()"})
+  compadd -a keys
+}
+
+_kiln_keys_and_files() { _alternative 'keys:key:_kiln_keys' 'files:file:_files' }
+
+_kiln() {
+  local curcontext=$curcontext state line
+  local -A opt_args
+  local -a globals verbs
+  globals=(
+)sh";
+
+constexpr std::string_view after_verbs = R"sh(  )
+  _arguments -C $globals '1:verb:->verb' '*::word:->words' && return
+  case $state in
+    verb) _describe verb verbs ;;
+    words)
+      case $words[1] in
+)sh";
+
+constexpr std::string_view tail = R"sh(      esac
+      ;;
+  esac
+}
+
+_kiln "$@"
+)sh";
+
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+std::string escaped(std::string_view text, std::string_view special) {
+  std::string result;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string fill(const DescribedOption& option) {
+  switch (option.filling) {
+    case Filling::file:
+      return "_files";
+    case Filling::folder:
+      return "_files -/";
+    case Filling::entry:
+      return "_kiln_keys";
+    case Filling::entry_or_file:
+      return "_kiln_keys_and_files";
+    case Filling::choice:
+      return fmt::format("({})", fmt::join(option.choices, " "));
+    case Filling::anything:
+      break;
+  }
+  return " ";
+}
+
+// ":what a value is:how to fill it in", of an option and of an operand.
+std::string value_of(const DescribedOption& option) {
+  return fmt::format(":{}:{}", escaped(option.value, ":\\"), fill(option));
+}
+
+// A value may stand in the word of its option, -Ifolder and --arch=sm_90, or in the next one.
+std::string glue_of(const std::string& name, const DescribedOption& option) {
+  if (option.value.empty()) return {};
+  return name.starts_with("--") ? "=" : "+";
+}
+
+void add_options(const std::vector<DescribedOption>& options, Specs& specs) {
+  for (const auto& option : options) {
+    const auto before =
+        option.repeatable ? std::string("*") : fmt::format("({})", fmt::join(option.names, " "));
+    const auto after = fmt::format("[{}]{}", escaped(option.what, "[]\\"),
+                                   option.value.empty() ? std::string() : value_of(option));
+    for (const auto& name : option.names)
+      specs.push_back(quoted(fmt::format("{}{}{}{}", before, name, glue_of(name, option), after)));
+  }
+}
+
+void add_operands(const std::vector<DescribedOption>& operands, Specs& specs) {
+  for (const auto& operand : operands) {
+    const auto* kind = operand.repeatable ? "*" : operand.required ? "" : ":";
+    specs.push_back(quoted(kind + value_of(operand)));
+  }
+}
+
+std::string verb_case(const DescribedVerb& verb) {
+  Specs specs{"_arguments $globals"};
+  add_options(verb.options, specs);
+  add_operands(verb.operands, specs);
+  return fmt::format("        {})\n          {}\n          ;;\n", verb.name,
+                     fmt::join(specs, " \\\n            "));
+}
+
+}  // namespace
+
+std::string zsh_completion(const GrammarDescription& grammar) {
+  Specs globals;
+  Specs verbs;
+  add_options(grammar.options, globals);
+  for (const auto& verb : grammar.verbs)
+    verbs.push_back(quoted(verb.name + ":" + escaped(verb.what, ":\\")));
+  auto text = fmt::format("{}{}{}    {}\n  )\n  verbs=(\n    {}\n{}", head, print_keys, after_keys,
+                          fmt::join(globals, "\n    "), fmt::join(verbs, "\n    "), after_verbs);
+  for (const auto& verb : grammar.verbs) text += verb_case(verb);
+  return text + std::string(tail);
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,127 @@
+#include "manual/manual.h"
+
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "exit_code.h"
+#include "manual/setting_meanings.h"
+
+namespace kiln::cli {
+
+namespace {
+
+// Text as roff takes it for text: a plain '-' would become a hyphen, which nobody can paste into a shell.
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        result += "\\e";
+        break;
+      case '-':
+        result += "\\-";
+        break;
+      case '\n':
+        result += "\n.br\n";
+        break;
+      default:
+        result += c;
+    }
+  }
+  // At the beginning of a line these would make it a request.
+  return text.starts_with('.') || text.starts_with('\'') ? "\\&" + result : result;
+}
+
+std::string bold(std::string_view text) { return "\\fB" + escaped(text) + "\\fP"; }
+std::string italic(std::string_view text) { return "\\fI" + escaped(text) + "\\fP"; }
+
+std::string section(std::string_view title, std::string_view body) {
+  return fmt::format(".SH {}\n{}", title, body);
+}
+
+std::string item(std::string_view tag, std::string_view text) {
+  return fmt::format(".TP\n{}\n{}\n", tag, text);
+}
+
+std::string with_default(std::string_view text, std::string_view value) {
+  return value.empty() ? std::string(text) : fmt::format("{} (default: {})", text, value);
+}
+
+// "-h, --help" or "--arch A[,B...]".
+std::string tag_of(const DescribedOption& option) {
+  std::vector<std::string> names;
+  for (const auto& name : option.names) names.push_back(bold(name));
+  auto tag = fmt::format("{}", fmt::join(names, ", "));
+  if (option.value.empty()) return tag;
+  return tag + (tag.empty() ? "" : " ") + italic(option.value);
+}
+
+std::string items(const std::vector<DescribedOption>& options) {
+  std::string text;
+  for (const auto& option : options) {
+    text += item(tag_of(option), escaped(with_default(option.what, option.default_value)));
+  }
+  return text;
+}
+
+std::string operand_text(const DescribedOption& operand) {
+  const auto text = italic(operand.value) + (operand.repeatable ? "..." : "");
+  return operand.required ? text : "[" + text + "]";
+}
+
+// The words that a verb cannot do without, in the order in which a person writes them.
+std::string usage(const DescribedVerb& verb) {
+  auto text = bold("kiln " + verb.name);
+  for (const auto& operand : verb.operands) text += " " + operand_text(operand);
+  for (const auto& option : verb.options) {
+    if (option.required)
+      text += fmt::format(" {} {}", bold(option.names.front()), italic(option.value));
+  }
+  return text + " [" + italic("OPTION") + "...]\n";
+}
+
+std::string verbs_text(const std::vector<DescribedVerb>& verbs) {
+  std::string text;
+  for (const auto& verb : verbs) {
+    text +=
+        fmt::format(".SS {}\n{}.PP\n{}.\n", escaped(verb.name), usage(verb), escaped(verb.what));
+    if (!verb.remark.empty()) text += escaped(verb.remark) + "\n";
+    text += items(verb.operands) + items(verb.options);
+  }
+  return text;
+}
+
+std::string exits_text() {
+  std::string text;
+  for (const auto& [code, meaning] : exit_meanings)
+    text += item(bold(fmt::format("{}", static_cast<int>(code))), escaped(meaning));
+  return text;
+}
+
+std::string environment_text() {
+  std::string text =
+      "The command line goes before the environment, and the environment before defaults.\n";
+  for (const auto& [variable, meaning, default_value] : setting_meanings())
+    text += item(bold(variable), escaped(with_default(meaning, default_value)));
+  return text;
+}
+
+}  // namespace
+
+std::string manual_page(const GrammarDescription& grammar) {
+  // No date: the same sources make the same page.
+  return ".TH KILN 1 \"\" \"kiln " KILN_VERSION "\" \"User Commands\"\n" +
+         section("NAME", "kiln \\- " + escaped(KILN_DESCRIPTION) + "\n") +
+         section("SYNOPSIS", fmt::format("{} [{}...] {} [{}...]\n", bold("kiln"), italic("OPTION"),
+                                         italic("VERB"), italic("WORD"))) +
+         section("DESCRIPTION", escaped(grammar.about) + "\n") +
+         section("OPTIONS",
+                 "These may stand before the verb and after it.\n" + items(grammar.options)) +
+         section("VERBS", verbs_text(grammar.verbs)) + section("EXIT STATUS", exits_text()) +
+         section("ENVIRONMENT", environment_text());
+}
+
+}  // namespace kiln::cli

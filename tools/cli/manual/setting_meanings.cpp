@@ -1,0 +1,51 @@
+#include "manual/setting_meanings.h"
+
+namespace kiln::cli {
+
+namespace {
+
+constexpr SettingMeaning meanings[] = {
+    {"KILN_CACHE_DIR", "the cache's directory, absolute",
+     "$XDG_CACHE_HOME/kiln, else ~/.cache/kiln"},
+    {"KILN_CACHE_DISABLE", "no cache on disk", "0"},
+    {"KILN_CACHE_READONLY", "read what is there, write nothing", "0"},
+    {"KILN_CACHE_MAX_SIZE", "what the cache may grow to: 500M, 5GiB", "5 GiB"},
+    {"KILN_CACHE_TRUST_OTHERS", "accept a cache and bundles that others may write", "0"},
+    {"KILN_BUNDLES", "bundles beneath the cache, absolute, separated by colons", ""},
+    {"KILN_COMPILE_PATIENCE", "seconds to wait for a process that compiles the same", "60"},
+    {"KILN_PCH_MAX_SIZE", "room for precompiled headers in the temporary directory; 0 for none",
+     "2 GiB"},
+    {"KILN_COMPILE_TIMEOUT", "seconds that one compile may take", "600"},
+    {"KILN_COMPILE_QUEUE", "how many compiles may wait after compile_async", "65536"},
+    {"KILN_COMPILE_WORKERS",
+     "processes that compile side by side: a number, auto for as many as are needed up to the "
+     "cores, or 0 for this process",
+     "auto"},
+    {"KILN_COMPILE_MEMORY",
+     "address space of a worker: 2G, or auto for its share of the machine's memory, 4 GiB at least",
+     "auto"},
+    {"KILN_WORKER", "exactly this kiln-worker, no other", "beside the library"},
+    {"KILN_MODE",
+     "what becomes of a miss: jit compiles it, warn says so too, cache-only makes it an error",
+     "jit"},
+    {"KILN_NVRTC", "exactly this libnvrtc, no other", "searched for"},
+    {"KILN_NVJITLINK", "exactly this libnvJitLink, no other", "beside NVRTC, then searched for"},
+    {"KILN_NVFATBIN", "exactly this libnvfatbin, no other", "beside NVRTC, then searched for"},
+    {"KILN_CUDA_DRIVER", "exactly this libcuda, no other", "searched for"},
+    {"KILN_TOOLCHAINS",
+     "whose entries serve beside those of this machine's compiler: own for none (without a "
+     "compiler: anybody's), same-major, any, or one such as NVRTC 12.8",
+     "own"},
+    {"KILN_ALLOW_PTX",
+     "a stored PTX image may be loaded where no cubin is stored that the device runs", "0"},
+    {"KILN_VARIANT", "this variant of each program that has one of the name; default for none",
+     "the target decides"},
+    {"KILN_RECORD", "write down there, in a .json, what is asked for, for kiln prewarm", ""},
+    {"KILN_LOG", "off, warn, info or debug", "warn"},
+};
+
+}  // namespace
+
+std::span<const SettingMeaning> setting_meanings() noexcept { return meanings; }
+
+}  // namespace kiln::cli

@@ -1,0 +1,106 @@
+#include "verbs/artifact_report.h"
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "json.h"
+#include "output.h"
+#include "table.h"
+
+namespace kiln::cli {
+
+namespace {
+
+std::filesystem::path output_path(const std::string& pattern, const std::string& arch) {
+  const auto position = pattern.find(arch_placeholder);
+  if (position == std::string::npos) return pattern;
+  auto path = pattern;
+  return path.replace(position, arch_placeholder.size(), arch);
+}
+
+std::string parameters_text(const KernelInfo& kernel) {
+  std::uint64_t bytes = 0;
+  for (const auto& param : kernel.params) bytes += param.size;
+  return fmt::format("{} ({} B)", kernel.params.size(), bytes);
+}
+
+std::vector<std::string> kernel_cells(const KernelInfo& kernel) {
+  if (!kernel.params_known) return {kernel.expression, "-", "-", "-", "-"};
+  return {kernel.expression, std::to_string(kernel.registers), format_bytes(kernel.shared_bytes),
+          format_bytes(kernel.local_bytes), parameters_text(kernel)};
+}
+
+std::vector<std::string> artifact_cells(const Artifact& artifact) {
+  return {artifact.arch,
+          artifact.kind,
+          format_bytes(artifact.image.size()),
+          to_string(artifact.origin),
+          format_duration(artifact.compile_us),
+          artifact.key.hex().substr(0, 12)};
+}
+
+}  // namespace
+
+void Keeping::see(const Event& event) {
+  if (event.kind == EventKind::compile_begin) *this = {};
+  if (event.kind == EventKind::hit || event.kind == EventKind::store) stored = true;
+  if (event.kind == EventKind::not_stored) why_not = event.detail;
+}
+
+Result<Runtime> open_runtime(const Globals& globals, Keeping& keeping) {
+  RuntimeOptions options;
+  options.observer = [&keeping](const Event& event) { keeping.see(event); };
+  options.cache_directory = globals.cache;
+  options.log = log_to_standard_error();
+  if (globals.quiet) options.log_level = LogLevel::off;
+  return Runtime::open(std::move(options));
+}
+
+Result<void> write_image(const std::string& pattern, const Artifact& artifact) {
+  return write_file(output_path(pattern, artifact.arch), artifact.image);
+}
+
+void tell(const Globals& globals, const Artifact& artifact, const Keeping& keeping) {
+  if (globals.json) {
+    auto document = artifact_json(artifact);
+    document["stored"] = keeping.stored;
+    if (!keeping.stored) document["not_stored"] = keeping.why_not;
+    print_json(document);
+  }
+  if (globals.quiet) return;
+  if (!keeping.stored) {
+    say("kiln: warning: {} for {} is not kept: {}\n", artifact.program, artifact.arch,
+        keeping.why_not);
+  }
+  if (artifact.log.empty()) return;
+  print_log(fmt::format("kiln: {} said of {} for {}:", artifact.toolchain, artifact.program,
+                        artifact.arch),
+            artifact.log);
+}
+
+void print_artifacts(const std::vector<Artifact>& artifacts) {
+  Table table({{"KERNEL"},
+               {"REGISTERS", Align::right},
+               {"SHARED", Align::right},
+               {"LOCAL", Align::right},
+               {"PARAMETERS", Align::right},
+               {"ARCH"},
+               {"IMAGE"},
+               {"SIZE", Align::right},
+               {"ORIGIN"},
+               {"COMPILE", Align::right},
+               {"KEY"}});
+  const auto add = [&](std::vector<std::string> cells, const Artifact& artifact) {
+    for (auto& cell : artifact_cells(artifact)) cells.push_back(std::move(cell));
+    table.add(std::move(cells));
+  };
+  for (const auto& artifact : artifacts) {
+    for (const auto& kernel : artifact.kernels) add(kernel_cells(kernel), artifact);
+    if (artifact.kernels.empty()) add({"-", "-", "-", "-", "-"}, artifact);
+  }
+  fmt::print("{}", table.text(wants_colour(stdout)));
+}
+
+}  // namespace kiln::cli

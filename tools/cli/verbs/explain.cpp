@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "json.h"
+#include "kiln/kiln.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+#include "verbs/inspect.h"
+#include "verbs/program_words.h"
+
+namespace kiln::cli {
+
+namespace {
+
+// A screenful; a new version of a library changes hundreds of headers.
+constexpr std::size_t differences_on_a_terminal = 20;
+
+// Nothing is made where there is no cache, and a bundle may be named in its place.
+Result<Runtime> open_runtime(const Globals& globals) {
+  const auto settings = settings_of(globals);
+  if (!settings) return tl::unexpected(settings.error());
+  RuntimeOptions options;
+  options.cache_read_only = true;
+  options.log = log_to_standard_error();
+  if (globals.quiet) options.log_level = LogLevel::off;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(settings->cache_directory, error)) {
+    options.cache_disabled = true;
+    options.bundles = settings->bundles;
+    options.bundles->insert(options.bundles->begin(), settings->cache_directory);
+  } else {
+    options.cache_directory = settings->cache_directory;
+  }
+  return Runtime::open(std::move(options));
+}
+
+Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json nearest_json(const NearestEntry& nearest) {
+  auto differences = Json::array();
+  for (const auto& difference : nearest.differences) {
+    differences.push_back({{"field", to_string(difference.field)}, {"text", difference.text}});
+  }
+  return {{"key", nearest.key.hex()},       {"program", nearest.program},
+          {"arch", nearest.arch},           {"image", nearest.kind},
+          {"toolchain", nearest.toolchain}, {"origin", to_string(nearest.origin)},
+          {"file", nearest.file},           {"differences", std::move(differences)}};
+}
+
+Json explanation_json(const Explanation& explanation) {
+  const bool hit = explanation.hit;
+  return {{"program", explanation.program},
+          {"arch", explanation.arch},
+          {"image", explanation.kind},
+          {"request", explanation.request.hex()},
+          {"hit", hit},
+          {"origin", hit ? Json(to_string(explanation.origin)) : Json()},
+          {"key", hit ? Json(explanation.key.hex()) : Json()},
+          {"remark", or_null(explanation.remark)},
+          {"reason", or_null(explanation.reason)},
+          {"not_stored", or_null(explanation.not_stored)},
+          {"nearest", explanation.nearest ? nearest_json(*explanation.nearest) : Json()}};
+}
+
+std::string lines(const std::vector<Difference>& differences) {
+  const auto shown = is_terminal(stdout) ? std::min(differences.size(), differences_on_a_terminal)
+                                         : differences.size();
+  std::string text;
+  for (std::size_t index = 0; index < shown; ++index) {
+    text += (index == 0 ? "" : "\n") + differences[index].text;
+  }
+  if (shown < differences.size()) {
+    text += fmt::format("\n… and {} more; --json lists them", differences.size() - shown);
+  }
+  return text;
+}
+
+std::string text_of(const Explanation& explanation, bool colour) {
+  std::vector<Field> fields;
+  if (explanation.hit) {
+    fields.emplace_back("key", explanation.key.hex());
+    fields.emplace_back("origin", to_string(explanation.origin));
+    if (!explanation.remark.empty()) fields.emplace_back("remark", explanation.remark);
+  } else {
+    fields.emplace_back("request", explanation.request.hex());
+    fields.emplace_back("reason", explanation.reason);
+  }
+  if (const auto& nearest = explanation.nearest) {
+    fields.emplace_back(
+        "nearest", fmt::format("{}: {} for {} ({}), {}, in {}", nearest->key.hex().substr(0, 12),
+                               nearest->program, nearest->arch, nearest->kind, nearest->toolchain,
+                               nearest->file));
+    fields.emplace_back("differs in", lines(nearest->differences));
+  } else if (!explanation.hit) {
+    fields.emplace_back("nearest", "no entry has this source or this program name");
+  }
+  if (!explanation.not_stored.empty()) fields.emplace_back("not kept", explanation.not_stored);
+  const auto title = fmt::format("{} for {} ({}): {}", explanation.program, explanation.arch,
+                                 explanation.kind, explanation.hit ? "hit" : "miss");
+  return bold(title, colour) + '\n' + field_list(fields, colour);
+}
+
+}  // namespace
+
+Result<ExitCode> explain(const Globals& globals, const ProgramWords& words) {
+  const auto targets = parse_targets(words);
+  if (!targets) return tl::unexpected(targets.error());
+  const auto program = make_program(words);
+  if (!program) return tl::unexpected(program.error());
+  auto runtime = open_runtime(globals);
+  if (!runtime) return tl::unexpected(runtime.error());
+
+  ExitCode worst = ExitCode::done;
+  for (const auto& target : *targets) {
+    const auto explanation = runtime->explain(*program, target);
+    if (!explanation) {
+      report(globals, explanation.error());
+      worst = std::max(worst, exit_code_of(explanation.error().code));
+      continue;
+    }
+    if (!explanation->hit) worst = std::max(worst, ExitCode::findings);
+    if (globals.json) {
+      print_json(explanation_json(*explanation));
+    } else if (!globals.quiet) {
+      fmt::print("{}", text_of(*explanation, wants_colour(stdout)));
+    }
+  }
+  return worst;
+}
+
+}  // namespace kiln::cli

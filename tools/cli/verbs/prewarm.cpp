@@ -1,0 +1,232 @@
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "json.h"
+#include "kiln/kiln.h"
+#include "output.h"
+#include "system/environment.h"
+#include "table.h"
+#include "verbs.h"
+#include "verbs/interrupt.h"
+#include "verbs/prewarm_plan.h"
+#include "verbs/progress.h"
+
+namespace kiln::cli {
+
+namespace {
+
+// What was compiled and is not in the cache all the same, and why. Told from any thread.
+class NotKept {
+ public:
+  void see(const Event& event) {
+    if (event.kind != EventKind::not_stored) return;
+    const std::lock_guard lock(mutex_);
+    reasons_[event.key] = event.detail;
+  }
+
+  [[nodiscard]] std::optional<std::string> reason(const Digest& key) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = reasons_.find(key);
+    return at != reasons_.end() ? std::optional(at->second) : std::nullopt;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<Digest, std::string> reasons_;
+};
+
+Result<PrewarmSources> sources_of(const PrewarmWords& words) {
+  PrewarmSources sources{words.manifests, std::nullopt, words.archs, std::nullopt};
+  if (words.manifests.empty() && words.from.empty())
+    return fail(ErrorCode::invalid_argument, "name a manifest, or a cache or bundle with --from");
+  if (!words.from.empty()) sources.from = words.from;
+  if (words.image.empty()) return sources;
+  const auto kind = parse_image_kind(words.image);
+  if (!kind) return tl::unexpected(kind.error());
+  sources.image = *kind;
+  return sources;
+}
+
+Result<Runtime> open_runtime(const Globals& globals, const PrewarmWords& words, NotKept& not_kept) {
+  RuntimeOptions options;
+  options.cache_directory = globals.cache;
+  options.observer = [&not_kept](const Event& event) { not_kept.see(event); };
+  options.log = log_to_standard_error();
+  options.mode = Mode::jit;
+  options.compile_workers = words.jobs;
+  if (words.timeout) {
+    options.compile_timeout =
+        std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(*words.timeout));
+  }
+  if (globals.quiet) options.log_level = LogLevel::off;
+  auto runtime = Runtime::open(std::move(options));
+  if (!runtime) return runtime;
+  const auto& settings = runtime->settings();
+  if (!runtime->cache_fault().empty())
+    return fail(ErrorCode::cache_unusable, runtime->cache_fault());
+  if (settings.cache_disabled || settings.cache_read_only) {
+    return fail(
+        ErrorCode::cache_unusable,
+        fmt::format("there is no cache to fill: {} is set",
+                    settings.cache_disabled ? "KILN_CACHE_DISABLE" : "KILN_CACHE_READONLY"));
+  }
+  return runtime;
+}
+
+// Sees each step, and says what comes of it.
+class Report {
+ public:
+  Report(const Globals& globals, const PrewarmPlan& plan, const NotKept& not_kept)
+      : globals_(globals),
+        plan_(plan),
+        not_kept_(not_kept),
+        failures_(plan.failures),
+        progress_(std::in_place, shape(globals), plan.items.size()) {
+    if (globals.json) print_json({{"event", "started"}, {"total", total()}});
+    for (const auto& failure : plan.failures) tell(failure_json(failure));
+  }
+
+  void see(const PrefetchStep& step) {
+    const auto& item = plan_.items[step.index];
+    if (const auto error = error_of(step)) {
+      if (error->code == ErrorCode::cancelled) return void(++cancelled_);
+      failures_.push_back(
+          {item.program.name(), item.target.arch(), to_string(item.target.kind()), *error});
+      tell(failure_json(failures_.back()));
+    } else {
+      ++(step.outcome->origin == Origin::compiled ? compiled_ : hits_);
+      tell(artifact_json(*step.outcome));
+    }
+    if (!step.outcome || step.outcome->origin == Origin::compiled) ++worked_;
+    progress_->show(step.done, worked_, failures_.size(), item.program.name());
+  }
+
+  ExitCode finish(int signal, bool verbose, const RuntimeCounters& counters) {
+    progress_.reset();
+    if (globals_.json) {
+      print_json({{"event", "finished"},
+                  {"total", total()},
+                  {"compiled", compiled_},
+                  {"precompiled", counters.precompiled},
+                  {"hits", hits_},
+                  {"failed", failures_.size()},
+                  {"cancelled", cancelled_},
+                  {"seconds", seconds()}});
+    } else {
+      print_failures(verbose);
+      if (!globals_.quiet) print_sum();
+    }
+    if (signal != 0) {
+      if (!globals_.quiet) say("kiln: stopped; the same command goes on where this one ended\n");
+      return static_cast<ExitCode>(128 + signal);
+    }
+    return failures_.empty() ? ExitCode::done : ExitCode::failure;
+  }
+
+ private:
+  static Progress::Shape shape(const Globals& globals) {
+    if (globals.quiet || globals.json) return Progress::Shape::none;
+    return is_terminal(stderr) ? Progress::Shape::bar : Progress::Shape::lines;
+  }
+
+  // Also of what was compiled and is not there for the engine.
+  [[nodiscard]] std::optional<Error> error_of(const PrefetchStep& step) const {
+    const auto& [program, target] = plan_.items[step.index];
+    if (!step.outcome) {
+      auto error = step.outcome.error();
+      if (error.code == ErrorCode::header_not_found && plan_.recorded[step.index])
+        error.message += fmt::format(
+            "; the record lacks it, since what it was made from did not read it: prewarm "
+            "{} from its sources, or record it for {}",
+            program.name(), target.arch());
+      return error;
+    }
+    const auto reason = not_kept_.reason(step.outcome->key);
+    if (!reason || step.outcome->origin != Origin::compiled) return std::nullopt;
+    return Error{ErrorCode::not_cached,
+                 fmt::format("{} for {} was compiled and is not kept: {}", program.name(),
+                             target.arch(), *reason),
+                 {},
+                 0};
+  }
+
+  static Json failure_json(const PrewarmFailure& failure) {
+    Json document{{"program", failure.program},
+                  {"arch", failure.arch},
+                  {"image", failure.image.empty() ? Json() : Json(failure.image)}};
+    document.update(error_json(failure.error));
+    return document;
+  }
+
+  void tell(const Json& what) {
+    if (!globals_.json) return;
+    Json document{
+        {"event", "item"}, {"done", compiled_ + hits_ + failures_.size()}, {"total", total()}};
+    document.update(what);
+    print_json(document);
+  }
+
+  void print_failures(bool verbose) const {
+    if (failures_.empty()) return;
+    Table table({{"PROGRAM"}, {"ARCH"}, {"IMAGE"}, {"CODE"}, {"ERROR"}});
+    for (const auto& [program, arch, image, error] : failures_)
+      table.add({program, arch, or_dash(image), to_string(error.code),
+                 error.message.substr(0, error.message.find('\n'))});
+    say("{}", table.text(wants_colour(stderr)));
+    for (const auto& [program, arch, image, error] : failures_) {
+      if (verbose && !error.log.empty())
+        print_log(fmt::format("kiln: the compiler said of {} for {}:", program, arch), error.log);
+    }
+  }
+
+  void print_sum() const {
+    fmt::print("{} of {} there: {} compiled, {} before, {} failed", compiled_ + hits_, total(),
+               compiled_, hits_, failures_.size());
+    if (cancelled_ > 0) fmt::print(", {} not begun", cancelled_);
+    fmt::print("; {:.1f} s\n", seconds());
+  }
+
+  [[nodiscard]] std::size_t total() const { return plan_.items.size() + plan_.failures.size(); }
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+  const Globals& globals_;
+  const PrewarmPlan& plan_;
+  const NotKept& not_kept_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::vector<PrewarmFailure> failures_;
+  std::size_t compiled_ = 0;
+  std::size_t hits_ = 0;
+  std::size_t cancelled_ = 0;
+  std::size_t worked_ = 0;
+  std::optional<Progress> progress_;
+};
+
+}  // namespace
+
+Result<ExitCode> prewarm(const Globals& globals, const PrewarmWords& words) {
+  const auto sources = sources_of(words);
+  if (!sources) return tl::unexpected(sources.error());
+  Interrupt interrupt;
+  NotKept not_kept;
+  auto runtime = open_runtime(globals, words, not_kept);
+  if (!runtime) return tl::unexpected(runtime.error());
+  const auto plan = plan_prewarm(*runtime, *sources);
+  if (!plan) return tl::unexpected(plan.error());
+  Report report(globals, *plan, not_kept);
+  (void)runtime->prefetch(
+      plan->items, [&](const PrefetchStep& step) { report.see(step); }, interrupt.token());
+  return report.finish(interrupt.signal(), words.verbose, runtime->counters());
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,96 @@
+#include "verbs/prewarm_plan.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "verbs/ship.h"
+
+namespace kiln::cli {
+
+namespace {
+
+using Listing = std::vector<ListedProgram>;
+
+Result<Listing> read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
+  Listing listing;
+  for (const auto& file : sources.manifests) {
+    auto read = read_manifest(file);
+    if (!read) return read;
+    std::move(read->begin(), read->end(), std::back_inserter(listing));
+  }
+  if (!sources.from) return listing;
+  auto cache = open_shipped(*sources.from);
+  if (!cache) return tl::unexpected(std::move(cache.error()));
+  auto recorded = recorded_programs(*cache);
+  if (!recorded) return tl::unexpected(std::move(recorded.error()));
+  std::move(recorded->programs.begin(), recorded->programs.end(), std::back_inserter(listing));
+  for (auto& failure : recorded->failures)
+    plan.failures.push_back({failure.program, failure.arch, {}, std::move(failure.error)});
+  return listing;
+}
+
+std::vector<ImageKind> kinds_of(const ListedProgram& listed, const PrewarmSources& sources) {
+  if (sources.image) return {*sources.image};
+  std::vector<ImageKind> kinds;
+  for (const auto& target : listed.targets) {
+    if (std::find(kinds.begin(), kinds.end(), target.kind()) == kinds.end())
+      kinds.push_back(target.kind());
+  }
+  if (kinds.empty()) kinds.push_back(listed.kind);
+  return kinds;
+}
+
+Result<std::vector<Target>> targets_of(const ListedProgram& listed, const PrewarmSources& sources) {
+  if (sources.archs.empty() && !sources.image) return listed.targets;
+  std::vector<std::string> archs = sources.archs;
+  if (archs.empty()) {
+    for (const auto& target : listed.targets) archs.push_back(target.arch());
+  }
+  std::vector<Target> targets;
+  for (const auto& arch : archs) {
+    for (const auto kind : kinds_of(listed, sources)) {
+      auto target = Target::parse(arch, kind);
+      if (!target) return tl::unexpected(std::move(target.error()));
+      if (std::find(targets.begin(), targets.end(), *target) == targets.end())
+        targets.push_back(std::move(*target));
+    }
+  }
+  return targets;
+}
+
+void add(const Result<Program>& program, const ListedProgram& listed,
+         const std::vector<Target>& targets, PrewarmPlan& plan) {
+  for (const auto& target : targets) {
+    if (!program) {
+      plan.failures.push_back(
+          {listed.spec.name, target.arch(), to_string(target.kind()), program.error()});
+      continue;
+    }
+    plan.items.push_back({*program, target});
+    plan.recorded.push_back(listed.from_record);
+  }
+}
+
+}  // namespace
+
+Result<PrewarmPlan> plan_prewarm(Runtime& runtime, const PrewarmSources& sources) {
+  PrewarmPlan plan;
+  const auto listing = read_all(sources, plan);
+  if (!listing) return tl::unexpected(listing.error());
+  for (const auto& listed : *listing) {
+    const auto targets = targets_of(listed, sources);
+    if (!targets) return tl::unexpected(targets.error());
+    if (targets->empty()) {
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("{}: no target: name some in the manifest, or with --arch", listed.where));
+    }
+    add(runtime.program_of(listed), listed, *targets, plan);
+  }
+  return plan;
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "json.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+#include "verbs/inspect.h"
+
+namespace kiln::cli {
+
+namespace {
+
+// A screenful; a CUB kernel has hundreds.
+constexpr std::size_t dependencies_on_a_terminal = 20;
+
+std::string lines(const std::vector<std::string>& texts) {
+  return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, "\n"));
+}
+
+std::string parameters_text(const KernelInfo& kernel) {
+  if (!kernel.params_known) return "-";
+  std::vector<std::string> sizes;
+  for (const auto& param : kernel.params)
+    sizes.push_back(fmt::format("{}@{}", param.size, param.offset));
+  return sizes.empty() ? "none" : fmt::format("{}", fmt::join(sizes, " "));
+}
+
+std::string general_text(const StoredEntry& entry, bool colour) {
+  const auto& summary = entry.summary;
+  return field_list(
+      {{"key", summary.key.hex()},
+       {"program", summary.program},
+       {"arch", summary.arch},
+       {"image", fmt::format("{}, {} ({} stored)", summary.kind, format_bytes(summary.image_bytes),
+                             format_bytes(summary.stored_bytes))},
+       {"toolchain",
+        fmt::format("{}, identity {}", entry.toolchain.text, entry.toolchain.identity.hex())},
+       {"compiled", fmt::format("{}, {} ago, in {}", format_time(summary.created),
+                                format_age(summary.created, std::time(nullptr)),
+                                format_duration(summary.compile_us))},
+       {"source", fmt::format("{}, digest {}", format_bytes(entry.request.source_bytes),
+                              entry.request.source.hex())},
+       {"options", lines(entry.request.options)},
+       {"expressions", lines(entry.request.expressions)}},
+      colour);
+}
+
+std::string kernels_text(const std::vector<KernelInfo>& kernels, bool colour) {
+  Table table({{"KERNEL"},
+               {"REGISTERS", Align::right},
+               {"SHARED", Align::right},
+               {"LOCAL", Align::right},
+               {"PARAMETERS (SIZE@OFFSET)"},
+               {"SYMBOL"}});
+  for (const auto& kernel : kernels) {
+    const auto if_known = [&](const std::string& text) { return kernel.params_known ? text : "-"; };
+    table.add({kernel.expression, if_known(std::to_string(kernel.registers)),
+               if_known(format_bytes(kernel.shared_bytes)),
+               if_known(format_bytes(kernel.local_bytes)), parameters_text(kernel), kernel.symbol});
+  }
+  return table.text(colour);
+}
+
+std::string dependencies_text(const DependencySet& dependencies, std::size_t limit, bool colour) {
+  const auto& lookups = dependencies.lookups;
+  Table table({{"DEPENDENCY"}, {"DIGEST"}, {"PATH"}});
+  for (std::size_t i = 0; i < std::min(limit, lookups.size()); ++i) {
+    const auto& lookup = lookups[i];
+    table.add({lookup.spelling, lookup.content.empty() ? "not there" : lookup.content.hex(),
+               lookup.path});
+  }
+  auto text = fmt::format("{}: {}\n", bold("dependencies", colour), lookups.size());
+  if (!lookups.empty()) text += table.text(colour);
+  if (lookups.size() > limit) {
+    text += fmt::format("… and {} more; --all lists them\n", lookups.size() - limit);
+  }
+  if (!dependencies.working_directory.empty()) {
+    text += fmt::format("compiled in {}\n", dependencies.working_directory);
+  }
+  return text;
+}
+
+void print_for_people(const StoredEntry& entry, bool all) {
+  const bool colour = wants_colour(stdout);
+  const auto limit =
+      is_terminal(stdout) && !all ? dependencies_on_a_terminal : entry.dependencies.lookups.size();
+  fmt::print("{}\n{}\n{}", general_text(entry, colour),
+             kernels_text(entry.artifact.kernels, colour),
+             dependencies_text(entry.dependencies, limit, colour));
+  const auto& log = entry.artifact.log;
+  if (!log.empty())
+    fmt::print("\n{}\n{}{}", bold("log", colour), log, log.ends_with('\n') ? "" : "\n");
+}
+
+Json dependencies_json(const DependencySet& dependencies) {
+  auto list = Json::array();
+  for (const auto& lookup : dependencies.lookups) {
+    const auto or_null = [](bool present, Json value) {
+      return present ? std::move(value) : Json();
+    };
+    const bool in_source = lookup.parent == Dependency::source_parent;
+    const Json parent = in_source ? Json("source") : Json(lookup.parent);
+    list.push_back({{"spelling", lookup.spelling},
+                    {"parent", or_null(lookup.parent != Dependency::no_parent, parent)},
+                    {"digest", or_null(!lookup.content.empty(), lookup.content.hex())},
+                    {"path", or_null(!lookup.path.empty(), lookup.path)}});
+  }
+  return list;
+}
+
+Json entry_json(const StoredEntry& entry) {
+  auto document = summary_json(entry.summary);
+  document["toolchain_identity"] = entry.toolchain.identity.hex();
+  document["source_digest"] = entry.request.source.hex();
+  document["source_bytes"] = entry.request.source_bytes;
+  document["options"] = entry.request.options;
+  document["expressions"] = entry.request.expressions;
+  document["kernels"] = kernels_json(entry.artifact.kernels);
+  document["dependencies"] = dependencies_json(entry.dependencies);
+  document["working_directory"] = entry.dependencies.working_directory;
+  document["log"] = entry.artifact.log;
+  return document;
+}
+
+}  // namespace
+
+Result<ExitCode> show(const Globals& globals, const ShowWords& words) {
+  auto cache = open_for_inspection(globals);
+  if (!cache) return tl::unexpected(cache.error());
+  const auto entry = find_entry(*cache, words.key);
+  if (!entry) return tl::unexpected(entry.error());
+  if (globals.json) {
+    print_json(entry_json(*entry));
+  } else {
+    print_for_people(*entry, words.all);
+  }
+  return ExitCode::done;
+}
+
+}  // namespace kiln::cli

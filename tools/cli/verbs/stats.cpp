@@ -1,0 +1,129 @@
+#include <array>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "json.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+#include "verbs/inspect.h"
+
+namespace kiln::cli {
+
+namespace {
+
+/// A counter, as it is named for people.
+struct Row {
+  Counter counter;
+  const char* label;
+};
+constexpr std::array rows{
+    Row{Counter::hits_memory, "hits in memory"},
+    Row{Counter::hits_local, "hits on disk"},
+    Row{Counter::hits_bundle, "hits in bundles"},
+    Row{Counter::misses_absent, "misses, nothing stored"},
+    Row{Counter::misses_unfit, "misses, nothing that fits"},
+    Row{Counter::misses_damaged, "misses, damaged"},
+    Row{Counter::misses_unreadable, "misses, unreadable"},
+    Row{Counter::damaged_rows, "damaged rows"},
+    Row{Counter::stores, "stores"},
+    Row{Counter::evictions, "evictions"},
+    Row{Counter::refused_images, "images refused"},
+    Row{Counter::too_large, "too large to store"},
+    Row{Counter::errors_full, "errors, disk full"},
+    Row{Counter::errors_locked, "errors, locked"},
+    Row{Counter::errors_denied, "errors, denied"},
+    Row{Counter::errors_corrupt, "errors, corrupt"},
+    Row{Counter::errors_io, "errors, other"},
+    Row{Counter::generations, "generations begun"},
+    Row{Counter::reopened, "reopened"},
+};
+static_assert(rows.size() + 1 == counter_count, "all but saved_us, which is a time");
+
+Json history_json(const CacheCounters& history) {
+  Json document;
+  for (const auto& row : rows) document[to_string(row.counter)] = history[row.counter];
+  document["saved_ms"] = static_cast<double>(history[Counter::saved_us]) / 1000;
+  return document;
+}
+
+// What never happened is left out, but for what everybody asks for.
+std::string history_text(const CacheCounters& history) {
+  std::vector<Field> fields{{"hits", std::to_string(history.hits())},
+                            {"misses", std::to_string(history.misses())}};
+  for (const auto& [counter, label] : rows) {
+    if (history[counter] != 0) fields.emplace_back(label, std::to_string(history[counter]));
+  }
+  fields.emplace_back("compile time saved", format_duration(history[Counter::saved_us]));
+  return field_list(fields, wants_colour(stdout));
+}
+
+Json statistics_json(const std::string& file, const CacheStatistics& sums) {
+  return {{"file", file},
+          {"file_bytes", sums.file_bytes},
+          {"entries", sums.entries},
+          {"image_bytes", sums.image_bytes},
+          {"stored_bytes", sums.stored_bytes},
+          {"texts", sums.texts},
+          {"text_bytes", sums.text_bytes},
+          {"stored_text_bytes", sums.stored_text_bytes},
+          {"dependency_sets", sums.dependency_sets},
+          {"compile_ms", static_cast<double>(sums.compile_us) / 1000}};
+}
+
+std::string statistics_text(const std::string& file, const CacheStatistics& sums) {
+  const auto compressed = [](std::uint64_t plain, std::uint64_t stored) {
+    return fmt::format("{} ({} stored)", format_bytes(plain), format_bytes(stored));
+  };
+  return field_list(
+      {{"file", file},
+       {"file size", format_bytes(sums.file_bytes)},
+       {"entries", std::to_string(sums.entries)},
+       {"images", compressed(sums.image_bytes, sums.stored_bytes)},
+       {"sources and headers",
+        fmt::format("{}, {}", sums.texts, compressed(sums.text_bytes, sums.stored_text_bytes))},
+       {"dependency sets", std::to_string(sums.dependency_sets)},
+       {"compile time kept", format_duration(sums.compile_us)}},
+      wants_colour(stdout));
+}
+
+Result<ExitCode> print_statistics(const Globals& globals) {
+  auto cache = open_for_inspection(globals);
+  if (!cache) return tl::unexpected(cache.error());
+  const auto sums = cache->statistics();
+  if (!sums) return tl::unexpected(sums.error());
+  const auto history = cache->history();
+  if (!history) return tl::unexpected(history.error());
+  const auto file = cache->file().string();
+  if (globals.json) {
+    auto document = statistics_json(file, *sums);
+    document["history"] = history_json(*history);
+    print_json(document);
+  } else {
+    fmt::print("{}\n{}", statistics_text(file, *sums), history_text(*history));
+  }
+  return ExitCode::done;
+}
+
+Result<ExitCode> reset(const Globals& globals) {
+  auto cache = open_for_change(globals);
+  if (!cache) return tl::unexpected(cache.error());
+  const auto done = cache->reset_history();
+  if (!done) return tl::unexpected(done.error());
+  if (globals.json) {
+    print_json({{"reset", true}});
+  } else if (!globals.quiet) {
+    fmt::print("the history begins anew\n");
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Result<ExitCode> stats(const Globals& globals, const StatsWords& words) {
+  return words.reset ? reset(globals) : print_statistics(globals);
+}
+
+}  // namespace kiln::cli

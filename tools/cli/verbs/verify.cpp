@@ -1,0 +1,87 @@
+#include <string>
+
+#include <fmt/format.h>
+
+#include "json.h"
+#include "kiln/settings.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+#include "verbs/inspect.h"
+
+namespace kiln::cli {
+
+namespace {
+
+// SQLite's codes for a file that is damaged, and for one that is no database: it sets them in Error.
+constexpr int sqlite_corrupt = 11;
+constexpr int sqlite_no_database = 26;
+
+Json finding_json(const Finding& finding) {
+  return {{"what", finding.what}, {"name", finding.name}, {"problem", finding.problem}};
+}
+
+std::string verdict(const VerifyReport& report) {
+  const auto looked_at = fmt::format("{} entries, {} texts and {} dependency sets", report.entries,
+                                     report.texts, report.dependency_sets);
+  if (report.findings.empty()) return looked_at + ": all sound";
+  return fmt::format("{}: {} finding{}", looked_at, report.findings.size(),
+                     report.findings.size() == 1 ? "" : "s");
+}
+
+Json report_json(const std::string& file, const VerifyReport& report) {
+  auto set_aside = Json::array();
+  for (const auto& path : report.set_aside) set_aside.push_back(path.string());
+  return {{"file", file},
+          {"entries", report.entries},
+          {"texts", report.texts},
+          {"dependency_sets", report.dependency_sets},
+          {"findings", report.findings.size()},
+          {"set_aside", set_aside}};
+}
+
+// Each finding, then the verdict.
+void print(const Globals& globals, const std::string& file, const VerifyReport& report) {
+  if (globals.json) {
+    for (const auto& finding : report.findings) print_json(finding_json(finding));
+    print_json(report_json(file, report));
+    return;
+  }
+  if (!report.findings.empty()) {
+    Table table({{"WHAT"}, {"NAME"}, {"PROBLEM"}});
+    for (const auto& finding : report.findings) {
+      table.add({finding.what, finding.name, finding.problem});
+    }
+    fmt::print("{}\n", table.text(wants_colour(stdout)));
+  }
+  for (const auto& path : report.set_aside) {
+    fmt::print("{} is an earlier generation, kept aside and not looked at\n", path.string());
+  }
+  fmt::print("{}: {}\n", file, verdict(report));
+}
+
+bool is_damage(const Error& error) {
+  const int code = error.vendor_code & 0xff;
+  return code == sqlite_corrupt || code == sqlite_no_database;
+}
+
+}  // namespace
+
+Result<ExitCode> verify(const Globals& globals, const VerifyWords& words) {
+  auto cache = open_for_inspection(globals);
+  if (!cache && is_damage(cache.error())) {
+    const auto settings = resolve_settings({.cache_directory = globals.cache});
+    const auto directory = settings ? settings->cache_directory.string() : std::string();
+    VerifyReport report;
+    report.findings.push_back({"file", directory, cache.error().message});
+    print(globals, directory, report);
+    return ExitCode::findings;
+  }
+  if (!cache) return tl::unexpected(cache.error());
+  const auto report = cache->verify(words.deep);
+  if (!report) return tl::unexpected(report.error());
+  print(globals, cache->file().string(), *report);
+  return report->findings.empty() ? ExitCode::done : ExitCode::findings;
+}
+
+}  // namespace kiln::cli
