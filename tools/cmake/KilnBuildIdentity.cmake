@@ -9,7 +9,7 @@ foreach(source ${sources})
 endforeach()
 string(SHA256 digest "${all}")
 string(SUBSTRING "${digest}" 0 16 digest)
-file(WRITE "${OUTPUT}" "#include \"worker_protocol.h\"
+file(WRITE "${OUTPUT}" "#include \"compile/worker/worker_protocol.h\"
 
 namespace kiln {
 
