@@ -102,6 +102,7 @@ Pipeline::Pipeline(const Settings& settings, const Tools& tools)
     : patience_(settings.compile_patience),
       reporter_(tools.reporter),
       compiler_(tools.compiler),
+      eligible_(EligibleToolchains::parse(settings.toolchains).value_or(EligibleToolchains())),
       layers_(tools.layers),
       service_(tools.service),
       files_(tools.files),
@@ -186,7 +187,7 @@ Result<Obtained> Pipeline::compile_missing(const Query& query, const Miss& miss,
 std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_not,
                                           std::optional<Loading> loading) {
   const Stopwatch watch;
-  Fitness fitness(query.search, compiler_, files_, loading);
+  Fitness fitness(query.search, compiler_, eligible_, files_, loading);
   bool damaged = false;
   auto found = ask_for(fitness, [&] {
     return layers_.find(query.request, query.request_digest, query.search.roots(),
@@ -342,7 +343,7 @@ void Pipeline::record(const Query& query, const Digest& flight, const Result<Obt
 Explanation Pipeline::explain(const Query& query) {
   if (const auto artifact = served_.find(query.program, query.target))
     return explain_hit(query, *artifact, Origin::memory, {});
-  Fitness fitness(query.search, compiler_, files_);
+  Fitness fitness(query.search, compiler_, eligible_, files_);
   bool damaged = false;
   const auto found = ask_for(fitness, [&] {
     return layers_.peek(query.request, query.request_digest, query.search.roots(),

@@ -12,6 +12,7 @@
 #include "base/single_flight.h"
 #include "compile/compile_service.h"
 #include "image/obtained.h"
+#include "image/toolchains.h"
 #include "kiln/cache.h"
 #include "kiln/error.h"
 #include "kiln/explain.h"
@@ -107,6 +108,7 @@ class Pipeline {
   const std::chrono::milliseconds patience_;
   const Reporter& reporter_;
   CompilerOnThisMachine& compiler_;
+  const EligibleToolchains eligible_;
   Layers& layers_;
   CompileService& service_;
   HeaderFiles& files_;

@@ -89,10 +89,8 @@ class Runtime::Impl {
       : settings_(std::move(settings)),
         reporter_(settings_.log_level, std::move(options.log), std::move(options.observer)),
         worker_(worker_to_use()),
-        compiler_(
-            settings_.nvrtc,
-            worker_.empty() ? vendor::NvrtcVariables::inherited : vendor::NvrtcVariables::cleared,
-            EligibleToolchains::parse(settings_.toolchains).value_or(EligibleToolchains())),
+        compiler_(settings_.nvrtc, worker_.empty() ? vendor::NvrtcVariables::inherited
+                                                   : vendor::NvrtcVariables::cleared),
         linker_(vendor::find_nvjitlink, settings_.nvjitlink, compiler_),
         packer_(vendor::find_nvfatbin, settings_.nvfatbin, compiler_),
         layers_(settings_, reporter_),

@@ -12,7 +12,6 @@
 #include <fmt/ranges.h>
 
 #include "image/driver_age.h"
-#include "kiln/headers.h"
 #include "source/identities.h"
 #include "source/places.h"
 
@@ -184,12 +183,6 @@ class Replay {
 
 namespace {
 
-bool has_standard_headers(const Program& program) {
-  const auto* standard = standard_headers().headers().data();
-  return std::any_of(program.headers().begin(), program.headers().end(),
-                     [&](const HeaderSet& set) { return set.headers().data() == standard; });
-}
-
 // A look-up as people are told of it.
 std::string_view name_of(const Dependency& lookup) {
   return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
@@ -197,13 +190,6 @@ std::string_view name_of(const Dependency& lookup) {
 }
 
 }  // namespace
-
-Request request_of(const Program& program, const Target& target) {
-  return {program.name(),           program.source_digest(),
-          program.source().size(),  program.options(),
-          program.kernels(),        target.arch(),
-          to_string(target.kind()), has_standard_headers(program)};
-}
 
 std::string in_words(const HeaderDifference& difference, const DependencySet& recorded,
                      const std::vector<std::string>& through) {
@@ -254,16 +240,18 @@ Replayed replay(const DependencySet& recorded, const HeaderSearch& search, const
   return Replay(recorded, search, witness, files, all).run();
 }
 
-Fitness::Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler, HeaderFiles& files,
+Fitness::Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler,
+                 const EligibleToolchains& eligible, HeaderFiles& files,
                  std::optional<Loading> loading)
     : search_(search),
       compiler_(compiler),
+      eligible_(eligible),
       files_(files),
       loading_(loading),
       wide_(compiler.toolchain() == nullptr) {}
 
 bool Fitness::fits(const Toolchain& toolchain) {
-  if (!compiler_.accepts(toolchain)) {
+  if (!eligible_.include(toolchain, compiler_.toolchain())) {
     return refuse(fmt::format("it was made by another compiler, {}", toolchain.text));
   }
   if (loading_ && is_too_new(toolchain.text, loading_->kind, loading_->driver_version)) {

@@ -7,17 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "kiln/program.h"
+#include "image/toolchains.h"
 #include "kiln/request.h"
-#include "kiln/target.h"
 #include "source/header_files.h"
 #include "source/header_search.h"
 #include "vendor/compiler_on_this_machine.h"
 
 namespace kiln {
-
-/// The first step of the key: what was asked for. REQUIRES: target is not native.
-[[nodiscard]] Request request_of(const Program& program, const Target& target);
 
 /// One way in which recorded look-ups do not hold here.
 struct HeaderDifference {
@@ -79,8 +75,9 @@ struct Loading {
 /// one look-up, on one thread.
 class Fitness {
  public:
-  /// `loading`: what the driver is too old for does not serve.
-  Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler, HeaderFiles& files,
+  /// `eligible`: which other compilers' entries serve. `loading`: what the driver is too old for does not.
+  Fitness(const HeaderSearch& search, CompilerOnThisMachine& compiler,
+          const EligibleToolchains& eligible, HeaderFiles& files,
           std::optional<Loading> loading = {});
 
   bool operator()(const DependencySet& dependencies, const Toolchain& toolchain,
@@ -109,6 +106,7 @@ class Fitness {
 
   const HeaderSearch& search_;
   CompilerOnThisMachine& compiler_;
+  const EligibleToolchains& eligible_;
   HeaderFiles& files_;
   const std::optional<Loading> loading_;
   bool trusting_ = false;

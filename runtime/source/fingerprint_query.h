@@ -11,6 +11,9 @@
 
 namespace kiln {
 
+/// The first step of the key: what was asked for. REQUIRES: target is not native.
+[[nodiscard]] Request request_of(const Program& program, const Target& target);
+
 /// A program as it stands for one target on this machine: what every layer is asked with. Immutable.
 struct Query {
   /// REQUIRES: target is not native.

@@ -5,9 +5,8 @@
 namespace kiln {
 
 CompilerOnThisMachine::CompilerOnThisMachine(std::optional<std::filesystem::path> exact,
-                                             vendor::NvrtcVariables variables,
-                                             EligibleToolchains eligible)
-    : exact_(std::move(exact)), variables_(variables), eligible_(std::move(eligible)) {}
+                                             vendor::NvrtcVariables variables)
+    : exact_(std::move(exact)), variables_(variables) {}
 
 const vendor::NvrtcSearch& CompilerOnThisMachine::search() {
   std::call_once(searched_, [this] {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "image/toolchains.h"
 #include "kiln/error.h"
 #include "kiln/request.h"
 #include "vendor/nvrtc.h"
@@ -19,8 +18,7 @@ class CompilerOnThisMachine {
   /// `exact` names the only library to consider.
   explicit CompilerOnThisMachine(
       std::optional<std::filesystem::path> exact,
-      vendor::NvrtcVariables variables = vendor::NvrtcVariables::inherited,
-      EligibleToolchains eligible = {});
+      vendor::NvrtcVariables variables = vendor::NvrtcVariables::inherited);
 
   /// Where NVRTC lies, or where it was looked for.
   [[nodiscard]] const vendor::NvrtcSearch& search();
@@ -31,18 +29,12 @@ class CompilerOnThisMachine {
   /// Its identity; nullptr where there is none.
   [[nodiscard]] const Toolchain* toolchain();
 
-  /// Whether entries of this toolchain serve here.
-  [[nodiscard]] bool accepts(const Toolchain& stored) {
-    return eligible_.include(stored, toolchain());
-  }
-
   /// Maps NVRTC. Errors: compiler_missing.
   [[nodiscard]] const Result<vendor::Nvrtc>& open();
 
  private:
   const std::optional<std::filesystem::path> exact_;
   const vendor::NvrtcVariables variables_;
-  const EligibleToolchains eligible_;
   std::once_flag searched_;
   vendor::NvrtcSearch search_;
   std::vector<std::filesystem::path> include_dirs_;

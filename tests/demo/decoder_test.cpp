@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "cpu_operations.h"
-#include "file/generation.h"
+#include "generation.h"
 #include "reference.h"
 
 namespace demo {

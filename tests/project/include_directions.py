@@ -1,13 +1,14 @@
-"""Checks that includes run one way: tests -> tools -> runtime -> cache.
+"""Checks that each file of runtime/ and cache/ has its room, and that includes run one way.
 
-device/ holds code for the GPU, which includes nothing from outside; only the program that embeds it knows
-the cache's digest, and how the runtime follows includes. Inside runtime/ no stage includes another one: runtime.cpp and pipeline.cpp alone know
-them. Only
+Between the top folders they run tests -> tools -> runtime -> cache. device/ holds code for the GPU, which includes
+nothing from outside; only the program that embeds it knows the cache's digest and how the runtime follows includes.
+Inside runtime/ and cache/ a file includes public headers, its own room and the rooms that ROOMS names for it. Only
 runtime/vendor/ includes what is NVIDIA's and the loader's, only cache/ what is SQLite's.
 
 Usage: include_directions.py SOURCE_DIR
 """
 
+import fnmatch
 import pathlib
 import re
 import sys
@@ -19,14 +20,43 @@ MAY_INCLUDE = {
     "tools": {"tools", "device", "runtime", "cache"},
     "tests": {"tests", "tools", "device", "runtime", "cache"},
 }
-# Who puts the stages together.
-SEQUENCERS = {pathlib.Path("runtime") / name for name in ("runtime.cpp", "pipeline.h", "pipeline.cpp")}
-# Where compile jobs run belongs to their stage, and a node of a graph is a launch.
-PARTS = {"worker": "compile", "in": "compile", "nvrtc": "compile", "precompiled": "compile", "graph": "launch"}
-STAGES = {"source", "fingerprint", "compile", "link", "fatbin", "load", "launch"}
+
+SYSTEM = {"cache/system"}
+GROUND = SYSTEM | {"runtime/base", "runtime/program", "runtime/vendor"}
+BENCH = {"runtime/source", "runtime/image"}
+STAGES = {"runtime/lookup", "runtime/narrow", "runtime/compile", "runtime/compile/worker", "runtime/queue",
+          "runtime/manifest", "runtime/launch"}
+# What a room's files may include beside their own room and public headers. A room that is not named has no files.
+ROOMS = {
+    "cache/include": set(),
+    "cache/system": set(),
+    "cache/record": set(),
+    "cache/file": SYSTEM | {"cache/record"},
+    "cache/rows": SYSTEM | {"cache/record", "cache/file"},
+    "cache": SYSTEM | {"cache/record", "cache/file", "cache/rows"},
+    "runtime/include": set(),
+    "runtime/base": SYSTEM,
+    "runtime/program": set(),
+    "runtime/vendor": SYSTEM,
+    "runtime/source": SYSTEM | {"runtime/base", "runtime/program"},
+    "runtime/image": GROUND,
+    "runtime/lookup": GROUND | BENCH,
+    "runtime/narrow": {"runtime/source", "runtime/base", "runtime/program"},
+    "runtime/compile": GROUND | BENCH,
+    "runtime/compile/worker": GROUND | BENCH | {"runtime/compile"},
+    "runtime/queue": GROUND | BENCH,
+    "runtime/manifest": GROUND | {"runtime/source"},
+    "runtime/launch": GROUND | {"runtime/image"},
+    "runtime/c_api": set(),
+    "runtime": GROUND | BENCH | STAGES,
+}
+# Who puts the rooms together.
+TOP = {"runtime": ("runtime", "settings", "pipeline", "combiner"), "cache": ("cache", "cache_*", "flight")}
+
 # Where the compiler looks, after the folder of the including file.
-INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "cache/system", "runtime", "tools", "tests", "."]
+INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools/cli", "tools", "tests", "."]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
+SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 
 
 def resolve(root, including, name):
@@ -38,18 +68,20 @@ def resolve(root, including, name):
     return None
 
 
-def stage(file):
-    """The stage a file of runtime/ belongs to: compile.cpp and worker_pool.cpp to "compile"."""
-    if file.parent != pathlib.Path("runtime"):
+def room_of(file):
+    """The room of a file of runtime/ or cache/, or None where it has none."""
+    folder = str(file.parent)
+    top = file.parts[0]
+    if folder.startswith(f"{top}/include"):
+        return f"{top}/include"
+    if folder == top and not any(fnmatch.fnmatch(file.stem, name) for name in TOP[top]):
         return None
-    word = re.split(r"[_.]", file.name)[0]
-    word = PARTS.get(word, word)
-    return word if word in STAGES else None
+    return folder if folder in ROOMS else None
 
 
 def foreign_fault(including, name):
     """What is wrong with including this header of somebody else's, or None."""
-    if including.parts[0] not in {"cache", "runtime"}:
+    if including.parts[0] not in TOP:
         return None
     if re.match(r"cuda|nvrtc|nvJitLink|nvFatbin|dlfcn|link\.h", name) and including.parts[:2] != ("runtime", "vendor"):
         return "only runtime/vendor/ calls vendors"
@@ -64,32 +96,37 @@ def fault(including, included):
         return "a device header includes nothing from outside"
     if included.parts[0] not in MAY_INCLUDE[including.parts[0]]:
         return f"{including.parts[0]}/ may not include {included.parts[0]}/"
-    if including.parts[0] != "runtime" or including in SEQUENCERS:
+    if including.parts[0] not in TOP:
         return None
-    if stage(included) and stage(included) != stage(including):
-        return f"only runtime.cpp and pipeline.cpp may know the stage '{stage(included)}' beside that stage itself"
-    return None
+    room, other = room_of(including), room_of(included)
+    if other in {room, "cache/include", "runtime/include"} or other in ROOMS.get(room, ()):
+        return None
+    return f"the room {room} may not include {other}"
 
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    checked = 0
+    includes = in_rooms = 0
     faults = []
-    for folder in MAY_INCLUDE:
-        for path in sorted((root / folder).rglob("*")):
-            if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
+    for top in MAY_INCLUDE:
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix not in SOURCES:
                 continue
             including = path.relative_to(root)
+            if top in TOP and room_of(including) is None:
+                faults.append(f"{including}: has no room: put it into one, or name a new one in ROOMS")
+                continue
+            in_rooms += top in TOP
             for name in INCLUDE.findall(path.read_text(errors="replace")):
                 included = resolve(root, path, name)
-                checked += included is not None
+                includes += included is not None
                 problem = fault(including, included) if included else foreign_fault(including, name)
                 if problem:
                     faults.append(f"{including}: includes {included or name}: {problem}")
     print(*faults, sep="\n")
-    print(f"{checked} includes checked, {len(faults)} faults")
+    print(f"{in_rooms} files in {len(ROOMS)} rooms, {includes} includes checked, {len(faults)} faults")
     # Nothing to check would mean that the rules above no longer fit the tree.
-    return 1 if faults or checked == 0 else 0
+    return 1 if faults or includes == 0 or in_rooms == 0 else 0
 
 
 if __name__ == "__main__":
