@@ -230,17 +230,17 @@ Result<void> Cache::put(const NewEntry& entry) {
   return impl_->put(entry);
 }
 
-void Cache::refuse(const Digest& key) {
+void Cache::forget(const Digest& key) {
   const CallerState caller;
-  impl_->refuse(key);
+  impl_->forget(key);
 }
 
 void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
   impl_->count_hit(origin, compile_us);
 }
 
-Flight Cache::take_turn(const Digest& what, std::chrono::milliseconds patience,
-                        std::stop_token stop) {  // NOLINT(performance-unnecessary-value-param)
+Turn Cache::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                      std::stop_token stop) {  // NOLINT(performance-unnecessary-value-param)
   return impl_->take_turn(what, patience, stop);
 }
 

@@ -133,7 +133,7 @@ std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& re
       continue;
     }
     const auto witness = storage::witness_of(*row, *identity, wanted.roots);
-    const bool accepted = !is_refused(identity->key) &&
+    const bool accepted = !is_forgotten(identity->key) &&
                           wanted.accept({identity->key, identity->toolchain, identity->dependencies,
                                          witness ? &*witness : nullptr});
     if (!accepted) {
@@ -164,18 +164,18 @@ void Cache::Impl::drop(const std::vector<std::int64_t>& damaged) {
   static_cast<void>(leave_corrupt_file());
 }
 
-bool Cache::Impl::is_refused(const Digest& key) {
+bool Cache::Impl::is_forgotten(const Digest& key) {
   const system::NoFork no_fork;
-  const std::lock_guard guard(refused_mutex_);
-  return refused_.contains(key);
+  const std::lock_guard guard(forgotten_mutex_);
+  return forgotten_.contains(key);
 }
 
-void Cache::Impl::refuse(const Digest& key) {
+void Cache::Impl::forget(const Digest& key) {
   tally_.add(Counter::refused_images);
   {
     const system::NoFork no_fork;
-    const std::lock_guard guard(refused_mutex_);
-    refused_.insert(key);
+    const std::lock_guard guard(forgotten_mutex_);
+    forgotten_.insert(key);
   }
   if (read_only() || !ensure_open()) return;
   // Best effort as well: this object does not serve it again in any case.

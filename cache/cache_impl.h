@@ -48,10 +48,10 @@ class Cache::Impl {
   Result<std::vector<StoredRequest>> alike(const Request& request, const AlikeLimits& limits);
   Result<DependencySet> dependencies(const Digest& key);
   Result<void> put(const NewEntry& entry);
-  void refuse(const Digest& key);
+  void forget(const Digest& key);
   void count_hit(Origin origin, std::uint64_t compile_us) noexcept;
-  Flight take_turn(const Digest& what, std::chrono::milliseconds patience,
-                   const std::stop_token& stop);
+  Turn take_turn(const Digest& what, std::chrono::milliseconds patience,
+                 const std::stop_token& stop);
 
   Result<std::vector<EntrySummary>> list();
   Result<Digest> resolve(std::string_view key_prefix);
@@ -122,7 +122,7 @@ class Cache::Impl {
   Result<void> take_equal(AlikeSearch& search, std::string_view sql, const Digest& value);
   Result<void> take_named(AlikeSearch& search);
   Result<void> give_back();
-  bool is_refused(const Digest& key);
+  bool is_forgotten(const Digest& key);
 
   /// What to do with an entry whose key is stored already.
   enum class IfPresent { replace, keep };
@@ -190,8 +190,8 @@ class Cache::Impl {
   /// Until when the writers' lock is only tried, since somebody holds it for longer than a write takes.
   std::atomic<std::chrono::steady_clock::rep> only_try_until_ = 0;
 
-  std::mutex refused_mutex_;
-  std::set<Digest> refused_;
+  std::mutex forgotten_mutex_;
+  std::set<Digest> forgotten_;
 };
 
 }  // namespace kiln

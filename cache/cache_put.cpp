@@ -185,8 +185,8 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
   if (!all_there) return fail(ErrorCode::not_found, "a text that was in the cache is gone");
   if (!fits) return too_large(entries.back());
   const system::NoFork no_fork;
-  const std::lock_guard guard(refused_mutex_);
-  for (const PreparedEntry& entry : entries) refused_.erase(entry.key);
+  const std::lock_guard guard(forgotten_mutex_);
+  for (const PreparedEntry& entry : entries) forgotten_.erase(entry.key);
   return stored;
 }
 

@@ -6,9 +6,9 @@
 #include <fmt/ranges.h>
 
 #include "kiln/program.h"
+#include "source/closure.h"
 #include "source/header_files.h"
 #include "source/header_search.h"
-#include "source/source.h"
 
 namespace kiln {
 
@@ -42,8 +42,7 @@ Result<ToolkitHeaders> toolkit_headers(const std::vector<std::filesystem::path>&
   }
   HeaderFiles files;
   const auto closure = close_over(*program, search, files);
-  if (!closure.unaccountable.empty())
-    return fail(ErrorCode::invalid_argument, closure.unaccountable);
+  if (!closure.not_stored.empty()) return fail(ErrorCode::invalid_argument, closure.not_stored);
   ToolkitHeaders headers;
   for (const auto& found : closure.found) {
     if (!found.found()) continue;

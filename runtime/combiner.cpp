@@ -67,8 +67,8 @@ Combiner::Combiner(Layers& layers, const Reporter& reporter, const std::atomic<M
                    std::chrono::milliseconds patience)
     : layers_(layers), reporter_(reporter), mode_(mode), patience_(patience) {}
 
-Result<Layers::Found> Combiner::obtain(const Recipe& recipe, const vendor::LibrarySearch& tool,
-                                       const Make& make, const std::stop_token& stop) {
+Result<ServedArtifact> Combiner::obtain(const Recipe& recipe, const vendor::LibrarySearch& tool,
+                                        const Make& make, const std::stop_token& stop) {
   const Wanted wanted{recipe, tool, make, digest_of(recipe.request.material())};
   auto landed = flights_.run(wanted.digest, stop, [&](const std::stop_token& nobody_left) {
     return look_up_or_make(wanted, nobody_left);
@@ -82,7 +82,8 @@ Result<Layers::Found> Combiner::obtain(const Recipe& recipe, const vendor::Libra
   return look_up_or_make(wanted, stop);
 }
 
-Result<Layers::Found> Combiner::look_up_or_make(const Wanted& wanted, const std::stop_token& stop) {
+Result<ServedArtifact> Combiner::look_up_or_make(const Wanted& wanted,
+                                                 const std::stop_token& stop) {
   const Stopwatch watch;
   std::string why;
   if (auto found = look_up(wanted, why)) return std::move(*found);
@@ -92,7 +93,7 @@ Result<Layers::Found> Combiner::look_up_or_make(const Wanted& wanted, const std:
   return make_in_turn(wanted, why, stop);
 }
 
-std::optional<Layers::Found> Combiner::look_up(const Wanted& wanted, std::string& why_not) {
+std::optional<ServedArtifact> Combiner::look_up(const Wanted& wanted, std::string& why_not) {
   const Stopwatch watch;
   why_not = "nothing is stored for this request";
   const auto accept = [&](const DependencySet&, const Toolchain& toolchain, const Witness*) {
@@ -112,8 +113,8 @@ std::optional<Layers::Found> Combiner::look_up(const Wanted& wanted, std::string
   return found;
 }
 
-Result<Layers::Found> Combiner::make_in_turn(const Wanted& wanted, std::string why,
-                                             const std::stop_token& stop) {
+Result<ServedArtifact> Combiner::make_in_turn(const Wanted& wanted, std::string why,
+                                              const std::stop_token& stop) {
   auto turn = layers_.take_turn(wanted.turn(), patience_, stop);
   if (stop.stop_requested()) return tl::unexpected(wanted.cancelled());
   if (turn && turn->waited()) {
@@ -131,7 +132,7 @@ Result<Layers::Found> Combiner::make_in_turn(const Wanted& wanted, std::string w
   return made;
 }
 
-Result<Layers::Found> Combiner::make_and_store(const Wanted& wanted) {
+Result<ServedArtifact> Combiner::make_and_store(const Wanted& wanted) {
   const Stopwatch watch;
   tell(EventKind::compile_begin, wanted, 0, {});
   auto made = wanted.make();
@@ -147,7 +148,7 @@ Result<Layers::Found> Combiner::make_and_store(const Wanted& wanted) {
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
   if (layers_.writable()) store(wanted, *artifact);
   layers_.remember(wanted.digest, {}, toolchain, artifact);
-  return Layers::Found{artifact, Origin::compiled};
+  return ServedArtifact{artifact, Origin::compiled};
 }
 
 void Combiner::store(const Wanted& wanted, const Artifact& artifact) {

@@ -11,6 +11,7 @@
 #include "base/reporter.h"
 #include "base/single_flight.h"
 #include "image/recipe.h"
+#include "image/served_artifact.h"
 #include "kiln/artifact.h"
 #include "kiln/error.h"
 #include "kiln/settings.h"
@@ -32,9 +33,9 @@ class Combiner {
 
   /// Calls `make` where nothing serves that the tool of this machine made (or any did, where it has
   /// none). `make` is not stopped once it has begun. Errors: those of `make`; not_cached, cancelled.
-  [[nodiscard]] Result<Layers::Found> obtain(const Recipe& recipe,
-                                             const vendor::LibrarySearch& tool, const Make& make,
-                                             const std::stop_token& stop);
+  [[nodiscard]] Result<ServedArtifact> obtain(const Recipe& recipe,
+                                              const vendor::LibrarySearch& tool, const Make& make,
+                                              const std::stop_token& stop);
 
   [[nodiscard]] const LookUpCounters& look_ups() const noexcept { return look_ups_; }
   [[nodiscard]] std::uint64_t made() const noexcept { return made_; }
@@ -42,12 +43,12 @@ class Combiner {
  private:
   struct Wanted;
 
-  [[nodiscard]] Result<Layers::Found> look_up_or_make(const Wanted& wanted,
-                                                      const std::stop_token& stop);
-  [[nodiscard]] std::optional<Layers::Found> look_up(const Wanted& wanted, std::string& why_not);
-  [[nodiscard]] Result<Layers::Found> make_in_turn(const Wanted& wanted, std::string why,
-                                                   const std::stop_token& stop);
-  [[nodiscard]] Result<Layers::Found> make_and_store(const Wanted& wanted);
+  [[nodiscard]] Result<ServedArtifact> look_up_or_make(const Wanted& wanted,
+                                                       const std::stop_token& stop);
+  [[nodiscard]] std::optional<ServedArtifact> look_up(const Wanted& wanted, std::string& why_not);
+  [[nodiscard]] Result<ServedArtifact> make_in_turn(const Wanted& wanted, std::string why,
+                                                    const std::stop_token& stop);
+  [[nodiscard]] Result<ServedArtifact> make_and_store(const Wanted& wanted);
   void store(const Wanted& wanted, const Artifact& artifact);
   void tell(EventKind kind, const Wanted& wanted, double milliseconds,
             std::string_view detail) const;
@@ -56,7 +57,7 @@ class Combiner {
   const Reporter& reporter_;
   const std::atomic<Mode>& mode_;
   const std::chrono::milliseconds patience_;
-  SingleFlight<Result<Layers::Found>> flights_;
+  SingleFlight<Result<ServedArtifact>> flights_;
   LookUpCounters look_ups_;
   std::atomic<std::uint64_t> made_{0};
 };

@@ -10,14 +10,12 @@
 #include <fmt/format.h>
 
 #include "base/stopwatch.h"
-#include "lookup/fingerprint.h"
-#include "lookup/fingerprint_nearest.h"
+#include "lookup/nearest_entry.h"
 #include "manifest/recorded_programs.h"
 #include "narrow/narrow.h"
 #include "queue/prefetch.h"
 #include "source/mounts.h"
 #include "source/output_paths.h"
-#include "source/source.h"
 #include "vendor/nvrtc.h"
 #include "vendor/nvtx.h"
 
@@ -112,16 +110,17 @@ Pipeline::Pipeline(const Settings& settings, const Tools& tools)
   }
 }
 
-std::optional<Obtained> Pipeline::served_before(const Program& program, const Target& target) {
+std::optional<ServedArtifact> Pipeline::served_before(const Program& program,
+                                                      const Target& target) {
   auto artifact = served_.find(program, target);
   if (!artifact) return std::nullopt;
   counters_.look_ups.count_hit(Origin::memory);
   layers_.count_memory_hit(*artifact);
   reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
-  return Obtained{std::move(artifact), Origin::memory};
+  return ServedArtifact{std::move(artifact), Origin::memory};
 }
 
-std::optional<Obtained> Pipeline::at_hand(const Query& query) {
+std::optional<ServedArtifact> Pipeline::at_hand(const Query& query) {
   std::string why_not;
   auto found = look_up(query, why_not);
   if (!found) return std::nullopt;
@@ -130,17 +129,17 @@ std::optional<Obtained> Pipeline::at_hand(const Query& query) {
   return found;
 }
 
-std::optional<Obtained> Pipeline::stored(const Query& query, const Query& asked,
-                                         const Loading& loading) {
+std::optional<ServedArtifact> Pipeline::stored(const Query& query, const Query& asked,
+                                               const Loading& loading) {
   std::string why_not;
   auto found = look_up(query, why_not, loading);
   if (found) record(asked, asked.flight(), *found);
   return found;
 }
 
-Result<Obtained> Pipeline::obtain(const Query& query, const Errand& errand) {
+Result<ServedArtifact> Pipeline::obtain(const Query& query, const CompileControl& control) {
   const auto flight = query.flight();
-  auto obtained = share_or_obtain(query, flight, errand);
+  auto obtained = share_or_obtain(query, flight, control);
   record(query, flight, obtained);
   if (obtained) served_.remember(query.program, query.target, obtained->artifact);
   return obtained;
@@ -148,8 +147,8 @@ Result<Obtained> Pipeline::obtain(const Query& query, const Errand& errand) {
 
 // Threads share a compile, and its failure, where they find the same headers: one that comes after a header was
 // mended has another.
-Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& flight,
-                                           const Errand& errand) {
+Result<ServedArtifact> Pipeline::share_or_obtain(const Query& query, const Digest& flight,
+                                                 const CompileControl& control) {
   const Stopwatch watch;
   const auto landings = landings_.load();
   std::string why;
@@ -158,12 +157,12 @@ Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& fli
                   watch.milliseconds()};
   const auto shared = with_headers(flight, miss.closure);
   auto landed = flights_.run(
-      shared, errand.stop, [&](const std::stop_token& nobody_left) -> Result<Obtained> {
+      shared, control.stop, [&](const std::stop_token& nobody_left) -> Result<ServedArtifact> {
         std::string why_not;
         if (landings_ != landings) {
           if (auto found = look_up(query, why_not)) return std::move(*found);
         }
-        return compile_missing(query, miss, {nobody_left, errand.when_compiled});
+        return compile_missing(query, miss, {nobody_left, control.when_compiled});
       });
   if (!landed) return cancelled(query);
   auto& outcome = landed->outcome;
@@ -172,20 +171,20 @@ Result<Obtained> Pipeline::share_or_obtain(const Query& query, const Digest& fli
   if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
   // What was compiled for another thread may be older than a header is now, or not to be kept.
   if (auto found = look_up(query, why)) return std::move(*found);
-  return compile_missing(query, miss, errand);
+  return compile_missing(query, miss, control);
 }
 
-Result<Obtained> Pipeline::compile_missing(const Query& query, const Miss& miss,
-                                           const Errand& errand) {
+Result<ServedArtifact> Pipeline::compile_missing(const Query& query, const Miss& miss,
+                                                 const CompileControl& control) {
   ++counters_.look_ups.misses;
   reporter_.tell(EventKind::miss, query.program, query.target, miss.milliseconds, miss.why);
   if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, miss.why));
-  return compile_in_turn(query, miss.closure, miss.why, errand);
+  return compile_in_turn(query, miss.closure, miss.why, control);
 }
 
 // `why_not` becomes what speaks against the newest entry.
-std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_not,
-                                          std::optional<Loading> loading) {
+std::optional<ServedArtifact> Pipeline::look_up(const Query& query, std::string& why_not,
+                                                std::optional<Loading> loading) {
   const Stopwatch watch;
   Fitness fitness(query.search, compiler_, eligible_, files_, loading);
   bool damaged = false;
@@ -199,7 +198,7 @@ std::optional<Obtained> Pipeline::look_up(const Query& query, std::string& why_n
   reporter_.tell(EventKind::hit, *found->artifact, found->origin, watch.milliseconds(),
                  fitness.remark());
   if (fitness.trusted()) warn_of_trust(*found->artifact, fitness.remark());
-  return Obtained{std::move(found->artifact), found->origin};
+  return ServedArtifact{std::move(found->artifact), found->origin};
 }
 
 // Once for each program: each process compiles it again, which somebody will want to know.
@@ -222,10 +221,10 @@ void Pipeline::warn_of_trust(const Artifact& artifact, const std::string& remark
 }
 
 // One process compiles what several ask for; those who waited share what it came to.
-Result<Obtained> Pipeline::compile_in_turn(const Query& query, const Closure& closure,
-                                           std::string why, const Errand& errand) {
-  auto turn = layers_.take_turn(turn_of(query, closure), patience_, errand.stop);
-  if (errand.stop.stop_requested()) return cancelled(query);
+Result<ServedArtifact> Pipeline::compile_in_turn(const Query& query, const Closure& closure,
+                                                 std::string why, const CompileControl& control) {
+  auto turn = layers_.take_turn(turn_of(query, closure), patience_, control.stop);
+  if (control.stop.stop_requested()) return cancelled(query);
   if (turn && turn->waited()) {
     ++counters_.look_ups.waits;
     if (auto found = look_up(query, why)) return std::move(*found);
@@ -237,7 +236,7 @@ Result<Obtained> Pipeline::compile_in_turn(const Query& query, const Closure& cl
   if (mode == Mode::warn) {
     reporter_.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
   }
-  auto compiled = compile_and_store(query, closure, errand);
+  auto compiled = compile_and_store(query, closure, control);
   // That there is no compiler, say, is this process's own affair.
   if (turn && !compiled && is_of_the_program(compiled.error())) turn->fail(compiled.error());
   return compiled;
@@ -252,11 +251,11 @@ Digest Pipeline::turn_of(const Query& query, const Closure& closure) {
 }
 
 bool Pipeline::repeats(const Query& query) const {
-  return !expected_.empty() && expected_.contains(beginning_of(query.program, query.target));
+  return !expected_.empty() && expected_.contains(prelude_text_of(query.program, query.target));
 }
 
-Result<Obtained> Pipeline::compile_and_store(const Query& query, Closure closure,
-                                             const Errand& errand) {
+Result<ServedArtifact> Pipeline::compile_and_store(const Query& query, Closure closure,
+                                                   const CompileControl& control) {
   const auto& search = compiler_.search();
   if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
   const auto& toolchain = search.files->toolchain;
@@ -268,9 +267,9 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, Closure closure
   ++counters_.compiles;
   auto job = make_job(query.program, query.target, query.search, query.request_digest, closure);
   job.prelude_repeats = repeats(query);
-  auto compiled = service_.run(job, errand.stop);
-  if (errand.when_compiled) errand.when_compiled();
-  if (compiled && errand.stop.stop_requested()) compiled = cancelled(query);
+  auto compiled = service_.run(job, control.stop);
+  if (control.when_compiled) control.when_compiled();
+  if (compiled && control.stop.stop_requested()) compiled = cancelled(query);
   if (!compiled) {
     reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
                    compiled.error().message);
@@ -281,18 +280,18 @@ Result<Obtained> Pipeline::compile_and_store(const Query& query, Closure closure
   if (compiled->readings) {
     closure = narrow(query.program, closure, *compiled->readings, query.search, files_);
   } else if (!closure.dependencies.lookups.empty() || !closure.unresolved.empty()) {
-    closure.unaccountable = "kiln cannot see which headers this NVRTC reads";
+    closure.not_stored = "kiln cannot see which headers this NVRTC reads";
   }
   record_output_paths(query.program, query.target, query.search, made.image, closure);
   made.toolchain = toolchain.text;
   made.key =
       key_of(query.request_digest, digest_of(closure.dependencies.material()), toolchain.identity);
-  made.not_kept = closure.unaccountable;
+  made.not_kept = closure.not_stored;
   const auto artifact = std::make_shared<const Artifact>(std::move(made));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
   keep(query, closure, toolchain, artifact, before);
   ++landings_;
-  return Obtained{artifact, Origin::compiled};
+  return ServedArtifact{artifact, Origin::compiled};
 }
 
 void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolchain,
@@ -329,7 +328,8 @@ void Pipeline::store(const Query& query, const Closure& closure, const Toolchain
 }
 
 // Writes down what was asked for, also what failed: that is for somebody to mend.
-void Pipeline::record(const Query& query, const Digest& flight, const Result<Obtained>& obtained) {
+void Pipeline::record(const Query& query, const Digest& flight,
+                      const Result<ServedArtifact>& obtained) {
   if (!recorder_ || !recorder_->wants(flight)) return;
   auto closure = close_over(query.program, query.search, files_);
   record_output_paths(query.program, query.target, query.search,
@@ -362,7 +362,7 @@ Explanation Pipeline::explain_miss(const Query& query, std::string reason,
                                        compiler ? &compiler->toolchain : nullptr, reason},
                                       layers_, files_, limits);
   explanation.reason = std::move(reason);
-  explanation.not_stored = std::move(closure.unaccountable);
+  explanation.not_stored = std::move(closure.not_stored);
   return explanation;
 }
 
@@ -376,7 +376,7 @@ Error Pipeline::not_cached(const Query& query, const std::string& why) {
 }
 
 void Pipeline::forget(const Digest& key) {
-  layers_.refuse(key);
+  layers_.forget(key);
   served_.forget(key);
 }
 

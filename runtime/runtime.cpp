@@ -19,33 +19,33 @@
 #include "compile/in_process.h"
 #include "compile/process_end.h"
 #include "compile/worker/worker_pool.h"
-#include "compile/worker/worker_setup.h"
+#include "compile/worker/worker_search.h"
 #include "image/fatbin.h"
 #include "image/foreign_image.h"
-#include "image/link_images.h"
-#include "image/obtained.h"
+#include "image/link.h"
+#include "image/served_artifact.h"
 #include "kiln/caller_state.h"
-#include "launch/load_kernels.h"
+#include "launch/kernels.h"
 #include "lookup/layers.h"
 #include "manifest/recorded_programs.h"
 #include "pipeline.h"
 #include "program/image_choice.h"
 #include "queue/compile_queue.h"
-#include "queue/expected_beginnings.h"
 #include "queue/prefetch.h"
-#include "source/fingerprint_query.h"
+#include "queue/repeated_preludes.h"
 #include "source/header_files.h"
-#include "vendor/compiler_on_this_machine.h"
+#include "source/query.h"
 #include "vendor/driver.h"
+#include "vendor/installed_compiler.h"
+#include "vendor/installed_tool.h"
 #include "vendor/nvfatbin.h"
 #include "vendor/nvjitlink.h"
-#include "vendor/tool_on_this_machine.h"
 
 namespace kiln {
 
 namespace {
 
-Result<Artifact> copy_of(Result<Obtained> obtained) {
+Result<Artifact> copy_of(Result<ServedArtifact> obtained) {
   if (!obtained) return tl::unexpected(std::move(obtained.error()));
   Artifact artifact = *obtained->artifact;
   artifact.origin = obtained->origin;
@@ -60,7 +60,7 @@ std::vector<std::string> lines_of(const std::vector<vendor::SearchStep>& steps) 
 }
 
 template <class Tool>
-Availability availability_of(ToolOnThisMachine<Tool>& tool) {
+Availability availability_of(InstalledTool<Tool>& tool) {
   const auto& search = tool.search();
   const auto path = search.file ? search.file->library : std::filesystem::path{};
   const auto& opened = tool.open();
@@ -105,8 +105,8 @@ class Runtime::Impl {
             },
             [this](const Digest& key) { pipeline_.forget(key); }) {}
 
-  Result<Obtained> obtain(const Program& program, const Target& target,
-                          const std::stop_token& stop = {}) {
+  Result<ServedArtifact> obtain(const Program& program, const Target& target,
+                                const std::stop_token& stop = {}) {
     const auto resolved = resolve(target);
     if (!resolved) return tl::unexpected(resolved.error());
     if (resolved->kind() == ImageKind::fatbin) return fatbin(program, {*resolved}, stop);
@@ -118,7 +118,7 @@ class Runtime::Impl {
   // As obtain(), without waiting for a compile: `request` says how that is to be queued. What is there
   // is looked for at once, on this thread, so that a hit is behind no compile.
   Compiling begin(const Program& program, const Target& target, CompileQueue::Request request) {
-    const auto at_once = [&request](Result<Obtained> outcome) {
+    const auto at_once = [&request](Result<ServedArtifact> outcome) {
       const auto state = std::make_shared<Compiling::State>(std::move(request.when_ready));
       state->complete(std::move(outcome));
       return Compiling(state);
@@ -134,7 +134,9 @@ class Runtime::Impl {
     if (auto found = pipeline_.at_hand(*asked)) return at_once(std::move(*found));
     request.name = chosen.name();
     request.key = asked->flight();
-    request.work = [this, asked](const Errand& errand) { return pipeline_.obtain(*asked, errand); };
+    request.work = [this, asked](const CompileControl& control) {
+      return pipeline_.obtain(*asked, control);
+    };
     return queue().add(std::move(request));
   }
 
@@ -150,11 +152,11 @@ class Runtime::Impl {
                     .when_compiled = std::move(news.when_compiled),
                     .when_ready = std::move(news.when_ready)});
     };
-    const ExpectedBeginnings::Scope expecting(pipeline_.expected(), repeated_beginnings(items));
+    const RepeatedPreludes::Scope expecting(pipeline_.expected(), repeated_preludes(items));
     return prefetch_all(items, service_.concurrency(), begin_item, progress, stop);
   }
 
-  Result<Obtained> link(LinkSpec spec) {
+  Result<ServedArtifact> link(LinkSpec spec) {
     const auto target = resolve(spec.target);
     if (!target) return tl::unexpected(target.error());
     spec.target = *target;
@@ -164,8 +166,8 @@ class Runtime::Impl {
     return combine(*recipe, linker_, link, {});
   }
 
-  Result<Obtained> fatbin(const Program& program, const std::vector<Target>& wanted,
-                          const std::stop_token& stop) {
+  Result<ServedArtifact> fatbin(const Program& program, const std::vector<Target>& wanted,
+                                const std::stop_token& stop) {
     std::vector<Target> resolved;
     for (const auto& target : wanted) {
       auto real = resolve(target);
@@ -249,9 +251,9 @@ class Runtime::Impl {
     return make_listed(listed, compiler_.include_dirs(), files_);
   }
 
-  CompilerOnThisMachine& compiler() { return compiler_; }
-  ToolOnThisMachine<vendor::NvJitLink>& linker() { return linker_; }
-  ToolOnThisMachine<vendor::NvFatbin>& packer() { return packer_; }
+  InstalledCompiler& compiler() { return compiler_; }
+  InstalledTool<vendor::NvJitLink>& linker() { return linker_; }
+  InstalledTool<vendor::NvFatbin>& packer() { return packer_; }
 
   const Result<std::shared_ptr<const vendor::Driver>>& driver() {
     std::call_once(driver_opened_, [this] {
@@ -346,16 +348,16 @@ class Runtime::Impl {
                          CompileQueue::Request request) {
     request.name = program.name();
     request.key = query(program, target).flight();
-    request.work = [this, program, target](const Errand& errand) {
-      return fatbin(program, {target}, errand.stop);
+    request.work = [this, program, target](const CompileControl& control) {
+      return fatbin(program, {target}, control.stop);
     };
     return queue().add(std::move(request));
   }
 
   // The tool is mapped only where something has to be made.
   template <class Tool, class Make>
-  Result<Obtained> combine(const Recipe& recipe, ToolOnThisMachine<Tool>& tool, const Make& make,
-                           const std::stop_token& stop) {
+  Result<ServedArtifact> combine(const Recipe& recipe, InstalledTool<Tool>& tool, const Make& make,
+                                 const std::stop_token& stop) {
     const auto make_with_tool = [&]() -> Result<Artifact> {
       ProcessEnd::notice_main_thread();
       const ProcessEnd::Stay stay;
@@ -369,10 +371,11 @@ class Runtime::Impl {
     };
     auto found = combiner_.obtain(recipe, tool.search(), make_with_tool, stop);
     if (!found) return tl::unexpected(std::move(found.error()));
-    return Obtained{std::move(found->artifact), found->origin};
+    return ServedArtifact{std::move(found->artifact), found->origin};
   }
 
-  static Result<ChosenImage> chosen_image(Result<Obtained> obtained, const ProgramChoice& choice) {
+  static Result<ChosenImage> chosen_image(Result<ServedArtifact> obtained,
+                                          const ProgramChoice& choice) {
     if (!obtained) return tl::unexpected(std::move(obtained.error()));
     return ChosenImage{std::move(*obtained), choice};
   }
@@ -411,9 +414,9 @@ class Runtime::Impl {
   const Settings settings_;
   const Reporter reporter_;
   const std::filesystem::path worker_;
-  CompilerOnThisMachine compiler_;
-  ToolOnThisMachine<vendor::NvJitLink> linker_;
-  ToolOnThisMachine<vendor::NvFatbin> packer_;
+  InstalledCompiler compiler_;
+  InstalledTool<vendor::NvJitLink> linker_;
+  InstalledTool<vendor::NvFatbin> packer_;
 
   Layers layers_;
   std::atomic<Mode> mode_;

@@ -15,7 +15,7 @@ namespace kiln::storage {
 
 /// The locks of a cache directory: that of the writers, and that of the turns to compile.
 inline constexpr const char* lock_name = "kernels.v1.lock";
-inline constexpr const char* flights_name = "kernels.v1.flights";
+inline constexpr const char* turns_file_name = "kernels.v1.flights";
 
 /// How long a write waits for other writers.
 inline constexpr std::chrono::milliseconds writer_patience{15000};

@@ -46,7 +46,7 @@ class SingleFlight {
   }
 
  private:
-  struct Flight {
+  struct Turn {
     const int process = ::getpid();
     std::size_t interested = 1;
     std::stop_source stop = {};
@@ -56,7 +56,7 @@ class SingleFlight {
   };
 
   /// The flight of this key, and whether it is a new one.
-  std::pair<std::shared_ptr<Flight>, bool> board(const Digest& key) {
+  std::pair<std::shared_ptr<Turn>, bool> board(const Digest& key) {
     const std::lock_guard lock(mutex_);
     auto& flight = flights_[key];
     // One of a parent process never lands in a child that was forked meanwhile.
@@ -64,11 +64,11 @@ class SingleFlight {
       ++flight->interested;
       return {flight, false};
     }
-    flight = std::make_shared<Flight>();
+    flight = std::make_shared<Turn>();
     return {flight, true};
   }
 
-  void leave(const Digest& key, Flight& flight) {
+  void leave(const Digest& key, Turn& flight) {
     {
       const std::lock_guard lock(mutex_);
       if (--flight.interested != 0) return;
@@ -78,7 +78,7 @@ class SingleFlight {
   }
 
   template <class Work>
-  Outcome carry_out(const Digest& key, Flight& flight, Work&& work) {
+  Outcome carry_out(const Digest& key, Turn& flight, Work&& work) {
     try {
       Outcome outcome = std::forward<Work>(work)(flight.stop.get_token());
       land(key, flight, [&] { flight.outcome = outcome; });
@@ -90,7 +90,7 @@ class SingleFlight {
   }
 
   template <class Note>
-  void land(const Digest& key, Flight& flight, const Note& note) {
+  void land(const Digest& key, Turn& flight, const Note& note) {
     const std::lock_guard lock(mutex_);
     forget(key, flight);
     flight.ended = true;
@@ -99,14 +99,14 @@ class SingleFlight {
   }
 
   /// Another one may have taken its place.
-  void forget(const Digest& key, const Flight& flight) {
+  void forget(const Digest& key, const Turn& flight) {
     const auto at = flights_.find(key);
     if (at != flights_.end() && at->second.get() == &flight) flights_.erase(at);
   }
 
   std::mutex mutex_;
   std::condition_variable_any landed_;
-  std::map<Digest, std::shared_ptr<Flight>> flights_;
+  std::map<Digest, std::shared_ptr<Turn>> flights_;
 };
 
 }  // namespace kiln

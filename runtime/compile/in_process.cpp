@@ -80,7 +80,7 @@ class InProcessCompiler::Abandoned {
 class InProcessCompiler::Attempt {
  public:
   Attempt(const vendor::Nvrtc& nvrtc, CompileJob job, std::shared_ptr<Abandoned> abandoned,
-          std::shared_ptr<NvrtcCompiler> compiler)
+          std::shared_ptr<ObservedCompiler> compiler)
       : nvrtc_(nvrtc),
         job_(std::move(job)),
         abandoned_(std::move(abandoned)),
@@ -123,7 +123,7 @@ class InProcessCompiler::Attempt {
   const vendor::Nvrtc nvrtc_;
   const CompileJob job_;
   const std::shared_ptr<Abandoned> abandoned_;
-  const std::shared_ptr<NvrtcCompiler> compiler_;
+  const std::shared_ptr<ObservedCompiler> compiler_;
   std::stop_source stop_;
 
   std::mutex mutex_;
@@ -132,13 +132,12 @@ class InProcessCompiler::Attempt {
   bool given_up_ = false;
 };
 
-InProcessCompiler::InProcessCompiler(CompilerOnThisMachine& compiler,
-                                     std::chrono::milliseconds timeout,
+InProcessCompiler::InProcessCompiler(InstalledCompiler& compiler, std::chrono::milliseconds timeout,
                                      std::uint64_t precompiled_max_bytes)
     : compiler_(compiler),
       timeout_(timeout),
       abandoned_(std::make_shared<Abandoned>()),
-      nvrtc_compiler_(std::make_shared<NvrtcCompiler>(precompiled_max_bytes)) {}
+      nvrtc_compiler_(std::make_shared<ObservedCompiler>(precompiled_max_bytes)) {}
 
 Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_token stop) {
   if (ProcessEnd::get().forked_amid_compiles()) return tl::unexpected(forked(job));

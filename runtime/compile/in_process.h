@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "compile/compile_service.h"
-#include "compile/nvrtc_compiler.h"
-#include "vendor/compiler_on_this_machine.h"
+#include "compile/observed_compiler.h"
+#include "vendor/installed_compiler.h"
 
 namespace kiln {
 
@@ -20,7 +20,7 @@ namespace kiln {
 class InProcessCompiler final : public CompileService {
  public:
   /// `compiler` must outlive this. `timeout` is for each job; the bytes are for precompiled headers.
-  InProcessCompiler(CompilerOnThisMachine& compiler, std::chrono::milliseconds timeout,
+  InProcessCompiler(InstalledCompiler& compiler, std::chrono::milliseconds timeout,
                     std::uint64_t precompiled_max_bytes);
 
   /// Errors: those of compile(), compiler_missing, cancelled, timed_out; compile_failed at once in a process
@@ -31,10 +31,10 @@ class InProcessCompiler final : public CompileService {
   class Abandoned;
   class Attempt;
 
-  CompilerOnThisMachine& compiler_;
+  InstalledCompiler& compiler_;
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<Abandoned> abandoned_;
-  const std::shared_ptr<NvrtcCompiler> nvrtc_compiler_;
+  const std::shared_ptr<ObservedCompiler> nvrtc_compiler_;
 };
 
 }  // namespace kiln

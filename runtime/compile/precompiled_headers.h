@@ -32,7 +32,7 @@ struct PrecompiledPrelude {
   enum class State {
     unmade,
     made,
-    declined,  ///< NVRTC makes none of it, or its log cannot be told apart from the programs'.
+    impossible,  ///< NVRTC makes none of it, or its log cannot be told apart from the programs'.
   };
 
   /// Held alone while it is made, and with others while it is used. Guards all that follows but the folder.

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/args_access.h"
+#include "launch/access.h"
 
 namespace kiln {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/args_access.h"
+#include "launch/access.h"
 #include "launch/kernel_record.h"
 #include "launch/launch_attributes.h"
 #include "launch/launch_checks.h"

@@ -67,12 +67,12 @@ void Layers::lose(const std::string& what, const std::string& why) {
   reporter_.warn(fmt::format("{}: {}", what, why));
 }
 
-std::optional<Layers::Found> Layers::find(const Request& request, const Digest& digest,
-                                          const Digest& roots, const Accept& accept,
-                                          bool& damaged) {
+std::optional<ServedArtifact> Layers::find(const Request& request, const Digest& digest,
+                                           const Digest& roots, const Accept& accept,
+                                           bool& damaged) {
   if (auto artifact = memory_.find(digest, roots, accept)) {
     count_memory_hit(*artifact);
-    return Found{std::move(artifact), Origin::memory};
+    return ServedArtifact{std::move(artifact), Origin::memory};
   }
   if (cache_) {
     if (auto found = find_in(*cache_, request, digest, roots, accept, damaged)) return found;
@@ -86,9 +86,9 @@ std::optional<Layers::Found> Layers::find(const Request& request, const Digest& 
   return std::nullopt;
 }
 
-std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& request,
-                                             const Digest& digest, const Digest& roots,
-                                             const Accept& accept, bool& damaged) {
+std::optional<ServedArtifact> Layers::find_in(Cache& cache, const Request& request,
+                                              const Digest& digest, const Digest& roots,
+                                              const Accept& accept, bool& damaged) {
   DependencySet dependencies;
   Witness witness;
   Toolchain toolchain;
@@ -106,14 +106,14 @@ std::optional<Layers::Found> Layers::find_in(Cache& cache, const Request& reques
   auto artifact = std::make_shared<const Artifact>(std::move(*found));
   memory_.put(digest, std::move(dependencies), std::move(witness), toolchain, artifact);
   const Origin origin = artifact->origin;
-  return Found{std::move(artifact), origin};
+  return ServedArtifact{std::move(artifact), origin};
 }
 
-std::optional<Layers::Found> Layers::peek(const Request& request, const Digest& digest,
-                                          const Digest& roots, const Accept& accept,
-                                          bool& damaged) {
+std::optional<ServedArtifact> Layers::peek(const Request& request, const Digest& digest,
+                                           const Digest& roots, const Accept& accept,
+                                           bool& damaged) {
   if (auto artifact = memory_.find(digest, roots, accept)) {
-    return Found{std::move(artifact), Origin::memory};
+    return ServedArtifact{std::move(artifact), Origin::memory};
   }
   const auto accept_stored = [&](const Candidate& candidate) {
     return accept(candidate.dependencies, candidate.toolchain, candidate.witness);
@@ -121,7 +121,8 @@ std::optional<Layers::Found> Layers::peek(const Request& request, const Digest& 
   for (const auto& store : stores()) {
     MissReason why = MissReason::none;
     auto found = store.cache->peek(request, roots, accept_stored, &why);
-    if (found) return Found{std::make_shared<const Artifact>(std::move(*found)), store.origin};
+    if (found)
+      return ServedArtifact{std::make_shared<const Artifact>(std::move(*found)), store.origin};
     damaged |= why == MissReason::damaged || why == MissReason::unreadable;
   }
   return std::nullopt;
@@ -144,8 +145,8 @@ void Layers::count_memory_hit(const Artifact& artifact) noexcept {
   if (cache_) cache_->count_hit(Origin::memory, artifact.compile_us);
 }
 
-std::optional<Flight> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience,
-                                        std::stop_token stop) {
+std::optional<Turn> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                                      std::stop_token stop) {
   if (!writable_) return std::nullopt;
   return cache_->take_turn(what, patience, std::move(stop));
 }
@@ -168,10 +169,10 @@ Result<std::string> Layers::text(const Digest& digest) {
   return found;
 }
 
-void Layers::refuse(const Digest& key) {
+void Layers::forget(const Digest& key) {
   memory_.forget(key);
-  if (cache_) cache_->refuse(key);
-  for (auto& bundle : bundles_) bundle.refuse(key);
+  if (cache_) cache_->forget(key);
+  for (auto& bundle : bundles_) bundle.forget(key);
 }
 
 std::uint64_t Layers::faults() const noexcept {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/reporter.h"
+#include "image/served_artifact.h"
 #include "kiln/artifact.h"
 #include "kiln/cache.h"
 #include "kiln/request.h"
@@ -24,23 +25,20 @@ class Layers {
  public:
   Layers(const Settings& settings, const Reporter& reporter);
 
-  struct Found {
-    std::shared_ptr<const Artifact> artifact;
-    Origin origin = Origin::memory;
-  };
-
   /// Says whether a stored entry serves here. `witness` is null where there is none.
   using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain,
                                     const Witness* witness)>;
 
   /// The first artifact that `accept` takes. Where there is none, `damaged` tells whether something
   /// was there that could not be read.
-  [[nodiscard]] std::optional<Found> find(const Request& request, const Digest& digest,
-                                          const Digest& roots, const Accept& accept, bool& damaged);
+  [[nodiscard]] std::optional<ServedArtifact> find(const Request& request, const Digest& digest,
+                                                   const Digest& roots, const Accept& accept,
+                                                   bool& damaged);
 
   /// What find() would give, for somebody who only wants to know: nothing is counted or kept.
-  [[nodiscard]] std::optional<Found> peek(const Request& request, const Digest& digest,
-                                          const Digest& roots, const Accept& accept, bool& damaged);
+  [[nodiscard]] std::optional<ServedArtifact> peek(const Request& request, const Digest& digest,
+                                                   const Digest& roots, const Accept& accept,
+                                                   bool& damaged);
 
   /// A store that lasts: the local cache or a bundle. Valid as long as the layers.
   struct Store {
@@ -62,16 +60,16 @@ class Layers {
   [[nodiscard]] Result<void> store(const NewEntry& entry) { return cache_->put(entry); }
 
   /// The turn to compile, among all processes that share the local cache; nothing where there is none.
-  [[nodiscard]] std::optional<Flight> take_turn(const Digest& what,
-                                                std::chrono::milliseconds patience,
-                                                std::stop_token stop);
+  [[nodiscard]] std::optional<Turn> take_turn(const Digest& what,
+                                              std::chrono::milliseconds patience,
+                                              std::stop_token stop);
 
   /// Everything stored under this key, and a text that came with it; an error where no layer has it.
   [[nodiscard]] Result<StoredEntry> stored(const Digest& key);
   [[nodiscard]] Result<std::string> text(const Digest& digest);
 
   /// The driver does not take this image: it is not served again.
-  void refuse(const Digest& key);
+  void forget(const Digest& key);
 
   /// Why the local cache cannot be used; empty when it is well or disabled.
   [[nodiscard]] const std::string& cache_fault() const noexcept { return cache_fault_; }
@@ -84,9 +82,9 @@ class Layers {
   void open_bundles(const Settings& settings);
   void lose(const std::string& what, const std::string& why);
   [[nodiscard]] FaultCallback on_fault() const;
-  [[nodiscard]] std::optional<Found> find_in(Cache& cache, const Request& request,
-                                             const Digest& digest, const Digest& roots,
-                                             const Accept& accept, bool& damaged);
+  [[nodiscard]] std::optional<ServedArtifact> find_in(Cache& cache, const Request& request,
+                                                      const Digest& digest, const Digest& roots,
+                                                      const Accept& accept, bool& damaged);
 
   const Reporter& reporter_;
   MemoryLayer memory_;

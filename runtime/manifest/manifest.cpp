@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "kiln/headers.h"
-#include "manifest/manifest_text.h"
+#include "manifest/manifest_json.h"
 
 namespace kiln {
 

@@ -306,8 +306,8 @@ Result<ListedProgram> list_request(const Program& program, const Target& target,
                                    const Request& request, const Closure& here,
                                    const Result<StoredEntry>& stored,
                                    const StoredText& stored_text) {
-  if (!stored && !here.unaccountable.empty())
-    return fail(ErrorCode::invalid_argument, here.unaccountable);
+  if (!stored && !here.not_stored.empty())
+    return fail(ErrorCode::invalid_argument, here.not_stored);
   const auto& found = stored ? stored->dependencies : here.dependencies;
   const auto headers = name_headers(found);
   if (!headers)

@@ -14,7 +14,7 @@
 #include "kiln/error.h"
 #include "kiln/manifest.h"
 #include "kiln/observer.h"
-#include "manifest/manifest_text.h"
+#include "manifest/manifest_json.h"
 
 namespace kiln {
 

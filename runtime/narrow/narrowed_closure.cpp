@@ -41,7 +41,7 @@ void NarrowedClosure::remove_all() {
 }
 
 void NarrowedClosure::decline(std::string reason) {
-  if (closure_.unaccountable.empty()) closure_.unaccountable = std::move(reason);
+  if (closure_.not_stored.empty()) closure_.not_stored = std::move(reason);
 }
 
 std::shared_ptr<const HeaderText> NarrowedClosure::known_text(std::size_t index,

@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "program/architecture.h"
-#include "program/variant_choice.h"
+#include "program/variants.h"
 
 namespace kiln {
 

@@ -50,9 +50,9 @@ struct Sooner {
   }
 };
 
-Result<Obtained> carry_out(const CompileQueue::Work& work, const Errand& errand) {
+Result<ServedArtifact> carry_out(const CompileQueue::Work& work, const CompileControl& control) {
   try {
-    return work(errand);
+    return work(control);
   } catch (const std::exception& thrown) {
     return fail(ErrorCode::compile_failed,
                 fmt::format("the compile ended with: {}", thrown.what()));
@@ -60,7 +60,7 @@ Result<Obtained> carry_out(const CompileQueue::Work& work, const Errand& errand)
 }
 
 // One compile has one origin "compiled", so that compiles can be counted by it.
-void complete(const std::vector<Asker>& askers, Result<Obtained> outcome) {
+void complete(const std::vector<Asker>& askers, Result<ServedArtifact> outcome) {
   for (const auto& asker : askers) {
     asker.state->complete(outcome);
     if (outcome) outcome->origin = Origin::memory;

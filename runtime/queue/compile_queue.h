@@ -5,12 +5,12 @@
 #include <memory>
 #include <string>
 
-#include "image/obtained.h"
+#include "image/served_artifact.h"
 #include "kiln/compiling.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
+#include "queue/compile_control.h"
 #include "queue/compiling_state.h"
-#include "queue/errand.h"
 
 namespace kiln {
 
@@ -19,8 +19,8 @@ namespace kiln {
 /// to use from any thread.
 class CompileQueue {
  public:
-  /// One task. Looks up or compiles, and returns soon once its errand is stopped.
-  using Work = std::function<Result<Obtained>(const Errand&)>;
+  /// One task. Looks up or compiles, and returns soon once `control` is stopped.
+  using Work = std::function<Result<ServedArtifact>(const CompileControl&)>;
 
   struct Request {
     std::string name = {};  ///< For messages.
@@ -28,7 +28,7 @@ class CompileQueue {
     int priority = 0;
     bool bounded = true;  ///< Whether it is refused when the queue is full.
     Work work = {};
-    /// As Errand has it, on the queue's thread; not called for a request that joins another.
+    /// As CompileControl has it, on the queue's thread; not called for a request that joins another.
     std::function<void()> when_compiled = {};
     std::function<void()> when_ready = {};  ///< As Compiling::State has it.
   };

@@ -8,7 +8,7 @@ namespace kiln {
 
 Compiling::State::State(std::function<void()> when_ready) : when_ready_(std::move(when_ready)) {}
 
-bool Compiling::State::settle(Result<Obtained> outcome) {
+bool Compiling::State::settle(Result<ServedArtifact> outcome) {
   {
     const std::lock_guard lock(mutex_);
     if (outcome_) return false;
@@ -19,7 +19,7 @@ bool Compiling::State::settle(Result<Obtained> outcome) {
   return true;
 }
 
-void Compiling::State::complete(Result<Obtained> outcome) { settle(std::move(outcome)); }
+void Compiling::State::complete(Result<ServedArtifact> outcome) { settle(std::move(outcome)); }
 
 void Compiling::State::cancel() {
   if (settle(fail(ErrorCode::cancelled, "the compile was cancelled")) && when_cancelled_) {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "image/obtained.h"
+#include "image/served_artifact.h"
 #include "kiln/compiling.h"
 #include "kiln/error.h"
 
@@ -19,7 +19,7 @@ class Compiling::State {
   explicit State(std::function<void()> when_ready = {});
 
   /// Makes it ready; of several outcomes the first stays.
-  void complete(Result<Obtained> outcome);
+  void complete(Result<ServedArtifact> outcome);
 
   /// Makes it ready with the error `cancelled`, and tells `when_cancelled`, unless it is ready already.
   void cancel();
@@ -33,13 +33,13 @@ class Compiling::State {
   [[nodiscard]] Result<Artifact> get() const;
 
  private:
-  bool settle(Result<Obtained> outcome);
+  bool settle(Result<ServedArtifact> outcome);
 
   const std::function<void()> when_ready_;
   std::function<void()> when_cancelled_;
   mutable std::mutex mutex_;
   mutable std::condition_variable settled_;
-  std::optional<const Result<Obtained>> outcome_;
+  std::optional<const Result<ServedArtifact>> outcome_;
 };
 
 }  // namespace kiln

@@ -35,7 +35,7 @@ std::vector<Cost> costs_of(const std::vector<PrefetchItem>& items,
   Digest group;
   for (const auto index : order) {
     const auto& [program, target] = items[index];
-    const auto own = beginning_of(program, target);
+    const auto own = prelude_text_of(program, target);
     const bool shares = read_directives(program.source()).prelude != 0;
     const auto first = shares ? cost_of_reading : 1;
     const bool begins_group = own != group || !shares;
@@ -251,7 +251,7 @@ class Prefetch {
 
 }  // namespace
 
-Digest beginning_of(const Program& asked, const Target& target) {
+Digest prelude_text_of(const Program& asked, const Target& target) {
   const auto choice = asked.for_target(target);
   const auto& program = choice.program();
   std::string text = target.arch();
@@ -263,12 +263,12 @@ Digest beginning_of(const Program& asked, const Target& target) {
   return digest_of(text);
 }
 
-std::set<Digest> repeated_beginnings(const std::vector<PrefetchItem>& items) {
+std::set<Digest> repeated_preludes(const std::vector<PrefetchItem>& items) {
   std::set<Digest> once;
   std::set<Digest> repeated;
   for (const auto& item : items) {
-    const auto beginning = beginning_of(item.program, item.target);
-    if (!once.insert(beginning).second) repeated.insert(beginning);
+    const auto prelude = prelude_text_of(item.program, item.target);
+    if (!once.insert(prelude).second) repeated.insert(prelude);
   }
   return repeated;
 }
@@ -277,8 +277,9 @@ std::vector<std::size_t> in_groups(const std::vector<PrefetchItem>& items) {
   std::map<Digest, std::size_t> firsts;
   std::vector<std::size_t> groups;
   for (std::size_t index = 0; index < items.size(); ++index) {
-    groups.push_back(firsts.emplace(beginning_of(items[index].program, items[index].target), index)
-                         .first->second);
+    groups.push_back(
+        firsts.emplace(prelude_text_of(items[index].program, items[index].target), index)
+            .first->second);
   }
   std::vector<std::size_t> order(items.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

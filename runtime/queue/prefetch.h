@@ -17,10 +17,10 @@ constexpr int prefetch_priority = std::numeric_limits<int>::min();
 
 /// Names the preprocessing directives that a program begins with, and what else programs must agree in to
 /// share a precompiled header, as far as it can be told without looking at one.
-[[nodiscard]] Digest beginning_of(const Program& asked, const Target& target);
+[[nodiscard]] Digest prelude_text_of(const Program& asked, const Target& target);
 
 /// Those that several items have.
-[[nodiscard]] std::set<Digest> repeated_beginnings(const std::vector<PrefetchItem>& items);
+[[nodiscard]] std::set<Digest> repeated_preludes(const std::vector<PrefetchItem>& items);
 
 /// The items' indices, such that those which begin alike and are for one target follow each other; groups
 /// in the order of their first items, items of one group in their own.
@@ -28,7 +28,7 @@ constexpr int prefetch_priority = std::numeric_limits<int>::min();
 
 /// What an item that was begun tells, on any thread.
 struct PrefetchNews {
-  std::function<void()> when_compiled;  ///< As Errand has it.
+  std::function<void()> when_compiled;  ///< As CompileControl has it.
   std::function<void()> when_ready;     ///< As Compiling::State has it.
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kiln/program.h"
 #include "kiln/request.h"
 #include "source/accountability.h"
 #include "source/header_files.h"
@@ -33,11 +34,16 @@ struct Closure {
 
   /// Why this compile's result cannot be known by its key; empty when it can. As close_over() gives it, by all that
   /// the program may read.
-  std::string unaccountable;
+  std::string not_stored;
 
   /// Whether the program's own source and headers, or the toolkit's, might put a path into the output.
   bool own_text_tells_path = false;
   bool toolkit_tells_path = false;
 };
+
+/// Follows the includes of a program. Cannot fail: a header that is not found is recorded as such,
+/// and whether that matters is for the compiler to say.
+[[nodiscard]] Closure close_over(const Program& program, const HeaderSearch& search,
+                                 HeaderFiles& files);
 
 }  // namespace kiln

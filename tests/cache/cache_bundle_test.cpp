@@ -131,7 +131,7 @@ TEST_F(CacheBundle, TheSameContentGivesTheSameBytes) {
     sample.witness.stamps[0].inode = 4711;
     ASSERT_TRUE(second.put(sample.entry()));
   }
-  for (const int number : {90, 91, 92}) second.refuse(as_found(make_sample(number)).key);
+  for (const int number : {90, 91, 92}) second.forget(as_found(make_sample(number)).key);
   ASSERT_TRUE(second.pin(as_found(make_sample(3)).key, true));
   EXPECT_TRUE(test::find(second, make_sample(5)));
   run_sql("second", "UPDATE entries SET created = 12345, program = 'a listing''s column'");
@@ -185,9 +185,9 @@ TEST_F(CacheBundle, LeavesSourcesOutWhereAsked) {
   EXPECT_EQ(cache.import(bundle).value().added, 2u);
   ASSERT_TRUE(cache.put(make_sample(3).entry()));
   EXPECT_EQ(cache.statistics().value().texts, 3u);
-  for (const int number : {3, 1}) cache.refuse(as_found(make_sample(number)).key);
+  for (const int number : {3, 1}) cache.forget(as_found(make_sample(number)).key);
   EXPECT_EQ(cache.statistics().value().texts, 3u);
-  cache.refuse(as_found(make_sample(2)).key);
+  cache.forget(as_found(make_sample(2)).key);
   EXPECT_EQ(cache.statistics().value().texts, 0u);
 }
 

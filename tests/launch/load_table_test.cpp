@@ -1,11 +1,11 @@
-#include "launch/load_table.h"
-
 #include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "launch/kernel_table.h"
 
 namespace kiln {
 namespace {

@@ -1,11 +1,10 @@
-#include "launch/load.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "compiled.h"
 #include "fake_driver.h"
 #include "kiln/launch.h"
+#include "launch/loaded_image.h"
 
 namespace kiln {
 namespace {

@@ -19,7 +19,7 @@
 #include "compiled.h"
 #include "fake_driver.h"
 #include "kiln/launch.h"
-#include "launch/load.h"
+#include "launch/loaded_image.h"
 
 namespace kiln {
 namespace {

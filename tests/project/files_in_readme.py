@@ -1,4 +1,5 @@
-"""Checks that a folder's README names each file and folder beside it, and nothing that is not there.
+"""Checks that a folder's README names each file and folder beside it, and nothing that is not there. A header and its
+source may be named together, without their endings.
 
 Usage: files_in_readme.py FOLDER
 """
@@ -16,10 +17,11 @@ def main():
     rows = [line.split("|")[1] for line in (folder / "README.md").read_text().splitlines() if line.startswith("|")]
     named = [name.rstrip("/") for row in rows for name in re.findall(r"`([^`]+)`", row)]
     there = [path.name for path in sorted(folder.iterdir()) if path.name not in NOT_NAMED]
+    stems = {name: re.sub(r"\.(h|cpp)$", "", name) for name in there}
     faults = [f"{name} is not in the README" for name in there
-              if not any(fnmatch.fnmatch(name, pattern) for pattern in named)]
+              if not any(fnmatch.fnmatch(name, pattern) or stems[name] == pattern for pattern in named)]
     faults += [f"the README names {pattern}, which is not there" for pattern in named
-               if not fnmatch.filter(there, pattern)]
+               if pattern not in stems.values() and not fnmatch.filter(there, pattern)]
     print(*faults, sep="\n")
     print(f"{len(there)} files checked, {len(faults)} faults")
     return 1 if faults or not there else 0

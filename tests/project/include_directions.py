@@ -1,4 +1,4 @@
-"""Checks that each file of runtime/ and cache/ has its room, and that includes run one way.
+"""Checks that each file of runtime/ and cache/ has its room, each room its README, and that includes run one way.
 
 Between the top folders they run tests -> tools -> runtime -> cache. device/ holds code for the GPU, which includes
 nothing from outside; only the program that embeds it knows the cache's digest and how the runtime follows includes.
@@ -50,8 +50,9 @@ ROOMS = {
     "runtime/c_api": set(),
     "runtime": GROUND | BENCH | STAGES,
 }
+LONGEST_README = 25  # Lines, of a room.
 # Who puts the rooms together.
-TOP = {"runtime": ("runtime", "settings", "pipeline", "combiner"), "cache": ("cache", "cache_*", "flight")}
+TOP = {"runtime": ("runtime", "settings", "pipeline", "combiner"), "cache": ("cache", "cache_*", "turn")}
 
 # Where the compiler looks, after the folder of the including file.
 INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools/cli", "tools", "tests", "."]
@@ -77,6 +78,17 @@ def room_of(file):
     if folder == top and not any(fnmatch.fnmatch(file.stem, name) for name in TOP[top]):
         return None
     return folder if folder in ROOMS else None
+
+
+def readme_faults(root):
+    """Rooms that nobody explains, or at length."""
+    for room in ROOMS:
+        if room in TOP or room.endswith("/include"):
+            continue
+        readme = root / room / "README.md"
+        lines = len(readme.read_text().splitlines()) if readme.is_file() else 0
+        if not 0 < lines <= LONGEST_README:
+            yield f"{room}/README.md: has {lines} lines: a room is explained in at most {LONGEST_README}"
 
 
 def foreign_fault(including, name):
@@ -107,7 +119,7 @@ def fault(including, included):
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     includes = in_rooms = 0
-    faults = []
+    faults = list(readme_faults(root))
     for top in MAY_INCLUDE:
         for path in sorted((root / top).rglob("*")):
             if path.suffix not in SOURCES:

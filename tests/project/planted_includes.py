@@ -26,6 +26,7 @@ PLANTED = [
     ("runtime/leftover.h", "#pragma once", "has no room"),
     ("runtime/attic/leftover.cpp", "int leftover;", "has no room"),
     ("cache/attic/leftover.h", "#pragma once", "has no room"),
+    ("runtime/queue/README.md", "more\n" * 25, "lines: a room is explained"),
 ]
 
 

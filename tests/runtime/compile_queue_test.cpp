@@ -23,10 +23,10 @@ class CompileQueueTest : public ::testing::Test {
   CompileQueue::Request task(const std::string& name) {
     return {.name = name,
             .key = digest_of(name),
-            .work = [this, name](const Errand& errand) -> Result<Obtained> {
+            .work = [this, name](const CompileControl& control) -> Result<ServedArtifact> {
               pass("begin " + name);
               wait_for("compile " + name);
-              errand.when_compiled();
+              control.when_compiled();
               wait_for("store " + name);
               return fail(ErrorCode::compile_failed, name);
             },

@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "compile/file_snapshot.h"
-#include "lookup/fingerprint.h"
-#include "source/source.h"
+#include "lookup/replay.h"
+#include "source/closure.h"
 #include "support/scratch.h"
 
 namespace kiln::test {
@@ -93,7 +93,7 @@ TEST_F(Narrow, WhatWasForeseenIsKept) {
   EXPECT_EQ(closure.dependencies.directories, 0U);
   EXPECT_TRUE(closure.dependencies.embedded_names.empty());
   EXPECT_EQ(closure.dependencies.working_directory, "");
-  EXPECT_EQ(closure.unaccountable, "");
+  EXPECT_EQ(closure.not_stored, "");
   EXPECT_TRUE(holds(closure));
   write_file(path("two/never.h"), "another");
   EXPECT_TRUE(holds(closure));
@@ -167,7 +167,7 @@ TEST_F(Narrow, WhatWasNotForeseenIsKeptAtItsPlace) {
   }
   EXPECT_EQ(closure.dependencies.directories, 1U);
   EXPECT_FALSE(closure.dependencies.embedded_names.empty());
-  EXPECT_EQ(closure.unaccountable, "");
+  EXPECT_EQ(closure.not_stored, "");
   EXPECT_TRUE(holds(closure));
   write_file(path("one/more.h"), "more");
   EXPECT_FALSE(holds(closure));
@@ -248,7 +248,7 @@ TEST_F(Narrow, WhatGoesAwayBeforeItIsPlacedIsNotKept) {
   };
   const auto closure =
       narrowed("#include <a.h>\n", {"one/a.h", "two/a.h", "one/more.h", "two/more.h"});
-  EXPECT_NE(closure.unaccountable, "");
+  EXPECT_NE(closure.not_stored, "");
 }
 
 TEST_F(Narrow, TheCompilersContentCounts) {
@@ -257,7 +257,7 @@ TEST_F(Narrow, TheCompilersContentCounts) {
   meanwhile_ = [&](Readings& readings) { readings.files[1].content = digest_of("what it read"); };
   closure = narrowed("#include <a.h>\n", {"one/a.h", "two/a.h"});
   EXPECT_EQ(closure.dependencies.lookups.at(0).content, digest_of("what it read"));
-  EXPECT_NE(closure.unaccountable.find("a.h changed"), std::string::npos) << "its text is nowhere";
+  EXPECT_NE(closure.not_stored.find("a.h changed"), std::string::npos) << "its text is nowhere";
 }
 
 TEST_F(Narrow, WhatIsOnePathAndWhatIsOneFile) {
@@ -306,7 +306,7 @@ TEST_F(Narrow, ARelativePathIsBoundToTheWorkingDirectory) {
 
 TEST_F(Narrow, WhatIsDoubtedIsNotKept) {
   meanwhile_ = [](Readings& readings) { readings.doubt = "a reason"; };
-  EXPECT_EQ(narrowed("", {}).unaccountable, "a reason");
+  EXPECT_EQ(narrowed("", {}).not_stored, "a reason");
 }
 
 }  // namespace

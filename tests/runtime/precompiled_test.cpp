@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compile/nvrtc_compiler.h"
+#include "compile/observed_compiler.h"
 #include "compile_fixture.h"
 #include "source/directives.h"
 #include "support/nvrtc.h"

@@ -37,7 +37,7 @@ function(kiln_target_defaults target)
 endfunction()
 
 # The same for what libraries are made of: what no public header declares is hidden, and the code is small.
-# It is hardly slower than with -O2 (runtime/README.md): what is called often is inline or waits for files.
+# It is hardly slower than with -O2 (tests/bench/README.md): what is called often is inline or waits for files.
 function(kiln_library_defaults target)
   kiln_target_defaults(${target})
   set_target_properties(${target} PROPERTIES

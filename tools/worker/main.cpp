@@ -25,10 +25,10 @@
 
 #include <fmt/format.h>
 
-#include "compile/nvrtc_compiler.h"
+#include "compile/observed_compiler.h"
 #include "compile/worker/worker_protocol.h"
 #include "memory_limit.h"
-#include "vendor/compiler_on_this_machine.h"
+#include "vendor/installed_compiler.h"
 
 extern char** environ;
 
@@ -125,8 +125,8 @@ class Worker {
     // It may have ended before the system was asked to end this one with it.
     if (::getppid() != setup_->runtime_process) return exit_done;
     limit_memory(setup_->memory_bytes);
-    compiler_ = std::make_unique<CompilerOnThisMachine>(setup_->nvrtc);
-    service_ = std::make_unique<NvrtcCompiler>(setup_->precompiled_max_bytes);
+    compiler_ = std::make_unique<InstalledCompiler>(setup_->nvrtc);
+    service_ = std::make_unique<ObservedCompiler>(setup_->precompiled_max_bytes);
     return std::nullopt;
   }
 
@@ -171,8 +171,8 @@ class Worker {
   const int socket_;
   MessageAssembler received_;
   std::optional<WorkerSetup> setup_;
-  std::unique_ptr<CompilerOnThisMachine> compiler_;
-  std::unique_ptr<NvrtcCompiler> service_;
+  std::unique_ptr<InstalledCompiler> compiler_;
+  std::unique_ptr<ObservedCompiler> service_;
 };
 
 // The socket named on the command line, if that is one.

@@ -168,11 +168,11 @@ struct CacheOptions {
 
 /// One process's (or thread's) turn to make what several ask for at one time. The turn ends with the
 /// object, and the kernel ends it when its holder dies.
-class Flight {
+class Turn {
  public:
-  Flight(Flight&&) noexcept;
-  Flight& operator=(Flight&&) = delete;
-  ~Flight();
+  Turn(Turn&&) noexcept;
+  Turn& operator=(Turn&&) = delete;
+  ~Turn();
 
   /// Whether somebody else had the turn before, so that it is worth looking again.
   [[nodiscard]] bool waited() const noexcept;
@@ -184,7 +184,7 @@ class Flight {
   void fail(const Error& error) noexcept;
 
   class KILN_INTERNAL Impl;
-  explicit Flight(std::unique_ptr<Impl> impl) noexcept;
+  explicit Turn(std::unique_ptr<Impl> impl) noexcept;
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -312,7 +312,7 @@ class Cache {
 
   /// The driver does not take this entry's image: it is not served again by this object, and dropped
   /// from the file where that may be written. A put of the same key takes this back.
-  void refuse(const Digest& key);
+  void forget(const Digest& key);
 
   /// Counts a hit of a layer that has no counters of its own, such as memory.
   void count_hit(Origin origin, std::uint64_t compile_us) noexcept;
@@ -321,8 +321,8 @@ class Cache {
   /// most `patience`, and less for a holder that is seen to be stopped. Never fails: where locks do
   /// not work, everybody has the turn. A bundle or a read-only cache gives it at once. `stop` ends the
   /// waiting within some 20 ms: the turn is not had then.
-  [[nodiscard]] Flight take_turn(const Digest& what, std::chrono::milliseconds patience,
-                                 std::stop_token stop = {});
+  [[nodiscard]] Turn take_turn(const Digest& what, std::chrono::milliseconds patience,
+                               std::stop_token stop = {});
 
   /// All entries, in key order. Read in small steps that hold up no writer.
   [[nodiscard]] Result<std::vector<EntrySummary>> list();

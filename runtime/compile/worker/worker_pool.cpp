@@ -60,7 +60,7 @@ class Holding {
 
 }  // namespace
 
-WorkerPool::WorkerPool(WorkerPoolOptions options, CompilerOnThisMachine& compiler,
+WorkerPool::WorkerPool(WorkerPoolOptions options, InstalledCompiler& compiler,
                        const Reporter& reporter)
     : options_(std::move(options)),
       compiler_(compiler),

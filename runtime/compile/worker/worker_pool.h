@@ -19,8 +19,8 @@
 #include "compile/worker/worker_keeper.h"
 #include "compile/worker/worker_link.h"
 #include "compile/worker/worker_queue.h"
-#include "compile/worker/worker_setup.h"
-#include "vendor/compiler_on_this_machine.h"
+#include "compile/worker/worker_search.h"
+#include "vendor/installed_compiler.h"
 
 namespace kiln {
 
@@ -44,7 +44,7 @@ struct WorkerPoolOptions {
 /// In a forked child it may be destroyed, and nothing else.
 class WorkerPool : public CompileService {
  public:
-  WorkerPool(WorkerPoolOptions options, CompilerOnThisMachine& compiler, const Reporter& reporter);
+  WorkerPool(WorkerPoolOptions options, InstalledCompiler& compiler, const Reporter& reporter);
   ~WorkerPool() override;
 
   [[nodiscard]] std::size_t concurrency() override { return options_.workers; }
@@ -74,7 +74,7 @@ class WorkerPool : public CompileService {
   void replace_if_grown(std::size_t place);
 
   const WorkerPoolOptions options_;
-  CompilerOnThisMachine& compiler_;
+  InstalledCompiler& compiler_;
   const Reporter& reporter_;
   InProcessCompiler in_process_;
   const int owner_;

@@ -149,7 +149,7 @@ TEST_F(F12, TheChildExecutesAnotherProgram) {
 }
 
 TEST_F(F12, AProgramThatIsExecutedInheritsNoDescriptor) {
-  const Flight turn = cache_.take_turn(digest_of("x"), 1s);
+  const Turn turn = cache_.take_turn(digest_of("x"), 1s);
   Child child([&] {
     const auto command = "! ls -l /proc/self/fd | grep -q " + folder_.path().string();
     return ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
@@ -185,7 +185,7 @@ TEST_F(F12, ThreadsOfTheChildUseTheInheritedCacheAtOnce) {
 
 TEST_F(F12, TheParentKeepsItsTurnWhateverTheChildDoes) {
   const auto key = digest_of("x");
-  std::optional<Flight> turn(cache_.take_turn(key, 1s));
+  std::optional<Turn> turn(cache_.take_turn(key, 1s));
   Child child([&] {
     if (cache_.take_turn(key, 50ms).exclusive()) return 1;
     turn.reset();
@@ -200,7 +200,7 @@ TEST_F(F12, TheParentKeepsItsTurnWhateverTheChildDoes) {
 }
 
 TEST_F(F12, AChildDoesNotTellOfAFailureInItsParentsPlace) {
-  Flight turn = cache_.take_turn(digest_of("x"), 1s);
+  Turn turn = cache_.take_turn(digest_of("x"), 1s);
   const auto victim = folder_.path() / "victim";
   Child child([&] {
     // Takes the number of the descriptor that the turn had.

@@ -182,7 +182,7 @@ class F16 : public ::testing::Test {
     if (cache) {
       static_cast<void>(cache->put(make_sample(1, 50'000).entry()));
       EXPECT_NE(look(*cache, make_sample(1, 50'000)), Look::wrong);
-      Flight turn = cache->take_turn(digest_of("x"), 20ms);
+      Turn turn = cache->take_turn(digest_of("x"), 20ms);
       turn.fail({ErrorCode::compile_failed, "no", "", 0});
       static_cast<void>(cache->collect({.max_bytes = 0}));
     }

@@ -39,7 +39,7 @@ TEST(ClosedStreams, AreNeverTheCaches) {
     close_streams();
     Cache cache = Cache::open(folder.path()).value();
     if (leads_into(folder.path())) return 1;
-    const Flight turn = cache.take_turn(digest_of("x"), std::chrono::milliseconds(100));
+    const Turn turn = cache.take_turn(digest_of("x"), std::chrono::milliseconds(100));
     if (!turn.exclusive() || leads_into(folder.path())) return 2;
     if (!cache.put(make_sample(1).entry()) || look(cache, make_sample(1)) != Look::hit) return 3;
     return leads_into(folder.path()) ? 4 : 0;

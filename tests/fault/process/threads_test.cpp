@@ -41,7 +41,7 @@ bool call_something(Cache& cache, std::mt19937& random) {
       static_cast<void>(cache.pin(key, random() % 4 == 0));
       return true;
     case 5:
-      cache.refuse(key);
+      cache.forget(key);
       return true;
     case 6:
       return cache.history().has_value();

@@ -36,7 +36,7 @@ class F9 : public ::testing::Test {
     Cache cache = Cache::open(folder_.path()).value();
     const auto sample = make_sample(number);
     if (look(cache, sample) == Look::hit) return leave('h');
-    Flight turn = cache.take_turn(key_, 20s);
+    Turn turn = cache.take_turn(key_, 20s);
     if (!turn.exclusive()) return 1;
     if (turn.waited() && look(cache, sample) == Look::hit) return leave('h');
     if (turn.shared_failure()) {
@@ -56,7 +56,7 @@ class F9 : public ::testing::Test {
   Child holder(char mark = 'r') const {
     return Child([this, mark] {
       Cache cache = Cache::open(folder_.path()).value();
-      const Flight turn = cache.take_turn(key_, 20s);
+      const Turn turn = cache.take_turn(key_, 20s);
       if (turn.exclusive()) leave(mark);
       ::pause();
       return 0;
@@ -147,7 +147,7 @@ TEST_F(F9, WhoLosesPatienceGoesOnWithoutTheTurn) {
   ASSERT_TRUE(marks_.wait_for('r', 1));
   Cache cache = Cache::open(folder_.path()).value();
   const test::Stopwatch watch;
-  const Flight turn = cache.take_turn(key_, 300ms);
+  const Turn turn = cache.take_turn(key_, 300ms);
   EXPECT_GE(watch.passed(), 300ms);
   EXPECT_LT(watch.passed(), 8s);
   EXPECT_FALSE(turn.exclusive());
@@ -160,7 +160,7 @@ TEST_F(F9, OtherKeysAreNeverBlocked) {
   ASSERT_TRUE(marks_.wait_for('r', 1));
   Cache cache = Cache::open(folder_.path()).value();
   const test::Stopwatch watch;
-  std::vector<Flight> turns;
+  std::vector<Turn> turns;
   for (int i = 0; i < 500; ++i) {
     turns.push_back(cache.take_turn(digest_of("another " + std::to_string(i)), 20s));
     EXPECT_TRUE(turns.back().exclusive());
@@ -171,7 +171,7 @@ TEST_F(F9, OtherKeysAreNeverBlocked) {
 
 TEST_F(F9, ThreadsOfOneProcessTakeTurnsToo) {
   Cache cache = Cache::open(folder_.path()).value();
-  std::optional<Flight> turn(cache.take_turn(key_, 1s));
+  std::optional<Turn> turn(cache.take_turn(key_, 1s));
   EXPECT_TRUE(turn->exclusive());
   EXPECT_FALSE(cache.take_turn(key_, 20ms).exclusive());
   turn.reset();
@@ -181,7 +181,7 @@ TEST_F(F9, ThreadsOfOneProcessTakeTurnsToo) {
 TEST_F(F9, AForkedChildKeepsNoTurnOfAParentThatDies) {
   Child parent([&] {
     Cache cache = Cache::open(folder_.path()).value();
-    const Flight turn = cache.take_turn(key_, 20s);
+    const Turn turn = cache.take_turn(key_, 20s);
     const Child child([&] {
       ::alarm(5);
       leave('f');
@@ -200,7 +200,7 @@ TEST_F(F9, AForkedChildKeepsNoTurnOfAParentThatDies) {
 
 TEST_F(F9, AChildMadeBesideForkDoesNotKeepATurnThatEnded) {
   Cache cache = Cache::open(folder_.path()).value();
-  std::optional<Flight> turn(cache.take_turn(key_, 1s));
+  std::optional<Turn> turn(cache.take_turn(key_, 1s));
   // _Fork() runs no handlers, as a system call of one's own would not.
   const pid_t child = ::_Fork();
   if (child == 0) {
@@ -226,7 +226,7 @@ TEST(F10, EightProcessesCompileThirtyTwoKeysOnceEach) {
     for (const int number : order) {
       const auto sample = make_sample(number, 5000);
       if (look(cache, sample) == Look::hit) continue;
-      const Flight turn = cache.take_turn(digest_of(sample.request.material()), 20s);
+      const Turn turn = cache.take_turn(digest_of(sample.request.material()), 20s);
       if (!turn.exclusive()) return 1;
       // Also without having waited: the turn may have ended between the look and the asking.
       if (look(cache, sample) == Look::hit) continue;

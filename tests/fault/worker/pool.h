@@ -11,9 +11,9 @@
 
 #include "base/reporter.h"
 #include "compile/worker/worker_pool.h"
-#include "compile/worker/worker_setup.h"
+#include "compile/worker/worker_search.h"
 #include "support/nvrtc.h"
-#include "vendor/compiler_on_this_machine.h"
+#include "vendor/installed_compiler.h"
 
 namespace kiln::test {
 
@@ -30,7 +30,7 @@ class Pool {
  private:
   mutable std::mutex mutex_;
   std::string warnings_;
-  CompilerOnThisMachine compiler_{wanted_nvrtc(), vendor::NvrtcVariables::cleared};
+  InstalledCompiler compiler_{wanted_nvrtc(), vendor::NvrtcVariables::cleared};
   Reporter reporter_;
   std::unique_ptr<WorkerPool> pool_;
 };

@@ -64,7 +64,7 @@ MENDS = [
          (("descriptors", "--workers", "0", "--compiles", "300"), cases("A4"), edits(),
           ("flips", "--way", "in_process", "--compiles", "300"))),
     Mend(("A2",), "absence is a difference",
-         (Change("runtime/lookup/fingerprint.cpp", "    if (absences_.empty()) return true;\n", "    if (true) return false;\n"),),
+         (Change("runtime/lookup/replay.cpp", "    if (absences_.empty()) return true;\n", "    if (true) return false;\n"),),
          (cases("A2"), edits())),
     # What such an option reads, the snapshot sees too.
     Mend(("A3",), "options that read files are refused, and the snapshot",
@@ -76,7 +76,7 @@ MENDS = [
                  "if (true) {"),),
          (cases("A4"), edits())),
     Mend(("A5",), "identities are compared",
-         (Change("runtime/lookup/fingerprint.cpp", "if (!is_any && !(same == Same", "if (false && !is_any && !(same == Same"),),
+         (Change("runtime/lookup/replay.cpp", "if (!is_any && !(same == Same", "if (false && !is_any && !(same == Same"),),
          (cases("A5"), edits())),
     Mend(("A6",), "include directories stay as they are spelled",
          (Change("runtime/program/program.cpp", "    auto absolute = std::filesystem::absolute(directory, failure);",

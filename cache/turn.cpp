@@ -1,0 +1,266 @@
+#include "turn.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "cache_impl.h"
+#include "file/fork_guard.h"
+#include "file/private_path.h"
+#include "record/fields.h"
+#include "record/frame.h"
+#include "system/file_size_signal.h"
+#include "system/no_fork.h"
+#include "system/standard_streams.h"
+
+namespace kiln {
+namespace {
+
+using storage::FieldReader;
+using storage::FieldWriter;
+using storage::FrameOwner;
+using storage::Tag;
+using Clock = std::chrono::steady_clock;
+
+constexpr unsigned levels = 8;
+constexpr std::uint64_t slots = 64;
+constexpr std::size_t slot_bytes = 65'536;
+constexpr std::size_t longest_log = 49'152;
+constexpr std::uint64_t failure_version = 1;
+
+constexpr std::chrono::milliseconds first_nap{1};
+constexpr std::chrono::milliseconds longest_nap{16};
+/// How long a holder has to be seen stopped before somebody takes over.
+constexpr std::chrono::milliseconds stopped_patience{250};
+
+/// Who holds a byte. At the beginning of a slot, one for each level.
+struct Signature {
+  Digest what;
+  std::uint64_t process = 0;
+  std::uint64_t started = 0;  ///< Tells a process from a later one of the same id.
+};
+constexpr std::size_t signatures_bytes = levels * sizeof(Signature);
+
+std::uint64_t number_of(const Digest& digest) {
+  std::uint64_t number = 0;
+  for (std::size_t at = 0; at < sizeof number; ++at) number = number << 8 | digest.bytes[at];
+  return number;
+}
+
+off_t slot_of(const Digest& what) {
+  return static_cast<off_t>(number_of(what) % slots * slot_bytes);
+}
+
+/// Offsets are signed, and the eight bytes of a turn are neighbours.
+struct flock byte_of(const Digest& what, unsigned level, short type) {
+  struct flock byte = {};
+  byte.l_type = type;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = static_cast<off_t>((number_of(what) >> 1) / levels * levels + level);
+  byte.l_len = 1;
+  return byte;
+}
+
+struct ProcessState {
+  char state = '?';
+  std::uint64_t started = 0;
+};
+
+/// From /proc/PID/stat: the state is field 3 and the start time, in clock ticks since the boot, field
+/// 22; the name before them, in parentheses, may hold anything (proc(5)).
+ProcessState state_of(std::uint64_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string line{std::istreambuf_iterator<char>(file), {}};
+  const auto after_name = line.rfind(')');
+  ProcessState found;
+  if (after_name == std::string::npos) return found;
+  unsigned long long started = 0;
+  const int fields = std::sscanf(line.c_str() + after_name + 1,
+                                 " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                 "%*s %*s %*s %llu",
+                                 &found.state, &started);
+  if (fields == 2) found.started = started;
+  return found;
+}
+
+FrameOwner owner_of(const Digest& what) { return {FrameOwner::Table::failures, what}; }
+
+/// So that the same failure twice is two records.
+std::uint64_t next_serial() {
+  static std::atomic<std::uint64_t> serial = 0;
+  const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  return now ^ static_cast<std::uint64_t>(::getpid()) << 40 ^ ++serial;
+}
+
+}  // namespace
+
+std::unique_ptr<Turn::Impl> Turn::Impl::take(const std::filesystem::path& file, const Digest& what,
+                                             std::chrono::milliseconds patience,
+                                             const std::stop_token& stop, storage::Trust trust) {
+  auto turn = std::make_unique<Impl>();
+  turn->what_ = what;
+  if (turn->open(file, trust)) turn->wait(patience, stop);
+  return turn;
+}
+
+Turn::Impl::~Impl() {
+  if (descriptor_ < 0 || process_ != ::getpid()) return;
+  const system::NoFork no_fork;
+  // Said aloud, because a child made by other means than fork() may share it past the close.
+  if (level_) {
+    auto byte = byte_of(what_, *level_, F_UNLCK);
+    ::fcntl(descriptor_, F_OFD_SETLK, &byte);
+  }
+  storage::forget_in_children(descriptor_);
+  ::close(descriptor_);
+}
+
+bool Turn::Impl::open(const std::filesystem::path& file, storage::Trust trust) {
+  if (!storage::private_file_exists(file, trust)) return false;
+  const system::NoFork no_fork;
+  descriptor_ = system::open_file(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
+                                  S_IRUSR | S_IWUSR);
+  process_ = ::getpid();
+  if (descriptor_ < 0) return false;
+  storage::close_in_children(descriptor_);
+  return storage::is_only_name_of(file.c_str(), descriptor_);
+}
+
+void Turn::Impl::wait(std::chrono::milliseconds patience, const std::stop_token& stop) {
+  const auto deadline = Clock::now() + patience;
+  const std::string before = read_failure_record();
+  auto nap = first_nap;
+  unsigned level = 0;
+  auto last_seen_running = Clock::now();
+  while (!try_lock(level)) {
+    // Locks that do not work here, as on some network filesystems, are no reason to wait.
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR) return;
+    waited_ = true;
+    const auto now = Clock::now();
+    if (now >= deadline || stop.stop_requested()) return;
+    if (!holder_is_stopped(level)) last_seen_running = now;
+    if (now - last_seen_running >= stopped_patience) {
+      if (++level == levels) return;
+      last_seen_running = now;
+      continue;
+    }
+    std::this_thread::sleep_for(nap);
+    nap = std::min(nap * 2, longest_nap);
+  }
+  level_ = level;
+  if (const auto now = read_failure_record(); waited_ && now != before) {
+    failure_ = decode_failure(now);
+  }
+  sign(level);
+}
+
+bool Turn::Impl::try_lock(unsigned level) const {
+  auto byte = byte_of(what_, level, F_WRLCK);
+  return ::fcntl(descriptor_, F_OFD_SETLK, &byte) == 0;
+}
+
+/// Best effort: an unsigned turn is waited for up to the patience even if its holder is stopped.
+void Turn::Impl::sign(unsigned level) const {
+  const auto process = static_cast<std::uint64_t>(::getpid());
+  const Signature signature{what_, process, state_of(process).started};
+  const auto offset = slot_of(what_) + static_cast<off_t>(level * sizeof signature);
+  const system::FileSizeSignalHeld held;
+  [[maybe_unused]] const auto written = ::pwrite(descriptor_, &signature, sizeof signature, offset);
+}
+
+bool Turn::Impl::holder_is_stopped(unsigned level) const {
+  Signature signature;
+  const auto offset = slot_of(what_) + static_cast<off_t>(level * sizeof signature);
+  if (::pread(descriptor_, &signature, sizeof signature, offset) != sizeof signature) return false;
+  if (signature.what != what_) return false;
+  const auto holder = state_of(signature.process);
+  return (holder.state == 'T' || holder.state == 't') && holder.started == signature.started;
+}
+
+// A failure's place in a slot: length u32 in the machine's order, then a frame around its record.
+
+std::string Turn::Impl::read_failure_record() const {
+  std::uint32_t size = 0;
+  const off_t offset = slot_of(what_) + static_cast<off_t>(signatures_bytes);
+  if (::pread(descriptor_, &size, sizeof size, offset) != sizeof size) return {};
+  if (size > slot_bytes - signatures_bytes - sizeof size) return {};
+  std::string frame(size, '\0');
+  const auto read =
+      ::pread(descriptor_, frame.data(), frame.size(), offset + static_cast<off_t>(sizeof size));
+  return read == static_cast<ssize_t>(frame.size()) ? frame : std::string();
+}
+
+std::optional<Error> Turn::Impl::decode_failure(const std::string& frame) const {
+  const auto record = storage::FrameDecoder().decode(frame, owner_of(what_));
+  if (!record) return std::nullopt;
+  FieldReader in(*record);
+  if (in.number(Tag::failure_version) != failure_version) return std::nullopt;
+  static_cast<void>(in.number(Tag::failure_serial));
+  Error error;
+  const std::uint64_t code = in.number(Tag::failure_code);
+  error.message = in.text(Tag::failure_message);
+  error.log = in.text(Tag::failure_log);
+  error.vendor_code = static_cast<int>(in.number32(Tag::failure_vendor_code));
+  if (!in.finished() || code > static_cast<std::uint64_t>(ErrorCode::io_failed)) {
+    return std::nullopt;
+  }
+  error.code = static_cast<ErrorCode>(code);
+  return error;
+}
+
+void Turn::Impl::fail(const Error& error) noexcept {
+  // In a child the descriptor is closed, and its number may be another file's by now.
+  if (!level_ || process_ != ::getpid()) return;
+  FieldWriter out;
+  out.number(Tag::failure_version, failure_version);
+  out.number(Tag::failure_serial, next_serial());
+  out.number(Tag::failure_code, static_cast<std::uint64_t>(error.code));
+  const std::string_view message = error.message;
+  const std::string_view log = error.log;
+  out.bytes(Tag::failure_message, message.substr(0, longest_log / 4));
+  out.bytes(Tag::failure_log, log.substr(0, longest_log));
+  out.number(Tag::failure_vendor_code, static_cast<std::uint32_t>(error.vendor_code));
+  std::string frame = storage::FrameEncoder().encode(out.take(), owner_of(what_));
+  const auto size = static_cast<std::uint32_t>(frame.size());
+  frame.insert(0, reinterpret_cast<const char*>(&size), sizeof size);
+  // Best effort: who cannot read it compiles for itself.
+  const system::FileSizeSignalHeld held;
+  [[maybe_unused]] const auto written =
+      ::pwrite(descriptor_, frame.data(), frame.size(),
+               slot_of(what_) + static_cast<off_t>(signatures_bytes));
+}
+
+Turn::Turn(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Turn::Turn(Turn&&) noexcept = default;
+Turn::~Turn() = default;
+
+bool Turn::waited() const noexcept { return impl_->waited(); }
+
+const std::optional<Error>& Turn::shared_failure() const noexcept {
+  return impl_->shared_failure();
+}
+
+bool Turn::exclusive() const noexcept { return impl_->exclusive(); }
+
+void Turn::fail(const Error& error) noexcept { impl_->fail(error); }
+
+Turn Cache::Impl::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                            const std::stop_token& stop) {
+  if (read_only() || !ensure_open()) return Turn(std::make_unique<Turn::Impl>());
+  return Turn(Turn::Impl::take(place_.path / storage::turns_file_name, what, patience, stop,
+                               {.writable_by_others = options_.trust_others}));
+}
+
+}  // namespace kiln

@@ -1,0 +1,167 @@
+#include "compile/observed_compiler.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <mutex>
+#include <shared_mutex>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "compile/file_answers.h"
+#include "compile/file_snapshot.h"
+#include "compile/nvrtc_compile.h"
+
+namespace kiln {
+
+namespace {
+
+using State = PrecompiledPrelude::State;
+
+// NVRTC says so after the first warning of a compile; messages and remarks before it do not count.
+constexpr std::string_view remark =
+    "Remark: The warnings can be suppressed with \"-diag-suppress <warning-number>\"\n\n";
+
+std::string without_remark(std::string log) {
+  if (const auto at = log.find(remark); at != std::string::npos) log.erase(at, remark.size());
+  return log;
+}
+
+// NVRTC has one heap for the process. What somebody else wants more of stays, and where memory is short its own
+// choice.
+void make_room_for_preludes(const vendor::Nvrtc& nvrtc) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < 4 * precompiled_heap_bytes) return;
+  if (nvrtc.get_precompiled_heap_size == nullptr || nvrtc.set_precompiled_heap_size == nullptr)
+    return;
+  std::size_t size = 0;
+  if (nvrtc.get_precompiled_heap_size(&size) != NVRTC_SUCCESS || size >= precompiled_heap_bytes)
+    return;
+  nvrtc.set_precompiled_heap_size(precompiled_heap_bytes);
+}
+
+// A compile of which is known what it went by, where that can be.
+Result<CompileOutcome> compile_from(FileSnapshot& files, const vendor::Nvrtc& nvrtc,
+                                    const CompileJob& job, const std::vector<std::string>& options,
+                                    const std::stop_token& stop) {
+  if (!FileAnswers::possible()) return compile(nvrtc, job, options, stop);
+  const FileAnswers answers(files);
+  auto outcome = compile(nvrtc, job, options, stop);
+  if (outcome) outcome->readings = files.readings();
+  return outcome;
+}
+
+}  // namespace
+
+std::optional<std::string> log_of_prelude(const std::string& whole, const std::string& rest) {
+  for (const auto& tail : {rest, without_remark(rest)}) {
+    if (whole.ends_with(tail)) return whole.substr(0, whole.size() - tail.size());
+  }
+  return std::nullopt;
+}
+
+std::string join_logs(const std::string& prelude, const std::string& rest) {
+  return prelude + (prelude.find(remark) == prelude.npos ? rest : without_remark(rest));
+}
+
+ObservedCompiler::ObservedCompiler(std::uint64_t precompiled_max_bytes)
+    : precompiled_max_bytes_(precompiled_max_bytes) {}
+
+void ObservedCompiler::set_up(const vendor::Nvrtc& nvrtc) {
+  auto made = ScratchFolder::make();
+  if (!made) return;
+  if (precompiled_max_bytes_ != 0) make_room_for_preludes(nvrtc);
+  scratch_.emplace(std::move(*made));
+  precompiled_.emplace(scratch_->path(), precompiled_max_bytes_);
+}
+
+Result<CompileOutcome> ObservedCompiler::run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                             const std::stop_token& stop) {
+  std::call_once(set_up_, [&] { set_up(nvrtc); });
+  if (precompiled_ && nvrtc.has_precompiled_headers()) {
+    if (const auto prelude = precompiled_->of(job)) {
+      if (auto outcome = with(*prelude, nvrtc, job, stop)) return std::move(*outcome);
+      if (stop.stop_requested()) return tl::unexpected(cancelled(job));
+    }
+  }
+  FileSnapshot files(job.embedded, own_folder());
+  return compile_from(files, nvrtc, job, {}, stop);
+}
+
+std::string ObservedCompiler::own_folder() const {
+  return scratch_ ? scratch_->path().string() + '/' : std::string();
+}
+
+// Nothing where a plain compile has to tell: of any failure, for one, so that its log is the plain one.
+std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude,
+                                                     const vendor::Nvrtc& nvrtc,
+                                                     const CompileJob& job,
+                                                     const std::stop_token& stop) {
+  {
+    const std::shared_lock lock(prelude.mutex);
+    if (prelude.state == State::impossible) return std::nullopt;
+    FileSnapshot files(job.embedded, own_folder());
+    if (prelude.state == State::made && files.adopt(prelude.readings, prelude.made))
+      return use(prelude, files, nvrtc, job, stop);
+  }
+  const std::unique_lock lock(prelude.mutex);
+  if (prelude.state == State::impossible) return std::nullopt;
+  return make(prelude, nvrtc, job, stop);
+}
+
+std::optional<CompileOutcome> ObservedCompiler::make(PrecompiledPrelude& prelude,
+                                                     const vendor::Nvrtc& nvrtc,
+                                                     const CompileJob& job,
+                                                     const std::stop_token& stop) {
+  // What was left by one that was not made to its end is of no use: NVRTC would read no header for it, and
+  // none would be known.
+  if (prelude.files() != 0) prelude.discard();
+  prelude.made = std::chrono::system_clock::now();
+  FileSnapshot files(job.embedded, own_folder());
+  auto outcome = compile_from(files, nvrtc, job, prelude.options(), stop);
+  // Also after an error of the program's own, which comes after the prelude was written.
+  if (!outcome || !outcome->readings || !outcome->readings->doubt.empty()) {
+    prelude.discard();
+    if (outcome) prelude.state = State::impossible;
+    return std::nullopt;
+  }
+  if (prelude.files() != 1) {
+    prelude.state = State::impossible;
+    return std::nullopt;
+  }
+  auto readings = files.readings_before_writing();
+  if (!readings) {
+    prelude.state = State::impossible;
+    return std::nullopt;
+  }
+  prelude.readings = std::move(*readings);
+  const std::string& whole = outcome->artifact.log;
+  if (!whole.empty()) {
+    const auto again = compile_from(files, nvrtc, job, prelude.options(), stop);
+    const auto own = again ? log_of_prelude(whole, again->artifact.log) : std::nullopt;
+    if (!own) {
+      prelude.state = State::impossible;
+      prelude.discard();
+      return std::nullopt;
+    }
+    prelude.log = *own;
+  }
+  prelude.state = State::made;
+  return std::move(*outcome);
+}
+
+// `files` has what the prelude was made from.
+std::optional<CompileOutcome> ObservedCompiler::use(const PrecompiledPrelude& prelude,
+                                                    FileSnapshot& files, const vendor::Nvrtc& nvrtc,
+                                                    const CompileJob& job,
+                                                    const std::stop_token& stop) {
+  auto outcome = compile_from(files, nvrtc, job, prelude.options(), stop);
+  // NVRTC makes another where it does not take the one that is there.
+  if (!outcome || prelude.files() != 1 || files.met_second_name()) return std::nullopt;
+  outcome->precompiled = true;
+  outcome->artifact.log = join_logs(prelude.log, outcome->artifact.log);
+  return std::move(*outcome);
+}
+
+}  // namespace kiln

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "base/scratch_folder.h"
+#include "compile/compile_job.h"
+#include "compile/file_snapshot.h"
+#include "compile/precompiled_headers.h"
+#include "kiln/error.h"
+#include "vendor/nvrtc.h"
+
+namespace kiln {
+
+/// compile() with what makes it exact and quick: NVRTC's questions about files are answered from a snapshot, which
+/// tells what it went by, and the preludes that repeat are kept precompiled. Neither shows: image and log are
+/// those of a plain compile, byte for byte. What cannot be had (no room for temporary files, an older NVRTC)
+/// is done without. One for each process. Safe to use from any thread.
+class ObservedCompiler {
+ public:
+  /// Keeps up to so many bytes of precompiled headers; 0 for none.
+  explicit ObservedCompiler(std::uint64_t precompiled_max_bytes);
+
+  /// Errors: those of compile().
+  [[nodiscard]] Result<CompileOutcome> run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                           const std::stop_token& stop = {});
+
+ private:
+  void set_up(const vendor::Nvrtc& nvrtc);
+  [[nodiscard]] std::string own_folder() const;
+  [[nodiscard]] std::optional<CompileOutcome> with(PrecompiledPrelude& prelude,
+                                                   const vendor::Nvrtc& nvrtc,
+                                                   const CompileJob& job,
+                                                   const std::stop_token& stop);
+  [[nodiscard]] std::optional<CompileOutcome> make(PrecompiledPrelude& prelude,
+                                                   const vendor::Nvrtc& nvrtc,
+                                                   const CompileJob& job,
+                                                   const std::stop_token& stop);
+  [[nodiscard]] static std::optional<CompileOutcome> use(const PrecompiledPrelude& prelude,
+                                                         FileSnapshot& files,
+                                                         const vendor::Nvrtc& nvrtc,
+                                                         const CompileJob& job,
+                                                         const std::stop_token& stop);
+
+  const std::uint64_t precompiled_max_bytes_;
+  std::once_flag set_up_;
+  std::optional<ScratchFolder> scratch_;
+  std::optional<PrecompiledHeaders> precompiled_;
+};
+
+/// The log of a program apart from its prelude's: what is left of `whole` when `rest`, the log of the same
+/// compile with its prelude precompiled, is taken off its end. Nothing where that is no such end.
+[[nodiscard]] std::optional<std::string> log_of_prelude(const std::string& whole,
+                                                        const std::string& rest);
+
+/// The log that a plain compile gives, put together from both.
+[[nodiscard]] std::string join_logs(const std::string& prelude, const std::string& rest);
+
+}  // namespace kiln

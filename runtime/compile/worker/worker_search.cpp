@@ -1,0 +1,113 @@
+#include "compile/worker/worker_search.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace kiln {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A kernel over CUB takes a third of it, its precompiled header the rest.
+constexpr std::uint64_t memory_of_a_worker = std::uint64_t{1} << 30;
+
+bool try_file(WorkerSearch& search, const std::string& origin, const fs::path& file) {
+  std::error_code failure;
+  const bool there = fs::is_regular_file(file, failure);
+  const bool runs = there && ::access(file.c_str(), X_OK) == 0;
+  search.steps.push_back({origin, file.string(),
+                          runs    ? "found"
+                          : there ? "may not be executed"
+                                  : "no such file"});
+  if (runs) search.executable = file;
+  return runs;
+}
+
+bool try_around(WorkerSearch& search, const std::string& origin, const fs::path& folder) {
+  for (const auto* place : {KILN_WORKER_FROM_LIBRARY, "../libexec/kiln", "."}) {
+    if (try_file(search, origin, (folder / place / "kiln-worker").lexically_normal())) return true;
+  }
+  return false;
+}
+
+std::size_t cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // A machine with more cores than the set has room for.
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) {
+    return static_cast<std::size_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+  }
+  return static_cast<std::size_t>(std::max(CPU_COUNT(&set), 1));
+}
+
+// What the compiler takes of address space for large kernels of engines.
+constexpr std::uint64_t least_share = std::uint64_t{4} << 30;
+
+// "MemTotal:" or another line of the system's.
+std::uint64_t memory_of_machine(std::string_view name) {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name)) return std::strtoull(line.c_str() + name.size(), nullptr, 10) << 10;
+  }
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
+// In a container, what it may have.
+std::uint64_t group_memory() {
+  std::ifstream file("/sys/fs/cgroup/memory.max");
+  std::uint64_t bytes = 0;
+  return file >> bytes ? bytes : std::numeric_limits<std::uint64_t>::max();
+}
+
+}  // namespace
+
+WorkerSearch find_worker(const std::optional<fs::path>& exact) {
+  WorkerSearch search;
+  if (exact) {
+    try_file(search, "KILN_WORKER", *exact);
+    return search;
+  }
+  const auto own = vendor::own_file();
+  if (!own.empty() && try_around(search, "beside kiln", own.parent_path())) return search;
+  std::error_code failure;
+  const auto program = fs::read_symlink("/proc/self/exe", failure);
+  if (!failure && program != own) try_around(search, "beside the program", program.parent_path());
+  return search;
+}
+
+bool asks_for_workers(const Settings& settings) {
+  if (settings.compile_workers == 0) return false;
+  const auto by_somebody = [](const Setting& setting) {
+    return setting.variable == "KILN_COMPILE_WORKERS" && setting.origin != "default";
+  };
+  return settings.worker ||
+         std::any_of(settings.listing.begin(), settings.listing.end(), by_somebody);
+}
+
+std::size_t workers_for(unsigned wanted) {
+  if (wanted != automatic_workers) return wanted;
+  const auto for_memory =
+      std::min(memory_of_machine("MemAvailable:"), group_memory()) / memory_of_a_worker;
+  return std::clamp<std::size_t>(for_memory, 1, cores());
+}
+
+WorkerMemory memory_for(std::uint64_t wanted, std::size_t workers) {
+  if (wanted != automatic_memory) return {wanted, wanted};
+  return memory_for(wanted, workers, std::min(memory_of_machine("MemTotal:"), group_memory()));
+}
+
+WorkerMemory memory_for(std::uint64_t wanted, std::size_t workers, std::uint64_t machine) {
+  if (wanted != automatic_memory) return {wanted, wanted};
+  return {std::max(machine / workers, least_share), std::max(machine, least_share)};
+}
+
+}  // namespace kiln

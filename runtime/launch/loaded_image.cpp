@@ -1,0 +1,142 @@
+#include "launch/loaded_image.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "image/driver_age.h"
+
+namespace kiln {
+namespace {
+
+/// Completes what the image's own metadata left open.
+void ask_for_parameters(const vendor::Driver& driver, CUkernel kernel, KernelInfo& info) {
+  const auto ask = driver.functions().kernel_get_param_info;
+  if (info.params_known || ask == nullptr) return;
+  std::size_t offset = 0;
+  std::size_t size = 0;
+  CUresult result = CUDA_SUCCESS;
+  while ((result = ask(kernel, info.params.size(), &offset, &size)) == CUDA_SUCCESS) {
+    info.params.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)});
+  }
+  // This is how the driver says that there are no more.
+  info.params_known = result == CUDA_ERROR_INVALID_VALUE;
+  if (!info.params_known) info.params.clear();
+}
+
+/// The kernels that the driver sees in a library, each standing for itself; none where it does not tell.
+std::vector<KernelInfo> ask_for_kernels(const vendor::Driver& driver, CUlibrary library) {
+  const auto& functions = driver.functions();
+  unsigned count = 0;
+  std::vector<KernelInfo> kernels;
+  if (functions.library_get_kernel_count == nullptr ||
+      functions.library_enumerate_kernels == nullptr || functions.kernel_get_name == nullptr ||
+      functions.library_get_kernel_count(&count, library) != CUDA_SUCCESS)
+    return kernels;
+  std::vector<CUkernel> handles(count);
+  if (functions.library_enumerate_kernels(handles.data(), count, library) != CUDA_SUCCESS)
+    return kernels;
+  for (auto* const handle : handles) {
+    const char* name = nullptr;
+    if (functions.kernel_get_name(&name, handle) == CUDA_SUCCESS && name != nullptr)
+      kernels.push_back({.expression = name, .symbol = name});
+  }
+  std::ranges::sort(kernels, {}, &KernelInfo::expression);
+  return kernels;
+}
+
+}  // namespace
+
+LoadedImage::LoadedImage(std::shared_ptr<const vendor::Driver> driver, const vendor::Device& device,
+                         const Artifact& artifact, CUlibrary library)
+    : driver_(std::move(driver)),
+      device_(device),
+      program_(artifact.program),
+      arch_(artifact.arch),
+      kind_(artifact.kind),
+      library_(library) {}
+
+LoadedImage::~LoadedImage() {
+  // At the end of a process the driver may be gone already, and there is nothing left to do.
+  static_cast<void>(driver_->functions().library_unload(library_));
+}
+
+Result<std::unique_ptr<const LoadedImage>> LoadedImage::load(
+    const std::shared_ptr<const vendor::Driver>& driver, const vendor::Device& device,
+    const Artifact& artifact, const LaunchFailureCallback& failed) {
+  CUlibrary library = nullptr;
+  if (const CUresult result = driver->functions().library_load_data(
+          &library, artifact.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+      result != CUDA_SUCCESS) {
+    auto refused = driver->failure(
+        fmt::format("the driver does not load {} for {} on {} (compute capability "
+                    "{}.{})",
+                    artifact.program, artifact.arch, device.name, device.major, device.minor),
+        result);
+    if (const auto why = why_too_old(artifact, driver->version()); !why.empty())
+      refused.value().message += "; " + why;
+    return refused;
+  }
+  std::unique_ptr<LoadedImage> image(new LoadedImage(driver, device, artifact, library));
+  auto added = image->add_kernels(
+      artifact.kernels.empty() ? ask_for_kernels(*driver, library) : artifact.kernels, failed);
+  if (!added) return tl::unexpected(std::move(added.error()));
+  image->load_kernels_now();
+  return image;
+}
+
+Result<void> LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
+                                      const LaunchFailureCallback& failed) {
+  kernels_.reserve(kernels.size());
+  for (const KernelInfo& info : kernels) {
+    KernelRecord record{info, arch_, kind_, driver_, device_.handle, nullptr, failed};
+    const CUresult result =
+        driver_->functions().library_get_kernel(&record.kernel, library_, info.symbol.c_str());
+    if (result == CUDA_ERROR_NOT_FOUND) {
+      // An expression may name a variable; that is no reason to lose the kernels.
+      others_.push_back(info);
+      continue;
+    }
+    if (result != CUDA_SUCCESS) {
+      return driver_->failure(
+          fmt::format("the driver does not find the kernel {} ({}) in {} for {}", info.expression,
+                      info.symbol, program_, arch_),
+          result);
+    }
+    ask_for_parameters(*driver_, record.kernel, record.info);
+    kernels_.push_back(std::move(record));
+  }
+  return {};
+}
+
+// Left to itself the driver loads a kernel with its first launch, which may have to wait for the device,
+// and fails while a stream is captured. A failure here comes again with that launch.
+void LoadedImage::load_kernels_now() const {
+  const auto& functions = driver_->functions();
+  CUcontext context = nullptr;
+  if (functions.ctx_get_current(&context) != CUDA_SUCCESS || context == nullptr) return;
+  for (const auto& record : kernels_) {
+    CUfunction function = nullptr;
+    const bool found = functions.kernel_get_function(&function, record.kernel) == CUDA_SUCCESS;
+    if (found && functions.func_load != nullptr) static_cast<void>(functions.func_load(function));
+  }
+}
+
+const KernelRecord* LoadedImage::find(std::string_view expression) const noexcept {
+  for (const KernelRecord& record : kernels_) {
+    if (record.info.expression == expression) return &record;
+  }
+  return nullptr;
+}
+
+std::string_view LoadedImage::symbol_of(std::string_view expression) const noexcept {
+  for (const auto& other : others_) {
+    if (other.expression == expression) return other.symbol;
+  }
+  return {};
+}
+
+}  // namespace kiln

@@ -1,0 +1,280 @@
+#include "source/closure.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "source/macro_expansion.h"
+
+namespace kiln {
+
+namespace {
+
+using Form = IncludeDirective::Form;
+
+// One text whose includes are followed: the source, or a header that was found.
+struct Unit {
+  std::shared_ptr<const HeaderText> text;
+  FoundHeader where;
+  std::uint32_t lookup;  // That found it; source_parent for the source.
+};
+
+// One look-up: an include's spelling, and whose neighbour it asks for.
+struct LookUp {
+  std::string_view spelling;
+  std::uint32_t parent;
+
+  bool operator==(const LookUp&) const = default;
+};
+
+struct LookUpHash {
+  std::size_t operator()(const LookUp& look_up) const noexcept {
+    return std::hash<std::string_view>()(look_up.spelling) * 31 + look_up.parent;
+  }
+};
+
+class ClosureBuilder {
+ public:
+  ClosureBuilder(const Program& program, const HeaderSearch& search, HeaderFiles& files)
+      : program_(program), search_(search), finder_(search), files_(files) {}
+
+  Closure build() {
+    follow_program();
+    add_embedded();
+    return std::move(closure_);
+  }
+
+ private:
+  void follow_program() {
+    auto source = scan_text(program_.source());
+    closure_.prelude = source->directives.prelude;
+    add_unit({std::move(source), search_.source(), Dependency::source_parent});
+    read_options();
+    follow_all();
+    // A macro may be defined anywhere, so these come when all else has been read; they may bring more.
+    while (!macro_includes_.empty()) {
+      follow_macro_includes();
+      follow_all();
+    }
+    closure_.not_stored = whole_.reason();
+    check_header_tests();
+  }
+
+  // Of a test for an embedded header NVRTC tells nobody, so that it must be seen here.
+  void check_header_tests() {
+    if (pastes_ && pieces_.make_a_question() && closure_.unresolved.empty())
+      closure_.unresolved = "it may paste together __has_include";
+    for (const auto& unit : read_) {
+      for (const auto& macro : header_tests_) {
+        if (!uses_plainly(unit.text->text, macro))
+          leave_open("it uses " + macro + ", which asks for headers, in a way kiln does not follow",
+                     unit);
+      }
+    }
+    for (const auto& option : program_.options()) {
+      const bool names_one = std::any_of(
+          header_tests_.begin(), header_tests_.end(),
+          [&](const std::string& macro) { return option.find(macro) != std::string::npos; });
+      if ((names_one || option.find("__has_include") != std::string::npos) &&
+          closure_.unresolved.empty())
+        closure_.unresolved = "option " + option + " asks for headers";
+    }
+  }
+
+  void add_unit(Unit unit) {
+    const auto& said = unit.text->directives;
+    if (unit.lookup == Dependency::source_parent) {
+      closure_.itself.add(said, unit.where.place());
+      whole_.add(said, unit.where.place());
+    } else {
+      whole_.add(*unit.text, unit.where);
+    }
+    note_pieces(said);
+    header_tests_.insert(said.header_tests.begin(), said.header_tests.end());
+    if (!said.unfollowed.empty()) leave_open("it uses " + said.unfollowed, unit);
+    (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
+        said.tells_path;
+    pending_.push_back(std::move(unit));
+  }
+
+  void note_pieces(const Directives& said) {
+    pastes_ |= said.pastes;
+    pieces_.add(said.question_pieces);
+  }
+
+  // What -D defines may tell the time or a place wherever it is used.
+  void read_options() {
+    for (const auto& option : program_.options()) {
+      const auto said = read_directives(option);
+      closure_.own_text_tells_path |= said.tells_path;
+      for (auto* all : {&closure_.itself, &whole_}) all->add(said, "option " + option);
+      note_pieces(said);
+      if (is_before_raw_strings(option) && closure_.unresolved.empty())
+        closure_.unresolved = "option " + option + ": its language has other literals";
+    }
+  }
+
+  void follow_all() {
+    for (; !pending_.empty(); pending_.pop_front()) {
+      const Unit& unit = read_.emplace_back(std::move(pending_.front()));
+      for (const auto& include : unit.text->directives.includes) {
+        if (include.form == Form::macro) {
+          macro_includes_.push_back({include, &unit});
+        } else {
+          follow(include, unit);
+        }
+      }
+    }
+  }
+
+  void follow(const IncludeDirective& include, const Unit& includer) {
+    if (include.next) return follow_next(include, includer);
+    const bool quoted = include.form == Form::quoted;
+    // Not by the includer's folder: files that lie together here may lie apart elsewhere.
+    const auto parent = quoted ? includer.lookup : Dependency::no_parent;
+    const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
+    // Headers repeat each other's includes many times over, and each search asks the filesystem.
+    const auto [known, is_new_lookup] =
+        lookups_.try_emplace(LookUp{include.spelling, parent}, position);
+    if (!is_new_lookup) {
+      closure_.dependencies.lookups[known->second].tested |= include.tested;
+      return;
+    }
+    auto found = quoted ? finder_.find_quoted(include.spelling, includer.where)
+                        : finder_.find(include.spelling);
+    auto text = read(found);
+    if (!text) found = {};
+    Dependency lookup{include.spelling, parent};
+    lookup.tested = include.tested;
+    if (text) lookup.content = text->digest;
+    lookup.beside = text && quoted && is_beside(found, include.spelling, includer);
+    closure_.dependencies.lookups.push_back(std::move(lookup));
+    closure_.found.push_back(found);
+    closure_.includers.push_back(includer.lookup);
+    closure_.texts.push_back(text);
+    if (text && is_new(found)) add_unit({std::move(text), std::move(found), position});
+  }
+
+  // The source lies where no machine has a folder.
+  [[nodiscard]] bool is_beside(const FoundHeader& found, std::string_view spelling,
+                               const Unit& includer) const {
+    if (includer.lookup == Dependency::source_parent) return false;
+    if (includer.where.embedded != nullptr)
+      return found.embedded != nullptr &&
+             search_.neighbour(spelling, *includer.where.embedded) == found.embedded;
+    auto folder = includer.where.path.substr(0, includer.where.path.rfind('/') + 1);
+    return found.path == folder.append(spelling);
+  }
+
+  bool is_new(const FoundHeader& found) {
+    auto& known = found.embedded != nullptr ? embedded_ : on_disk_;
+    return known.emplace(found.place()).second;
+  }
+
+  // Which of several headers that is, the compiler will say. A header that no search finds is not found after
+  // the includer either: libcu++ of CUDA 12 has such directives in branches that are not for NVRTC.
+  void follow_next(const IncludeDirective& include, const Unit& includer) {
+    if (!finder_.find_all(include.spelling).empty()) {
+      return leave_open("it uses #include_next of " + std::string(include.spelling), includer);
+    }
+    follow(keep({include.spelling, Form::angled, 0, 0}), includer);
+  }
+
+  std::shared_ptr<const HeaderText> read(const FoundHeader& found) {
+    if (!found.found()) return nullptr;
+    if (found.embedded != nullptr) return scan_text(std::string(found.embedded->text()));
+    return files_.read(found.path, found.stamp);
+  }
+
+  void follow_macro_includes() {
+    const MacroBodies options = macros_of_options(program_.options());
+    std::vector<const MacroBodies*> macros{&options};
+    for (const auto& unit : read_) macros.push_back(&unit.text->macros());
+    for (const auto& [include, includer] : std::exchange(macro_includes_, {})) {
+      const Unit& unit = *includer;
+      const auto& name = include.spelling;
+      const auto spellings = expand_include_macro(name, macros);
+      if (spellings.empty())
+        leave_open("it includes the macro " + name + ", which kiln cannot expand", unit);
+      for (const auto& spelling : spellings) {
+        const auto form = spelling.front() == '"' ? Form::quoted : Form::angled;
+        // Its neighbour cannot be spelled out.
+        if (form == Form::quoted && unit.where.embedded != nullptr)
+          leave_open(fmt::format("it includes {} through the macro {}", spelling, name), unit);
+        follow(keep({spelling.substr(1, spelling.size() - 2), form, 0, 0, include.tested,
+                     include.next}),
+               unit);
+      }
+    }
+  }
+
+  // One that no text holds, for which a look-up's spelling is to stay where it is.
+  const IncludeDirective& keep(IncludeDirective include) {
+    return made_.emplace_back(std::move(include));
+  }
+
+  // What the program reads there, nobody knows before it is compiled.
+  void leave_open(const std::string& reason, const Unit& unit) {
+    if (closure_.unresolved.empty())
+      closure_.unresolved = fmt::format("{}: {}", unit.where.place(), reason);
+  }
+
+  // Those that are reached; all of them where the closure is not known to be whole.
+  void add_embedded() {
+    for (const auto* header : search_.embedded()) {
+      const bool reached = embedded_.contains(std::string(header->name));
+      if (!reached && closure_.unresolved.empty()) continue;
+      closure_.embedded.push_back(
+          {std::string(header->name), with_neighbours_spelled_out(*header)});
+    }
+  }
+
+  // NVRTC looks for what an embedded header quotes by the literal spelling, then below the working
+  // directory. So `"info.h"` in `engine/detail/a.cuh` becomes `<engine/detail/info.h>` where it is a
+  // neighbour, and `<info.h>` where it is none. Lines stay where they are.
+  std::string with_neighbours_spelled_out(const EmbeddedHeader& header) const {
+    std::string text(header.text());
+    const auto said = read_directives(text);
+    for (auto include = said.includes.rbegin(); include != said.includes.rend(); ++include) {
+      if (include->form != Form::quoted) continue;
+      const auto* neighbour = search_.neighbour(include->spelling, header);
+      const std::string name(neighbour != nullptr ? neighbour->name : include->spelling);
+      text.replace(include->position - 1, include->length + 2, '<' + name + '>');
+    }
+    return text;
+  }
+
+  const Program& program_;
+  const HeaderSearch& search_;
+  const HeaderFinder finder_;
+  HeaderFiles& files_;
+  Closure closure_;
+  std::deque<Unit> pending_;
+  std::deque<Unit> read_;  // A deque, since includers are referred to while it grows.
+  std::deque<IncludeDirective> made_;
+  std::unordered_map<LookUp, std::uint32_t, LookUpHash>
+      lookups_;                               // By position; spelled by the texts, which stay.
+  std::unordered_set<std::string> embedded_;  // Headers that are reached, by name,
+  std::unordered_set<std::string> on_disk_;   // and by path.
+  std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
+  std::set<std::string> header_tests_;
+  bool pastes_ = false;
+  QuestionPieces pieces_;
+  Accountability whole_;  // By all that it may read.
+};
+
+}  // namespace
+
+Closure close_over(const Program& program, const HeaderSearch& search, HeaderFiles& files) {
+  return ClosureBuilder(program, search, files).build();
+}
+
+}  // namespace kiln
