@@ -361,9 +361,14 @@ class Runtime::Impl {
     const auto make_with_tool = [&]() -> Result<Artifact> {
       ProcessEnd::notice_main_thread();
       const ProcessEnd::Stay stay;
-      if (!stay) {
-        return fail(ErrorCode::cancelled, fmt::format("{} for {}: the process is ending",
-                                                      recipe.request.program, recipe.request.arch));
+      const auto name = fmt::format("{} for {}", recipe.request.program, recipe.request.arch);
+      if (!stay) return fail(ErrorCode::cancelled, name + ": the process is ending");
+      if (ProcessEnd::get().forked_amid_calls()) {
+        return fail(ErrorCode::compiler_missing,
+                    name +
+                        ": not made: this process was forked while its parent compiled or "
+                        "linked, and has NVIDIA's libraries locked for good; open a runtime in "
+                        "a process that was forked before, or started anew");
       }
       const auto& opened = tool.open();
       if (!opened) return tl::unexpected(opened.error());

@@ -7,10 +7,13 @@ namespace kiln {
 namespace {
 
 // The whole closure is in it, not only what the prelude includes: another end of the prelude than the
-// compiler's does no harm then.
+// compiler's does no harm then. So is each text that the compiler is given, since it may read one by a look-up that the
+// closure does not know.
 Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closure& closure) {
   if (closure.prelude == 0 || closure.texts.empty()) return {};
   std::string all(closure.dependencies.material());
+  for (const auto& header : job.embedded)
+    all.append(header.name).append(1, '\0').append(digest_of(header.text).view());
   all.append(search.roots().view());
   all.append(std::string_view(job.source).substr(0, closure.prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');

@@ -38,7 +38,7 @@ Error timed_out(const CompileJob& job, std::chrono::milliseconds timeout) {
 
 Error forked(const CompileJob& job) {
   return {
-      ErrorCode::compile_failed,
+      ErrorCode::compiler_missing,
       fmt::format("{} for {}: not compiled: this process was forked while its parent compiled, and "
                   "has the compiler locked for good; KILN_COMPILE_WORKERS=1 compiles in a process "
                   "of its own",
@@ -140,7 +140,7 @@ InProcessCompiler::InProcessCompiler(InstalledCompiler& compiler, std::chrono::m
       nvrtc_compiler_(std::make_shared<ObservedCompiler>(precompiled_max_bytes)) {}
 
 Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_token stop) {
-  if (ProcessEnd::get().forked_amid_compiles()) return tl::unexpected(forked(job));
+  if (ProcessEnd::get().forked_amid_calls()) return tl::unexpected(forked(job));
   ProcessEnd::notice_main_thread();
   const ProcessEnd::Stay stay;
   if (!stay) return tl::unexpected(cancelled(job));

@@ -23,7 +23,7 @@ class InProcessCompiler final : public CompileService {
   InProcessCompiler(InstalledCompiler& compiler, std::chrono::milliseconds timeout,
                     std::uint64_t precompiled_max_bytes);
 
-  /// Errors: those of compile(), compiler_missing, cancelled, timed_out; compile_failed at once in a process
+  /// Errors: those of compile(), cancelled, timed_out; compiler_missing, also at once in a process
   /// that was forked while its parent compiled.
   [[nodiscard]] Result<CompileOutcome> run(const CompileJob& job, std::stop_token stop) override;
 

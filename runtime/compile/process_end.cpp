@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -45,14 +46,20 @@ struct ProcessEnd::Adopted {
   Adopted* next = nullptr;
 };
 
-ProcessEnd::Stay::Stay() noexcept : counted_(is_main_thread() ? 0 : 1) {
-  of_this_thread += counted_;
-  get().stays_ += counted_;
+ProcessEnd::Stay::Stay() noexcept : awaited_(is_main_thread() ? 0 : 1) {
+  ++of_this_thread;
+  ++get().stays_;
+  awaited_of_this_thread += awaited_;
+  get().awaited_stays_ += awaited_;
 }
 
 ProcessEnd::Stay::~Stay() {
-  of_this_thread -= counted_;
-  get().stays_ -= counted_;
+  --of_this_thread;
+  --get().stays_;
+  // In a child that was forked meanwhile this thread is the main one, and none is awaited.
+  const int awaited = std::min(awaited_, awaited_of_this_thread);
+  awaited_of_this_thread -= awaited;
+  get().awaited_stays_ -= awaited;
 }
 
 ProcessEnd::ProcessEnd() {
@@ -66,8 +73,9 @@ ProcessEnd& ProcessEnd::get() {
 
 // A forked child has none of the threads.
 void ProcessEnd::begin_in_child() noexcept {
-  if (threads_.exchange(0) > 0) forked_amid_compiles_ = true;
+  if (threads_.exchange(0) > 0 || stays_ > Stay::of_this_thread) forked_amid_calls_ = true;
   stays_ = Stay::of_this_thread;
+  awaited_stays_ = Stay::awaited_of_this_thread = 0;
   of_parent_ = adopted_.exchange(nullptr);
 }
 
@@ -110,7 +118,7 @@ void ProcessEnd::wait() noexcept {
   constexpr std::chrono::seconds patience(10);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   ending_.request_stop();
-  while ((stays_ > 0 || threads_ > 0 || !join_the_ended()) &&
+  while ((awaited_stays_ > 0 || threads_ > 0 || !join_the_ended()) &&
          std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -16,7 +16,8 @@ namespace kiln {
 class ProcessEnd {
  public:
   /// While one exists, the end waits: for a call on a thread of the host's that loads a library of NVIDIA's or works in
-  /// it. On the main thread it has no effect, since the end would wait for itself.
+  /// it. For one on the main thread it does not, since it would wait for itself. A child that another thread forks
+  /// meanwhile was forked_amid_calls().
   class Stay {
    public:
     Stay() noexcept;
@@ -30,8 +31,10 @@ class ProcessEnd {
     }
 
    private:
+    /// Those of this thread, and those of them that the end waits for.
     inline static thread_local int of_this_thread = 0;
-    const int counted_;
+    inline static thread_local int awaited_of_this_thread = 0;
+    const int awaited_;
     friend class ProcessEnd;
   };
 
@@ -46,9 +49,9 @@ class ProcessEnd {
   /// keeps what is destroyed behind all that the language destroys.
   void adopt(std::thread thread);
 
-  /// Whether this process was forked while its parent compiled in-process: NVRTC's locks are then held by
-  /// threads that are not here, and nothing here will ever get them.
-  [[nodiscard]] bool forked_amid_compiles() const noexcept { return forked_amid_compiles_; }
+  /// Whether this process was forked while its parent compiled in-process or linked: the locks of NVIDIA's libraries are
+  /// then held by threads that are not here, and nothing here will ever get them.
+  [[nodiscard]] bool forked_amid_calls() const noexcept { return forked_amid_calls_; }
 
   /// Requested when the process ends. To be listened to on threads that take no signals.
   [[nodiscard]] std::stop_token ending() const noexcept { return ending_.get_token(); }
@@ -71,9 +74,10 @@ class ProcessEnd {
   std::stop_source ending_;
   std::atomic<int> threads_{0};
   std::atomic<int> stays_{0};
+  std::atomic<int> awaited_stays_{0};
   std::atomic<Adopted*> adopted_{nullptr};  ///< A list.
   Adopted* of_parent_ = nullptr;            ///< In a forked child, which has none of them.
-  std::atomic<bool> forked_amid_compiles_{false};
+  std::atomic<bool> forked_amid_calls_{false};
 };
 
 }  // namespace kiln

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -25,7 +23,7 @@ class Accountability {
 
  private:
   std::string reason_;
-  std::set<std::string, std::less<>> time_pieces_;
+  Words time_pieces_;
   bool pastes_ = false;
 };
 

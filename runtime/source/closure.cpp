@@ -72,13 +72,32 @@ class ClosureBuilder {
   void check_header_tests() {
     if (pastes_ && pieces_.make_a_question() && closure_.unresolved.empty())
       closure_.unresolved = "it may paste together __has_include";
+    if (header_tests_.empty()) return check_options();
     for (const auto& unit : read_) {
-      for (const auto& macro : header_tests_) {
-        if (!uses_plainly(unit.text->text, macro))
-          leave_open("it uses " + macro + ", which asks for headers, in a way kiln does not follow",
-                     unit);
-      }
+      const auto macro = used_unfollowed(unit.text->text, header_tests_);
+      if (!macro.empty())
+        leave_open("it uses " + macro + ", which asks for headers, in a way kiln does not follow",
+                   unit);
     }
+    check_pasted_tests();
+    check_options();
+  }
+
+  // A toolkit pastes its own together, or does not, for everybody.
+  void check_pasted_tests() {
+    if (!pastes_ || !closure_.unresolved.empty()) return;
+    for (const auto& macro : header_tests_) {
+      Words pieces;
+      for (const auto& unit : read_) {
+        if (!unit.where.in_toolkit) add_pieces(unit.text->text, macro, pieces);
+      }
+      for (const auto& option : program_.options()) add_pieces(option, macro, pieces);
+      if (can_be_pasted(macro, pieces))
+        closure_.unresolved = "it may paste together " + macro + ", which asks for headers";
+    }
+  }
+
+  void check_options() {
     for (const auto& option : program_.options()) {
       const bool names_one = std::any_of(
           header_tests_.begin(), header_tests_.end(),
@@ -265,7 +284,7 @@ class ClosureBuilder {
   std::unordered_set<std::string> embedded_;  // Headers that are reached, by name,
   std::unordered_set<std::string> on_disk_;   // and by path.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
-  std::set<std::string> header_tests_;
+  Words header_tests_;
   bool pastes_ = false;
   QuestionPieces pieces_;
   Accountability whole_;  // By all that it may read.

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
-constexpr std::array<std::string_view, 6> name_tests{"defined", "ifdef",    "ifndef",
-                                                     "elifdef", "elifndef", "undef"};
+constexpr std::array<std::string_view, 5> name_tests{"ifdef", "ifndef", "elifdef", "elifndef",
+                                                     "undef"};
 constexpr std::array<std::string_view, 3> time_tellers{"__DATE__", "__TIME__", "__TIMESTAMP__"};
 constexpr std::array<std::string_view, 6> path_tellers{
     "__FILE__",       "__BASE_FILE__",   "assert",
@@ -133,12 +133,29 @@ class Scanner {
     return peek() == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]);
   }
 
+  // A number, a literal or a sign.
+  void skip_token() {
+    if (at_number()) return skip_number();
+    if (peek() == '"' || peek() == '\'') return skip_literal();
+    advance();
+  }
+
   // Whether what is behind the word that began at `begin` is only asked for by name: `#ifdef word`, `defined(word)`.
   [[nodiscard]] bool is_tested_by_name(std::size_t begin) const {
     auto before = trimmed(text_.substr(0, begin));
-    if (before.ends_with('(')) before = trimmed(before.substr(0, before.size() - 1));
-    return std::any_of(name_tests.begin(), name_tests.end(),
-                       [&](std::string_view test) { return before.ends_with(test); });
+    const bool in_brackets = before.ends_with('(');
+    if (in_brackets) before = trimmed(before.substr(0, before.size() - 1));
+    const auto word = last_word(before);
+    if (word == "defined") return true;
+    before = trimmed(before.substr(0, before.size() - word.size()));
+    return !in_brackets && is_one_of(word, name_tests) &&
+           (before.ends_with('#') || before.ends_with("%:"));
+  }
+
+  static std::string_view last_word(std::string_view text) {
+    auto begin = text.size();
+    while (begin > 0 && continues_identifier(text[begin - 1])) --begin;
+    return text.substr(begin);
   }
 
   // '#' or its digraph.
@@ -253,8 +270,7 @@ bool holds_inside(std::string_view name, std::string_view word) {
   return at != std::string_view::npos && at != 0 && at + word.size() != name.size();
 }
 
-// Pasting names together of single letters is nobody's way, and single letters are everybody's names.
-constexpr std::size_t shortest_piece = 2;
+constexpr std::size_t shortest_piece = 2;  // As can_be_pasted() has it.
 constexpr std::size_t longest_piece = 12;  // Of __TIMESTAMP__, but for a letter.
 
 // By its first letter most are none.
@@ -376,20 +392,90 @@ void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
       if (line == Line::definition) definition = read_definition(scanner);
     } else if (begins_identifier(c)) {
       read_word(scanner, line == Line::definition ? &definition : nullptr, directives);
-    } else if (scanner.at_number()) {
-      scanner.skip_number();
     } else if (c == '(') {
       read_argument(scanner, line, directives);
-    } else if (c == '"' || c == '\'') {
-      scanner.skip_literal();
     } else {
-      scanner.advance();
+      scanner.skip_token();
     }
     if (in_prelude && !in_directive) directives.prelude = begin;
     in_prelude &= in_directive;
     line_begins = false;
   }
 }
+
+// How one text uses macros that ask for headers.
+class MacroUses {
+ public:
+  MacroUses(std::string_view text, const Words& macros) : scanner_(text), macros_(macros) {}
+
+  // Empty where there is none.
+  std::string_view first_unfollowed() {
+    while (!scanner_.done()) {
+      scanner_.skip_blanks();
+      if (scanner_.done()) break;
+      const char c = scanner_.peek();
+      if (c == '\n') {
+        scanner_.advance();
+        begin_line();
+      } else if (line_begins_ && scanner_.skip_hash()) {
+        begin_directive();
+      } else if (begins_identifier(c)) {
+        const auto word = scanner_.identifier();
+        if (scanner_.peek() == '"' && is_one_of(word, raw_prefixes)) scanner_.skip_raw_literal();
+        if (macros_.contains(word) && !is_followed()) return word;
+        note(word == "defined" ? After::defined : After::other);
+      } else {
+        scanner_.skip_token();
+        note(c == '(' && after_ == After::defined ? After::defined : After::other);
+      }
+    }
+    return {};
+  }
+
+ private:
+  enum class After { directive, defined, other };
+
+  void begin_line() {
+    line_begins_ = true;
+    directive_ = {};
+  }
+
+  void begin_directive() {
+    scanner_.skip_blanks();
+    directive_ = scanner_.identifier();
+    note(After::directive);
+    scanner_.skip_blanks();
+    // Its words are a header's name.
+    const bool includes = directive_ == "include" || directive_ == "include_next";
+    if (includes && (scanner_.peek() == '<' || scanner_.peek() == '"'))
+      static_cast<void>(scanner_.rest_of_line());
+  }
+
+  void note(After after) {
+    line_begins_ = false;
+    after_ = after;
+  }
+
+  // The scanner stands behind the macro's name.
+  [[nodiscard]] bool is_followed() const {
+    if (after_ == After::directive && (directive_ == "define" || is_one_of(directive_, name_tests)))
+      return true;
+    if (directive_ != "if" && directive_ != "elif") return false;
+    if (after_ == After::defined) return true;
+    Scanner ahead = scanner_;
+    ahead.skip_blanks();
+    if (ahead.peek() != '(') return false;
+    ahead.advance();
+    ahead.skip_blanks();
+    return ahead.peek() == '<' || ahead.peek() == '"';
+  }
+
+  Scanner scanner_;
+  const Words& macros_;
+  bool line_begins_ = true;
+  std::string_view directive_;  ///< Of this line; empty for code.
+  After after_ = After::other;
+};
 
 Directives read_text(std::string_view text, MacroBodies* macros) {
   Directives directives;
@@ -430,21 +516,58 @@ bool QuestionPieces::make_a_question() const {
   // "__h" and "include" are words of their own.
   constexpr std::string_view telling = "__has";
   const auto gap = begin < telling.size() ? 0 : longest_nobody_pastes;
-  return begin != 0 && end != 0 && (middle || begin + end + gap >= asks_for_header.size());
+  if (begin != 0 && end != 0 && middle) return true;
+  // A letter is at hand everywhere.
+  const std::size_t letter = 1;
+  return std::max(begin, letter) + std::max(end, letter) + gap >= asks_for_header.size();
 }
 
-bool can_tell_time(const std::set<std::string, std::less<>>& pieces) {
-  return std::any_of(time_tellers.begin(), time_tellers.end(), [&](std::string_view name) {
-    // Whether each beginning of the name can be made.
-    std::vector<bool> made(name.size() + 1);
-    made[0] = true;
-    for (std::size_t end = 1; end <= name.size(); ++end) {
-      for (std::size_t begin = 0; begin < end; ++begin) {
-        made[end] = made[end] || (made[begin] && pieces.contains(name.substr(begin, end - begin)));
-      }
+bool can_be_pasted(std::string_view name, const Words& pieces) {
+  if (pieces.contains(name.substr(1)) || pieces.contains(name.substr(0, name.size() - 1)))
+    return true;
+  // Whether each beginning of the name can be made.
+  std::vector<bool> made(name.size() + 1);
+  made[0] = true;
+  for (std::size_t end = shortest_piece; end <= name.size(); ++end) {
+    for (std::size_t begin = 0; begin + shortest_piece <= end; ++begin) {
+      made[end] = made[end] || (made[begin] && pieces.contains(name.substr(begin, end - begin)));
     }
-    return bool(made[name.size()]);
-  });
+  }
+  return made[name.size()];
+}
+
+bool can_tell_time(const Words& pieces) {
+  return std::any_of(time_tellers.begin(), time_tellers.end(),
+                     [&](std::string_view name) { return can_be_pasted(name, pieces); });
+}
+
+void add_pieces(std::string_view text, std::string_view name, Words& pieces) {
+  const JoinedText joined(text);
+  for (Scanner scanner(joined.text()); !scanner.done();) {
+    scanner.skip_blanks();
+    if (scanner.done()) break;
+    const auto begin = scanner.position();
+    if (!begins_identifier(scanner.peek()) && !scanner.at_number()) {
+      scanner.skip_token();
+      continue;
+    }
+    if (scanner.at_number()) {
+      scanner.skip_number();
+    } else {
+      static_cast<void>(scanner.identifier());
+    }
+    const auto word = joined.text().substr(begin, scanner.position() - begin);
+    if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) scanner.skip_raw_literal();
+    if (word.size() < name.size() && name.find(word) != std::string_view::npos)
+      pieces.emplace(word);
+  }
+}
+
+std::string used_unfollowed(std::string_view text, const Words& header_tests) {
+  const JoinedText joined(text);
+  const auto is_named = [&](const std::string& macro) { return holds(joined.text(), macro); };
+  if (std::none_of(header_tests.begin(), header_tests.end(), is_named)) return {};
+  return std::string(MacroUses(joined.text(), header_tests).first_unfollowed());
 }
 
 }  // namespace kiln

@@ -10,6 +10,9 @@
 
 namespace kiln {
 
+/// Names, or pieces of them.
+using Words = std::set<std::string, std::less<>>;
+
 /// An `#include` (or `__has_include`) as it is written.
 struct IncludeDirective {
   enum class Form { quoted, angled, macro };
@@ -40,7 +43,7 @@ struct Directives {
   bool tells_time = false;  ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
   bool tells_path = false;  ///< Names `__FILE__`, `assert` or another teller of its own place.
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
-  std::set<std::string, std::less<>> time_pieces;
+  Words time_pieces;
   bool pastes = false;
   QuestionPieces question_pieces;  ///< Identifiers of which a question can be pasted together.
   /// How many bytes come before the first token that belongs to no directive: what a precompiled header
@@ -53,7 +56,19 @@ struct Directives {
 };
 
 /// Whether a name that tells the time can be pasted together of these.
-[[nodiscard]] bool can_tell_time(const std::set<std::string, std::less<>>& pieces);
+[[nodiscard]] bool can_tell_time(const Words& pieces);
+
+/// Whether this name can be pasted together of these: of two, or of more that have two letters each. Pasting single
+/// letters together is nobody's way, and single letters are everybody's names.
+[[nodiscard]] bool can_be_pasted(std::string_view name, const Words& pieces);
+
+/// Adds the words and numbers of a text of which this name might be pasted together.
+void add_pieces(std::string_view text, std::string_view name, Words& pieces);
+
+/// The first of these macros, which ask for headers (Directives::header_tests), that a text uses in another way than a scan
+/// of its conditions follows: besides `#if HAS(<x>)`, defining it and asking whether it is defined. Empty where it uses
+/// none so.
+[[nodiscard]] std::string used_unfollowed(std::string_view text, const Words& header_tests);
 
 /// Reads a text. Knows comments, string and character literals, raw strings and line continuations.
 [[nodiscard]] Directives read_directives(std::string_view text);

@@ -8,11 +8,11 @@ namespace kiln {
 JoinedText::JoinedText(std::string_view text) : original_(text) {
   std::size_t begin = 0;
   for (auto at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at + 1)) {
-    const auto rest = text.substr(at + 1);
-    const std::size_t cut = rest.starts_with('\n') ? 2 : rest.starts_with("\r\n") ? 3 : 0;
-    if (cut == 0) continue;
+    // NVRTC takes any number of carriage returns for part of the line's end.
+    const auto end = text.find_first_not_of('\r', at + 1);
+    if (end == std::string_view::npos || text[end] != '\n') continue;
     joined_.append(text.substr(begin, at - begin));
-    begin = at + cut;
+    begin = end + 1;
     cuts_.emplace_back(joined_.size(), begin - joined_.size());
   }
   if (!cuts_.empty()) joined_.append(text.substr(begin));

@@ -139,27 +139,6 @@ bool is_header_name(std::string_view text) {
                              (text.front() == '"' && text.back() == '"'));
 }
 
-// The line that holds this place, from its first line on where it is continued.
-std::size_t begin_of_line(std::string_view text, std::size_t at) {
-  while (at > 0 && (text[at - 1] != '\n' || (at > 1 && text[at - 2] == '\\') ||
-                    (at > 2 && text[at - 2] == '\r' && text[at - 3] == '\\'))) {
-    --at;
-  }
-  return at;
-}
-
-// The directive that a line begins with; empty for code.
-std::string_view directive_of(std::string_view line) {
-  line = trimmed(line);
-  if (!line.starts_with('#')) return {};
-  line = trimmed(line.substr(1));
-  return identifier_at(line, 0);
-}
-
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 }  // namespace
 
 std::vector<std::string> expand_include_macro(std::string_view operand,
@@ -198,29 +177,6 @@ MacroBodies macros_of_options(const std::vector<std::string>& options) {
 
 bool is_before_raw_strings(std::string_view option) {
   return option.ends_with("++03") || option.ends_with("++98") || option.ends_with("++0x");
-}
-
-bool uses_plainly(std::string_view text, std::string_view header_test) {
-  for (auto at = text.find(header_test); at != std::string_view::npos;
-       at = text.find(header_test, at + 1)) {
-    const auto end = at + header_test.size();
-    if ((at > 0 && continues_identifier(text[at - 1])) ||
-        (end < text.size() && continues_identifier(text[end]))) {
-      continue;
-    }
-    const auto begin = begin_of_line(text, at);
-    const auto directive = directive_of(text.substr(begin, at - begin));
-    if (is_one_of(directive, {"ifdef", "ifndef", "undef", "elifdef", "elifndef"})) continue;
-    const auto before = trimmed(text.substr(begin, at - begin));
-    if (directive == "define" && before.ends_with("define")) continue;
-    if (!is_one_of(directive, {"if", "elif"})) return false;
-    if (before.ends_with("defined") || before.ends_with("defined(")) continue;
-    auto argument = trimmed(text.substr(end));
-    if (!argument.starts_with('(')) return false;
-    argument = trimmed(argument.substr(1));
-    if (!argument.starts_with('<') && !argument.starts_with('"')) return false;
-  }
-  return true;
 }
 
 }  // namespace kiln

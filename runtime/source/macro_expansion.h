@@ -20,8 +20,4 @@ namespace kiln {
 /// Whether an option chooses a language without raw literals, where a scan takes code for one.
 [[nodiscard]] bool is_before_raw_strings(std::string_view option);
 
-/// Whether this text uses a macro of Directives::header_tests in no other way than a scan of its
-/// conditions follows: `#if HAS(<x>)`, besides defining it and asking whether it is defined.
-[[nodiscard]] bool uses_plainly(std::string_view text, std::string_view header_test);
-
 }  // namespace kiln

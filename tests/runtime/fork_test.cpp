@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <semaphore>
 #include <thread>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "async_fixture.h"
+#include "compile/process_end.h"
 #include "support/child.h"
 #include "support/sanitized.h"
 #include "vendor/shared_library.h"
@@ -47,7 +49,7 @@ class Fork : public AsyncFixture {
     const auto made = runtime.compile(plain("child.cu"), target());
     EXPECT_FALSE(made);
     if (made) return 1;
-    EXPECT_EQ(made.error().code, ErrorCode::compile_failed);
+    EXPECT_EQ(made.error().code, ErrorCode::compiler_missing);
     EXPECT_THAT(made.error().message, HasSubstr("forked while its parent compiled"));
     EXPECT_THAT(made.error().message, HasSubstr("KILN_COMPILE_WORKERS"));
     return HasFailure() ? 1 : 0;
@@ -72,6 +74,36 @@ TEST_F(Fork, AChildJoinsNoCompileOfAThreadThatItDoesNotHave) {
               return inherited.compile(long_optimiser(), target()) ? 0 : 1;
             }),
             0);
+}
+
+// Linkers have locks as compilers do.
+TEST_F(Fork, AmidACallOfAnotherThreadTheChildIsRefused) {
+  const auto ptx = Target::parse("sm_90", ImageKind::ptx).value();
+  const auto input = Runtime::open(options()).value().compile(plain("input.cu"), ptx).value();
+  const LinkSpec link{
+      .name = "fork.link", .inputs = {input}, .target = Target::parse("sm_90").value()};
+  std::binary_semaphore begun(0);
+  std::binary_semaphore forked(0);
+  std::thread calling([&] {
+    const ProcessEnd::Stay stay;
+    begun.release();
+    forked.acquire();
+  });
+  begun.acquire();
+  const ProcessEnd::Stay own;
+  EXPECT_EQ(run_in_child([&] {
+              EXPECT_TRUE(ProcessEnd::get().forked_amid_calls());
+              auto runtime = Runtime::open(options()).value();
+              const auto linked = runtime.link(link);
+              EXPECT_FALSE(linked);
+              if (!linked) EXPECT_THAT(linked.error().message, HasSubstr("was forked while"));
+              return HasFailure() ? 1 : is_refused(runtime);
+            }),
+            0);
+  forked.release();
+  calling.join();
+  EXPECT_EQ(run_in_child([] { return ProcessEnd::get().forked_amid_calls() ? 1 : 0; }), 0)
+      << "its own call";
 }
 
 TEST_F(Fork, AfterACompileTheChildMayCompile) {

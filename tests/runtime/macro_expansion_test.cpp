@@ -34,17 +34,50 @@ TEST(IncludeMacros, WithArgumentsThatCannotBeTold) {
   EXPECT_EQ(expansions("#define F(x) <x>\n", "F(a"), List{});
 }
 
-TEST(HeaderTests, AreUsedPlainlyInConditionsWithALiteral) {
-  EXPECT_TRUE(uses_plainly("#define HAS(x) __has_include(x)\n#if HAS(<a.h>)\n#endif\n", "HAS"));
-  EXPECT_TRUE(uses_plainly("#if defined(HAS) && \\\n  HAS( \"a.h\" )\n#endif\n", "HAS"));
-  EXPECT_TRUE(uses_plainly("#ifndef HAS\n#undef HAS\n#endif\nint HASH;\n", "HAS"));
+std::string unfollowed(std::string_view text) { return used_unfollowed(text, {"HAS"}); }
+
+TEST(HeaderTests, AreFollowedInConditionsWithALiteral) {
+  for (const auto* text : {
+           "#define HAS(x) __has_include(x)\n#if HAS(<a.h>)\n#endif\n",
+           "#if defined(HAS) && \\\n  HAS( \"a.h\" )\n#elif defined HAS\n#endif\n",
+           "#ifndef HAS\n#undef HAS\n#endif\nint HASH;\n",
+           "#include <HAS/a.h>\n",
+           "// HAS\n/* #if\n HAS(x) */ const char* text = \"HAS\", *raw = R\"(\n#if HAS(A)\n)\";\n",
+           "#if /* a\n comment */ HAS /* another */ (<a.h>)\n#endif\n",
+           "%: if HA\\\nS(<a.h>)\n#endif\n",
+       }) {
+    EXPECT_EQ(unfollowed(text), "") << text;
+  }
 }
 
-TEST(HeaderTests, AreNotUsedPlainly) {
-  EXPECT_FALSE(uses_plainly("#if HAS(A_MACRO)\n#endif\n", "HAS"));
-  EXPECT_FALSE(uses_plainly("#define ALSO(x) HAS(x)\n", "HAS"));
-  EXPECT_FALSE(uses_plainly("#define ALSO HAS(<a.h>)\n", "HAS"));
-  EXPECT_FALSE(uses_plainly("#if OTHER(HAS)\n#endif\n", "HAS"));
+TEST(HeaderTests, AreNotFollowedElsewhere) {
+  for (const auto* text : {
+           "#if HAS(A_MACRO)\n#endif\n",
+           "#define ALSO(x) HAS(x)\n",
+           "#define ALSO HAS(<a.h>)\n",
+           "#if OTHER(HAS)\n#endif\n",
+           "#if HA\\\nS(A_MACRO)\n#endif\n",
+           "#if HA\\\r\r\nS(A_MACRO)\n#endif\n",
+           "#if 1 /*\n#undef */ && HAS(A_MACRO)\n#endif\n",
+           "#if 1 /*\n#ifdef */ && HAS(A_MACRO)\n#endif\n",
+           "#define nodefined\n#if nodefined HAS(A_MACRO)\n#endif\n",
+           "#if defined(x) HAS(A_MACRO)\n#endif\n",
+           "#if x \"a\" // b\nint HAS;\n#endif\n",
+       }) {
+    EXPECT_EQ(unfollowed(text), "HAS") << text;
+  }
+}
+
+TEST(HeaderTests, MayBePastedTogether) {
+  Words pieces;
+  add_pieces("C(HA, S) /* _CCCL_HAS */ \"INCLUDE\" _CC\\\nCL_ 'I' HAS_2", "_CCCL_HAS_INCLUDE_2",
+             pieces);
+  EXPECT_EQ(pieces, (Words{"C", "HA", "S", "_CCCL_"}));
+  EXPECT_TRUE(can_be_pasted("HAS", {"HA"})) << "a letter is at hand everywhere";
+  EXPECT_TRUE(can_be_pasted("HAS", {"AS"}));
+  EXPECT_TRUE(can_be_pasted("HAS_2", {"HAS", "_2"}));
+  EXPECT_FALSE(can_be_pasted("A_HAS", {"A_", "HA"}));
+  EXPECT_FALSE(can_be_pasted("HAS", {"H", "A", "S"})) << "nobody pastes single letters";
 }
 
 TEST(HeaderTests, AreKnownByTheirDefinition) {
@@ -60,6 +93,8 @@ TEST(HeaderTests, AreKnownByTheirDefinition) {
 TEST(TimePieces, ThatMakeANameThatTellsTheTime) {
   EXPECT_TRUE(can_tell_time({"__TI", "ME__"}));
   EXPECT_TRUE(can_tell_time({"__", "DATE", "x"}));
+  EXPECT_TRUE(can_tell_time({"__TIME_"}));
+  EXPECT_TRUE(can_tell_time({"_DATE__"}));
   EXPECT_FALSE(can_tell_time({"__TI", "__DA", "STAMP__"}));
   EXPECT_FALSE(can_tell_time({}));
 }

@@ -239,7 +239,34 @@ TEST_F(Precompiled, AWorkerGivesWhatAPlainCompileGives) {
   }
 }
 
-// As NVRTC maps them, each compile would fault them all in anew.
+// A scan cannot tell what is quoted or pasted together, and the compiler is given each embedded header then.
+TEST_F(Precompiled, AnEmbeddedHeaderOfANameThatAMacroMakesIsTheNewOne) {
+  const auto target = Target::parse("sm_80").value();
+  for (const int workers : {0, 1}) {
+    for (const auto* outer : {"#define S_(x) #x\n#define S(x) S_(x)\n#include S(o.h)\n",
+                              "#define C(a, b) a##b\n#define OO <o.h>\n#include C(O, O)\n"}) {
+      auto with = runtime(std::uint64_t{1} << 30, workers);
+      auto without = runtime(0);
+      for (int step = 0; step < 6; ++step) {
+        const auto value = std::to_string(step / 2);
+        const auto program =
+            Program::make(
+                {.name = "k.cu",
+                 .source = "#include <outer.h>\n__global__ void k(int* x) { *x = VALUE; } // " +
+                           std::to_string(step),
+                 .headers = {HeaderSet::from_texts(
+                     {{"outer.h", outer}, {"o.h", "#define VALUE " + value + "\n"}})},
+                 .kernels = {"k"}})
+                .value();
+        const auto fast = with.compile(program, target);
+        const auto plain = without.compile(program, target);
+        ASSERT_TRUE(fast && plain) << (fast ? "" : fast.error().message);
+        EXPECT_EQ(fast->image, plain->image) << outer << "step " << step << ", " << workers;
+      }
+    }
+  }
+}
+
 // NVRTC forgets with a precompiled header which file it was.
 TEST_F(Precompiled, AHeaderOfTwoNamesIsReadOnce) {
   write_file(
@@ -266,6 +293,7 @@ TEST_F(Precompiled, AHeaderOfTwoNamesIsReadOnce) {
   }
 }
 
+// As NVRTC maps them, each compile would fault them all in anew.
 TEST_F(Precompiled, AWorkerKeepsTheirPages) {
   if (is_sanitized) GTEST_SKIP() << "the sanitizers map memory themselves";
   const auto of_ten = page_faults_of(10);
