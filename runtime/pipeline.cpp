@@ -97,16 +97,12 @@ Explanation explain_hit(const Query& query, const Artifact& artifact, Origin ori
 }  // namespace
 
 Pipeline::Pipeline(const Settings& settings, const Tools& tools)
-    : patience_(settings.compile_patience),
-      reporter_(tools.reporter),
-      compiler_(tools.compiler),
-      eligible_(EligibleToolchains::parse(settings.toolchains).value_or(EligibleToolchains())),
-      layers_(tools.layers),
-      service_(tools.service),
-      files_(tools.files),
-      mode_(tools.mode) {
+    : tools_(tools),
+      patience_(settings.compile_patience),
+      eligible_(EligibleToolchains::parse(settings.toolchains).value_or(EligibleToolchains())) {
   if (settings.record) {
-    recorder_.emplace(*settings.record, [this](const std::string& line) { reporter_.warn(line); });
+    recorder_.emplace(*settings.record,
+                      [this](const std::string& line) { tools_.reporter.warn(line); });
   }
 }
 
@@ -115,8 +111,8 @@ std::optional<ServedArtifact> Pipeline::served_before(const Program& program,
   auto artifact = served_.find(program, target);
   if (!artifact) return std::nullopt;
   counters_.look_ups.count_hit(Origin::memory);
-  layers_.count_memory_hit(*artifact);
-  reporter_.tell(EventKind::hit, *artifact, Origin::memory, 0);
+  tools_.layers.count_memory_hit(*artifact);
+  tools_.reporter.tell(EventKind::hit, *artifact, Origin::memory, 0);
   return ServedArtifact{std::move(artifact), Origin::memory};
 }
 
@@ -153,7 +149,7 @@ Result<ServedArtifact> Pipeline::share_or_obtain(const Query& query, const Diges
   const auto landings = landings_.load();
   std::string why;
   if (auto found = look_up(query, why)) return std::move(*found);
-  const Miss miss{close_over(query.program, query.search, files_), std::move(why),
+  const Miss miss{close_over(query.program, query.search, tools_.files), std::move(why),
                   watch.milliseconds()};
   const auto shared = with_headers(flight, miss.closure);
   auto landed = flights_.run(
@@ -177,8 +173,8 @@ Result<ServedArtifact> Pipeline::share_or_obtain(const Query& query, const Diges
 Result<ServedArtifact> Pipeline::compile_missing(const Query& query, const Miss& miss,
                                                  const CompileControl& control) {
   ++counters_.look_ups.misses;
-  reporter_.tell(EventKind::miss, query.program, query.target, miss.milliseconds, miss.why);
-  if (mode_ == Mode::cache_only) return tl::unexpected(not_cached(query, miss.why));
+  tools_.reporter.tell(EventKind::miss, query.program, query.target, miss.milliseconds, miss.why);
+  if (tools_.mode == Mode::cache_only) return tl::unexpected(not_cached(query, miss.why));
   return compile_in_turn(query, miss.closure, miss.why, control);
 }
 
@@ -186,17 +182,17 @@ Result<ServedArtifact> Pipeline::compile_missing(const Query& query, const Miss&
 std::optional<ServedArtifact> Pipeline::look_up(const Query& query, std::string& why_not,
                                                 std::optional<Loading> loading) {
   const Stopwatch watch;
-  Fitness fitness(query.search, compiler_, eligible_, files_, loading);
+  Fitness fitness(query.search, tools_.compiler, eligible_, tools_.files, loading);
   bool damaged = false;
   auto found = ask_for(fitness, [&] {
-    return layers_.find(query.request, query.request_digest, query.search.roots(),
-                        std::ref(fitness), damaged);
+    return tools_.layers.find(query.request, query.request_digest, query.search.roots(),
+                              std::ref(fitness), damaged);
   });
   why_not = reason_of_miss(fitness, damaged);
   if (!found) return std::nullopt;
   counters_.look_ups.count_hit(found->origin);
-  reporter_.tell(EventKind::hit, *found->artifact, found->origin, watch.milliseconds(),
-                 fitness.remark());
+  tools_.reporter.tell(EventKind::hit, *found->artifact, found->origin, watch.milliseconds(),
+                       fitness.remark());
   if (fitness.trusted()) warn_of_trust(*found->artifact, fitness.remark());
   return ServedArtifact{std::move(found->artifact), found->origin};
 }
@@ -207,14 +203,14 @@ void Pipeline::warn_of_not_kept(const Artifact& artifact) {
     const std::lock_guard lock(warned_mutex_);
     if (!warned_of_.insert(artifact.program).second) return;
   }
-  reporter_.warn(fmt::format("{} for {} is compiled and not kept: {}", artifact.program,
-                             artifact.arch, artifact.not_kept));
+  tools_.reporter.warn(fmt::format("{} for {} is compiled and not kept: {}", artifact.program,
+                                   artifact.arch, artifact.not_kept));
 }
 
 // Once, since where there is no compiler it may be so of all programs; of each the observer is told.
 void Pipeline::warn_of_trust(const Artifact& artifact, const std::string& remark) {
   if (warned_of_trust_.exchange(true)) return;
-  reporter_.warn(
+  tools_.reporter.warn(
       fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}; so "
                   "may others be",
                   artifact.program, artifact.arch, remark));
@@ -223,7 +219,7 @@ void Pipeline::warn_of_trust(const Artifact& artifact, const std::string& remark
 // One process compiles what several ask for; those who waited share what it came to.
 Result<ServedArtifact> Pipeline::compile_in_turn(const Query& query, const Closure& closure,
                                                  std::string why, const CompileControl& control) {
-  auto turn = layers_.take_turn(turn_of(query, closure), patience_, control.stop);
+  auto turn = tools_.layers.take_turn(turn_of(query, closure), patience_, control.stop);
   if (control.stop.stop_requested()) return cancelled(query);
   if (turn && turn->waited()) {
     ++counters_.look_ups.waits;
@@ -231,10 +227,10 @@ Result<ServedArtifact> Pipeline::compile_in_turn(const Query& query, const Closu
     if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
   }
   // Asked here, since it may have been set while others had the turn.
-  const Mode mode = mode_;
+  const Mode mode = tools_.mode;
   if (mode == Mode::cache_only) return tl::unexpected(not_cached(query, why));
   if (mode == Mode::warn) {
-    reporter_.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
+    tools_.reporter.warn("compiling " + explain_miss(query, why, limits_of_a_miss).summary());
   }
   auto compiled = compile_and_store(query, closure, control);
   // That there is no compiler, say, is this process's own affair.
@@ -246,7 +242,7 @@ Result<ServedArtifact> Pipeline::compile_in_turn(const Query& query, const Closu
 // whom.
 Digest Pipeline::turn_of(const Query& query, const Closure& closure) {
   std::string all(with_headers(query.flight(), closure).view());
-  if (const auto& files = compiler_.search().files) all += files->toolchain.identity.view();
+  if (const auto& files = tools_.compiler.search().files) all += files->toolchain.identity.view();
   return digest_of(all);
 }
 
@@ -256,39 +252,39 @@ bool Pipeline::repeats(const Query& query) const {
 
 Result<ServedArtifact> Pipeline::compile_and_store(const Query& query, Closure closure,
                                                    const CompileControl& control) {
-  const auto& search = compiler_.search();
+  const auto& search = tools_.compiler.search();
   if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
   const auto& toolchain = search.files->toolchain;
   const vendor::ProfilerRange range(
       fmt::format("compile {} for {}", query.program.name(), query.target.arch()));
   const Stopwatch watch;
   const auto before = std::chrono::system_clock::now();
-  reporter_.tell(EventKind::compile_begin, query.program, query.target, 0);
+  tools_.reporter.tell(EventKind::compile_begin, query.program, query.target, 0);
   ++counters_.compiles;
-  auto job = make_job(query.program, query.target, query.search, query.request_digest, closure);
+  auto job = make_job(query, closure);
   job.prelude_repeats = repeats(query);
-  auto compiled = service_.run(job, control.stop);
+  auto compiled = tools_.service.run(job, control.stop);
   if (control.when_compiled) control.when_compiled();
   if (compiled && control.stop.stop_requested()) compiled = cancelled(query);
   if (!compiled) {
-    reporter_.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
-                   compiled.error().message);
+    tools_.reporter.tell(EventKind::compile_end, query.program, query.target, watch.milliseconds(),
+                         compiled.error().message);
     return tl::unexpected(std::move(compiled.error()));
   }
   if (compiled->precompiled) ++counters_.precompiled;
   Artifact& made = compiled->artifact;
   if (compiled->readings) {
-    closure = narrow(query.program, closure, *compiled->readings, query.search, files_);
+    closure = narrow(query, closure, *compiled->readings, tools_.files);
   } else if (!closure.dependencies.lookups.empty() || !closure.unresolved.empty()) {
     closure.not_stored = "kiln cannot see which headers this NVRTC reads";
   }
-  record_output_paths(query.program, query.target, query.search, made.image, closure);
+  record_output_paths(query, made.image, closure);
   made.toolchain = toolchain.text;
   made.key =
       key_of(query.request_digest, digest_of(closure.dependencies.material()), toolchain.identity);
   made.not_kept = closure.not_stored;
   const auto artifact = std::make_shared<const Artifact>(std::move(made));
-  reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
+  tools_.reporter.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
   keep(query, closure, toolchain, artifact, before);
   ++landings_;
   return ServedArtifact{artifact, Origin::compiled};
@@ -300,11 +296,12 @@ void Pipeline::keep(const Query& query, Closure& closure, const Toolchain& toolc
   if (!artifact->not_kept.empty()) {
     ++counters_.not_kept;
     warn_of_not_kept(*artifact);
-    return reporter_.tell(EventKind::not_stored, *artifact, Origin::compiled, 0,
-                          artifact->not_kept);
+    return tools_.reporter.tell(EventKind::not_stored, *artifact, Origin::compiled, 0,
+                                artifact->not_kept);
   }
-  if (layers_.writable()) store(query, closure, toolchain, *artifact, before);
-  layers_.remember(query.request_digest, std::move(closure.dependencies), toolchain, artifact);
+  if (tools_.layers.writable()) store(query, closure, toolchain, *artifact, before);
+  tools_.layers.remember(query.request_digest, std::move(closure.dependencies), toolchain,
+                         artifact);
 }
 
 void Pipeline::store(const Query& query, const Closure& closure, const Toolchain& toolchain,
@@ -319,35 +316,35 @@ void Pipeline::store(const Query& query, const Closure& closure, const Toolchain
       entry.texts.push_back({header->digest, header->text});
     }
   }
-  if (const auto stored = layers_.store(entry); !stored) {
-    return reporter_.tell(EventKind::not_stored, artifact, Origin::compiled, watch.milliseconds(),
-                          stored.error().message);
+  if (const auto stored = tools_.layers.store(entry); !stored) {
+    return tools_.reporter.tell(EventKind::not_stored, artifact, Origin::compiled,
+                                watch.milliseconds(), stored.error().message);
   }
   ++counters_.look_ups.stores;
-  reporter_.tell(EventKind::store, artifact, Origin::compiled, watch.milliseconds());
+  tools_.reporter.tell(EventKind::store, artifact, Origin::compiled, watch.milliseconds());
 }
 
 // Writes down what was asked for, also what failed: that is for somebody to mend.
 void Pipeline::record(const Query& query, const Digest& flight,
                       const Result<ServedArtifact>& obtained) {
   if (!recorder_ || !recorder_->wants(flight)) return;
-  auto closure = close_over(query.program, query.search, files_);
-  record_output_paths(query.program, query.target, query.search,
-                      obtained ? obtained->artifact->image : Bytes(), closure);
-  const auto stored = obtained ? layers_.stored(obtained->artifact->key)
+  auto closure = close_over(query.program, query.search, tools_.files);
+  record_output_paths(query, obtained ? obtained->artifact->image : Bytes(), closure);
+  const auto stored = obtained ? tools_.layers.stored(obtained->artifact->key)
                                : Result<StoredEntry>(tl::unexpected(obtained.error()));
-  recorder_->note(flight, list_request(query.program, query.target, query.request, closure, stored,
-                                       [&](const Digest& text) { return layers_.text(text); }));
+  recorder_->note(flight, list_request(query, closure, stored, [&](const Digest& text) {
+                    return tools_.layers.text(text);
+                  }));
 }
 
 Explanation Pipeline::explain(const Query& query) {
   if (const auto artifact = served_.find(query.program, query.target))
     return explain_hit(query, *artifact, Origin::memory, {});
-  Fitness fitness(query.search, compiler_, eligible_, files_);
+  Fitness fitness(query.search, tools_.compiler, eligible_, tools_.files);
   bool damaged = false;
   const auto found = ask_for(fitness, [&] {
-    return layers_.peek(query.request, query.request_digest, query.search.roots(),
-                        std::ref(fitness), damaged);
+    return tools_.layers.peek(query.request, query.request_digest, query.search.roots(),
+                              std::ref(fitness), damaged);
   });
   if (found) return explain_hit(query, *found->artifact, found->origin, fitness.remark());
   return explain_miss(query, reason_of_miss(fitness, damaged), {});
@@ -356,11 +353,11 @@ Explanation Pipeline::explain(const Query& query) {
 Explanation Pipeline::explain_miss(const Query& query, std::string reason,
                                    const AlikeLimits& limits) {
   auto explanation = explanation_of(query);
-  auto closure = close_over(query.program, query.search, files_);
-  const auto& compiler = compiler_.search().files;
-  explanation.nearest = nearest_entry({query.program, query.request, query.search, closure,
-                                       compiler ? &compiler->toolchain : nullptr, reason},
-                                      layers_, files_, limits);
+  auto closure = close_over(query.program, query.search, tools_.files);
+  const auto& compiler = tools_.compiler.search().files;
+  explanation.nearest =
+      nearest_entry({query, closure, compiler ? &compiler->toolchain : nullptr, reason},
+                    tools_.layers, tools_.files, limits);
   explanation.reason = std::move(reason);
   explanation.not_stored = std::move(closure.not_stored);
   return explanation;
@@ -376,7 +373,7 @@ Error Pipeline::not_cached(const Query& query, const std::string& why) {
 }
 
 void Pipeline::forget(const Digest& key) {
-  layers_.forget(key);
+  tools_.layers.forget(key);
   served_.forget(key);
 }
 

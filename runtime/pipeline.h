@@ -109,14 +109,9 @@ class Pipeline {
   Explanation explain_miss(const Query& query, std::string reason, const AlikeLimits& limits);
   Error not_cached(const Query& query, const std::string& why);
 
+  const Tools tools_;
   const std::chrono::milliseconds patience_;
-  const Reporter& reporter_;
-  InstalledCompiler& compiler_;
   const EligibleToolchains eligible_;
-  Layers& layers_;
-  CompileService& service_;
-  HeaderFiles& files_;
-  const std::atomic<Mode>& mode_;
   std::optional<Recorder> recorder_;
   ServedHandles served_;
   RepeatedPreludes expected_;

@@ -23,19 +23,19 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
 
 }  // namespace
 
-CompileJob make_job(const Program& program, const Target& target, const HeaderSearch& search,
-                    const Digest& request, const Closure& closure) {
+CompileJob make_job(const Query& query, const Closure& closure) {
+  const auto& program = query.program;
   CompileJob job;
   job.program = program.name();
   job.source = program.source();
   job.embedded = closure.embedded;
-  job.include_dirs = search.directories();
+  job.include_dirs = query.search.directories();
   job.expressions = program.kernels();
   job.options = program.options();
-  job.arch = target.arch();
-  job.kind = target.kind();
-  job.seed = request;
-  job.prelude = prelude_of(job, search, closure);
+  job.arch = query.target.arch();
+  job.kind = query.target.kind();
+  job.seed = query.request_digest;
+  job.prelude = prelude_of(job, query.search, closure);
   return job;
 }
 

@@ -12,6 +12,7 @@
 #include "kiln/target.h"
 #include "source/closure.h"
 #include "source/header_search.h"
+#include "source/query.h"
 #include "source/reading.h"
 
 namespace kiln {
@@ -37,11 +38,8 @@ struct CompileJob {
   bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
 };
 
-/// The job of this program for this target, but for whether its prelude repeats. `request` is the digest of
-/// the two.
-[[nodiscard]] CompileJob make_job(const Program& program, const Target& target,
-                                  const HeaderSearch& search, const Digest& request,
-                                  const Closure& closure);
+/// The job of this query, but for whether its prelude repeats.
+[[nodiscard]] CompileJob make_job(const Query& query, const Closure& closure);
 
 /// What a job came to. The artifact lacks its key and toolchain, which are the caller's.
 struct CompileOutcome {

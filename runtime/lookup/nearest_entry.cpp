@@ -60,12 +60,12 @@ class NearestSearch {
   std::vector<NearCandidate> finalists_of(const AlikeLimits& limits) {
     std::vector<NearCandidate> candidates;
     for (const auto& store : layers_.stores()) {
-      auto alike = store.cache->alike(missed_.request, limits);
+      auto alike = store.cache->alike(missed_.query.request, limits);
       if (!alike) continue;
       for (auto& entry : *alike) {
         // It has a program's name, and none of its source.
         if (made_of_images(entry.request)) continue;
-        auto found = differences_of(missed_.request, entry.request);
+        auto found = differences_of(missed_.query.request, entry.request);
         compare_toolchain(entry, found);
         candidates.push_back({std::move(entry), store, std::move(found)});
       }
@@ -86,7 +86,7 @@ class NearestSearch {
     const auto recorded = candidate.store.cache->dependencies(candidate.entry.key);
     if (!recorded) return;
     std::vector<HeaderDifference> headers;
-    static_cast<void>(replay(*recorded, missed_.search, nullptr, files_, &headers));
+    static_cast<void>(replay(*recorded, missed_.query.search, nullptr, files_, &headers));
     auto& found = candidate.found;
     unsigned weight = 0;
     for (const auto& header : headers) {
@@ -144,7 +144,7 @@ class NearestSearch {
 
   // Whether what was recorded still lies on the path, behind another file of its name.
   std::string shadowing(const HeaderDifference& header, const Dependency& lookup) {
-    for (const auto& place : HeaderFinder(missed_.search).find_all(lookup.spelling)) {
+    for (const auto& place : HeaderFinder(missed_.query.search).find_all(lookup.spelling)) {
       if (place.place() == header.place) continue;
       const auto content = place.embedded != nullptr ? std::optional(place.embedded->digest)
                                                      : files_.digest(place.path, place.stamp);
@@ -161,7 +161,8 @@ class NearestSearch {
         [](const Difference& difference) { return difference.field == Field::source; });
     if (at == nearest.found.differences.end()) return;
     const auto stored = nearest.store.cache->text(nearest.entry.request.source);
-    if (stored) at->text = "source: " + first_line_that_differs(missed_.program.source(), *stored);
+    if (stored)
+      at->text = "source: " + first_line_that_differs(missed_.query.program.source(), *stored);
   }
 
   static NearestEntry result(NearCandidate nearest) {

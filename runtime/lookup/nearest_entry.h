@@ -5,20 +5,17 @@
 
 #include "kiln/cache.h"
 #include "kiln/explain.h"
-#include "kiln/program.h"
 #include "kiln/request.h"
 #include "lookup/layers.h"
 #include "source/closure.h"
 #include "source/header_files.h"
-#include "source/header_search.h"
+#include "source/query.h"
 
 namespace kiln {
 
 /// A request that no layer serves.
 struct Missed {
-  const Program& program;
-  const Request& request;
-  const HeaderSearch& search;
+  const Query& query;
   const Closure& closure;
   const Toolchain*
       toolchain;  ///< This machine's; nullptr where there is none, so that any will do.

@@ -302,10 +302,10 @@ Result<Program> make_listed(const ListedProgram& listed,
   return Program::make(std::move(spec));
 }
 
-Result<ListedProgram> list_request(const Program& program, const Target& target,
-                                   const Request& request, const Closure& here,
+Result<ListedProgram> list_request(const Query& query, const Closure& here,
                                    const Result<StoredEntry>& stored,
                                    const StoredText& stored_text) {
+  const auto& program = query.program;
   if (!stored && !here.not_stored.empty())
     return fail(ErrorCode::invalid_argument, here.not_stored);
   const auto& found = stored ? stored->dependencies : here.dependencies;
@@ -315,12 +315,12 @@ Result<ListedProgram> list_request(const Program& program, const Target& target,
                 fmt::format("{}: {}", program.name(), headers.error().message));
   ListedProgram listed{.spec = {.name = program.name(),
                                 .source = program.source(),
-                                .headers = standard_headers_of(request.standard_headers),
+                                .headers = standard_headers_of(query.request.standard_headers),
                                 .kernels = program.kernels(),
                                 .options = program.options()},
                        .from_record = true,
-                       .targets = {target},
-                       .kind = target.kind(),
+                       .targets = {query.target},
+                       .kind = query.target.kind(),
                        .where = program.name()};
   const auto fault = add_headers(listed, *headers, {found}, [&](const Digest& digest) {
     return text_of(digest, here, stored_text);

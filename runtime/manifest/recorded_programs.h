@@ -9,9 +9,9 @@
 #include "kiln/error.h"
 #include "kiln/manifest.h"
 #include "kiln/program.h"
-#include "kiln/target.h"
 #include "source/closure.h"
 #include "source/header_files.h"
+#include "source/query.h"
 
 namespace kiln {
 
@@ -23,11 +23,10 @@ namespace kiln {
 /// A stored text of this digest; an error where there is none.
 using StoredText = std::function<Result<std::string>(const Digest& digest)>;
 
-/// What was asked for, `request`, as it is written down: without headers and directories of its own, with those
+/// What was asked for as it is written down: without headers and directories of its own, with those
 /// that were found instead; or those of the entry that was served, where it knows more than is here.
 /// Errors: invalid_argument for a program that cannot be kept; those of name_headers() and of `stored_text`.
-[[nodiscard]] Result<ListedProgram> list_request(const Program& program, const Target& target,
-                                                 const Request& request, const Closure& here,
+[[nodiscard]] Result<ListedProgram> list_request(const Query& query, const Closure& here,
                                                  const Result<StoredEntry>& stored,
                                                  const StoredText& stored_text);
 

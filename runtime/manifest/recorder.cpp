@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptor.h"
+#include "manifest/manifest_json.h"
 #include "system/file_size_signal.h"
 #include "system/standard_streams.h"
 
@@ -22,20 +24,6 @@ namespace {
 
 // A write of some megabytes is long done by then.
 constexpr auto lock_patience = std::chrono::seconds(2);
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);  // Which lets the lock go.
-  }
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 tl::unexpected<Error> system_failure(std::string_view what) {
   return fail(ErrorCode::io_failed, fmt::format("{}: {}", what, std::strerror(errno)));
@@ -100,14 +88,14 @@ Result<bool> Recorder::append(const RecordLine& line) {
   // Opened anew each time: a forked child would share its parent's lock.
   const Descriptor file(
       system::open_file(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
-  if (file.number() < 0) return system_failure("cannot be opened");
-  if (!lock(file.number())) return false;
-  if (const auto read = read_what_others_added(file.number()); !read)
+  if (!file) return system_failure("cannot be opened");
+  if (!lock(file.get())) return false;
+  if (const auto read = read_what_others_added(file.get()); !read)
     return tl::unexpected(read.error());
   if (programs_.contains(
           digest_of(line.program.dump(-1, ' ', false, Json::error_handler_t::replace))))
     return true;
-  if (const auto written = write_line(file.number(), line); !written)
+  if (const auto written = write_line(file.get(), line); !written)
     return tl::unexpected(written.error());
   return true;
 }

@@ -14,9 +14,10 @@
 #include "kiln/error.h"
 #include "kiln/manifest.h"
 #include "kiln/observer.h"
-#include "manifest/manifest_json.h"
 
 namespace kiln {
+
+struct RecordLine;
 
 /// Writes down what a runtime is asked for: a manifest of one line per program and target, each text
 /// in it once, ready for `kiln prewarm`.

@@ -280,9 +280,9 @@ class Narrowing {
 
 }  // namespace
 
-Closure narrow(const Program& program, const Closure& closure, const Readings& readings,
-               const HeaderSearch& search, HeaderFiles& files) {
-  return Narrowing(program, closure, readings, search, files).run();
+Closure narrow(const Query& query, const Closure& closure, const Readings& readings,
+               HeaderFiles& files) {
+  return Narrowing(query.program, closure, readings, query.search, files).run();
 }
 
 }  // namespace kiln

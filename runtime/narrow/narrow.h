@@ -1,9 +1,8 @@
 #pragma once
 
-#include "kiln/program.h"
 #include "source/closure.h"
 #include "source/header_files.h"
-#include "source/header_search.h"
+#include "source/query.h"
 #include "source/reading.h"
 
 namespace kiln {
@@ -16,8 +15,7 @@ namespace kiln {
 ///
 /// A compiler that gets the same answers to these look-ups asks the same and makes the same; that is what a key
 /// promises. `files` gives the texts of headers that the closure has not.
-[[nodiscard]] Closure narrow(const Program& program, const Closure& closure,
-                             const Readings& readings, const HeaderSearch& search,
+[[nodiscard]] Closure narrow(const Query& query, const Closure& closure, const Readings& readings,
                              HeaderFiles& files);
 
 }  // namespace kiln

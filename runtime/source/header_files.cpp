@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "source/mounts.h"
 #include "system/standard_streams.h"
 
@@ -28,20 +29,6 @@ bool looks_alike(const FileStamp& left, const FileStamp& right) {
 // Longer than a tick of any filesystem's clock (FAT's is the longest).
 constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int get() const { return number_; }
-
- private:
-  const int number_;
-};
-
 }  // namespace
 
 FileStamp stamp_in(const struct stat& status) {
@@ -52,7 +39,7 @@ FileStamp stamp_in(const struct stat& status) {
 FileRead read_file(const std::string& path, const FileStamp& found) {
   if (found.size > most_header_bytes) return {std::nullopt, EFBIG};
   const Descriptor file(system::open_file(path.c_str(), O_RDONLY | O_NONBLOCK));
-  if (file.get() < 0) return {std::nullopt, errno == ENOENT || errno == ENOTDIR ? 0 : errno};
+  if (!file) return {std::nullopt, errno == ENOENT || errno == ENOTDIR ? 0 : errno};
   struct stat status;
   if (::fstat(file.get(), &status) != 0) return {std::nullopt, errno};
   if (!looks_alike(stamp_in(status), found)) return {};

@@ -82,10 +82,9 @@ class PlacesInImage {
 
 }  // namespace
 
-void record_output_paths(const Program& program, const Target& target, const HeaderSearch& search,
-                         std::string_view image, Closure& closure) {
-  const bool all = has_line_information(program);
-  const PlacesInImage places(target.kind(), search, image, closure);
+void record_output_paths(const Query& query, std::string_view image, Closure& closure) {
+  const bool all = has_line_information(query.program);
+  const PlacesInImage places(query.target.kind(), query.search, image, closure);
   for (std::size_t index = 0; index < closure.found.size(); ++index) {
     const auto& found = closure.found[index];
     if (!found.found() || !(all || places.have(found))) continue;

@@ -2,10 +2,8 @@
 
 #include <string_view>
 
-#include "kiln/program.h"
-#include "kiln/target.h"
 #include "source/closure.h"
-#include "source/header_search.h"
+#include "source/query.h"
 
 namespace kiln {
 
@@ -14,7 +12,6 @@ namespace kiln {
 /// stand in the image, if only the file's name does and a text names `__FILE__` or the like. (That a text
 /// names it says little: `assert` does, and hardly any kernel expands it.) In LTO-IR and OptiX-IR, where strings
 /// are packed, such a text decides.
-void record_output_paths(const Program& program, const Target& target, const HeaderSearch& search,
-                         std::string_view image, Closure& closure);
+void record_output_paths(const Query& query, std::string_view image, Closure& closure);
 
 }  // namespace kiln

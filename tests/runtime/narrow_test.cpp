@@ -13,6 +13,7 @@
 #include "compile/file_snapshot.h"
 #include "lookup/replay.h"
 #include "source/closure.h"
+#include "source/query.h"
 #include "support/scratch.h"
 
 namespace kiln::test {
@@ -35,8 +36,8 @@ class Narrow : public ::testing::Test {
                    const std::vector<std::string>& embedded = {}) {
     spec_.source = source;
     program_ = Program::make(spec_).value();
-    search_.emplace(*program_, std::vector<fs::path>{});
-    const auto closure = close_over(*program_, *search_, files_);
+    query_.emplace(*program_, Target::parse("sm_80").value(), std::vector<fs::path>{});
+    const auto closure = close_over(*program_, query_->search, files_);
     FileSnapshot snapshot(closure.embedded, "");
     struct stat status {};
     for (const auto& name : embedded) (void)snapshot.stat(name.c_str(), &status);
@@ -51,7 +52,7 @@ class Narrow : public ::testing::Test {
     }
     auto readings = snapshot.readings();
     if (meanwhile_) meanwhile_(readings);
-    return narrow(*program_, closure, readings, *search_, files_);
+    return narrow(*query_, closure, readings, files_);
   }
 
   static std::vector<std::string> spellings(const Closure& closure) {
@@ -71,7 +72,7 @@ class Narrow : public ::testing::Test {
   ScratchDirectory scratch_;
   ProgramSpec spec_;
   std::optional<Program> program_;
-  std::optional<HeaderSearch> search_;
+  std::optional<Query> query_;
   HeaderFiles files_;
   std::vector<std::string> looked_at_;  // Opened before all others, and not read.
   std::function<void(Readings&)> meanwhile_;
