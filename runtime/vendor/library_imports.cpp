@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "system/no_fork.h"
+
 namespace kiln::vendor {
 
 namespace {
@@ -145,6 +147,7 @@ class Replacer {
 
 std::uint64_t libraries_ever_loaded() {
   std::uint64_t count = 0;
+  const system::NoFork no_fork;  // A child would find the loader's own lock taken, for good.
   ::dl_iterate_phdr(
       [](dl_phdr_info* library, std::size_t, void* data) {
         *static_cast<std::uint64_t*>(data) = library->dlpi_adds;
@@ -158,6 +161,7 @@ ReplacedImports replace_imports(std::string_view part,
                                 std::span<const ImportReplacement> replacements,
                                 std::span<const char* const> unwelcome) {
   static std::mutex mutex;
+  const system::NoFork no_fork;
   const std::lock_guard lock(mutex);
   Replacer replacer(part, replacements, unwelcome);
   ::dl_iterate_phdr(

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "system/environment.h"
+#include "system/no_fork.h"
 #include "vendor/elf_notes.h"
 #include "vendor/loader_paths.h"
 
@@ -75,7 +76,11 @@ class Search {
         collected.files.emplace_back(name);
       return 0;
     };
-    dl_iterate_phdr(collect, &loaded);
+    {
+      // A child would find the loader's own lock taken, for good.
+      const system::NoFork no_fork;
+      dl_iterate_phdr(collect, &loaded);
+    }
     for (const auto& library : loaded.files) try_file("already loaded", library);
   }
 

@@ -1,5 +1,8 @@
 // A process forks while it compiles.
 
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <semaphore>
@@ -13,6 +16,7 @@
 #include "compile/process_end.h"
 #include "support/child.h"
 #include "support/sanitized.h"
+#include "vendor/library_imports.h"
 #include "vendor/shared_library.h"
 
 namespace kiln::test {
@@ -131,6 +135,24 @@ TEST_F(Fork, AmidALoadOfTheCompilerWaitsForIt) {
     });
     EXPECT_EQ(outcome, 0) << "forked after " << moment << " ms";
   }
+}
+
+// The loader's lock is taken meanwhile, and nobody would release it in the child.
+TEST_F(Fork, AmidALookAtTheLoadedLibrariesTheChildMayLookToo) {
+  std::atomic<bool> enough{false};
+  std::thread looking([&] {
+    while (!enough) static_cast<void>(vendor::libraries_ever_loaded());
+  });
+  for (int count = 0; count < 100; ++count) {
+    EXPECT_EQ(run_in_child([] {
+                ::alarm(20);
+                return vendor::libraries_ever_loaded() > 0 ? 0 : 1;
+              }),
+              0)
+        << "fork " << count;
+  }
+  enough = true;
+  looking.join();
 }
 
 TEST_F(Fork, AmidALongLoadTheChildIsToldWhatIsAmiss) {

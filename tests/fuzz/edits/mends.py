@@ -55,7 +55,7 @@ WHOLE = """  if (readings.doubt.empty()) {
     return whole;
   }
 """
-NARROW = "  return Narrowing(program, closure, readings, search, files).run();"
+NARROW = "  return Narrowing(query.program, closure, readings, query.search, files).run();"
 SNAPSHOT = (Change("runtime/compile/file_answers.cpp", "{ answering = &snapshot; }", "{ static_cast<void>(snapshot); }"),
             Change("runtime/narrow/narrow.cpp", NARROW, WHOLE + NARROW))
 
