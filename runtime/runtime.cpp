@@ -266,6 +266,19 @@ class Runtime::Impl {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const std::string& cache_fault() const { return layers_.cache_fault(); }
 
+  [[nodiscard]] Availability worker() const {
+    if (settings_.compile_workers == 0)
+      return {false, {}, "compiles run in this process, since KILN_COMPILE_WORKERS is 0", {}, {}};
+    const auto search = find_worker(settings_.worker);
+    if (search.executable.empty()) return {false, {}, not_found(search), {}, {}};
+    return {true,
+            fmt::format("up to {} at a time, {} ({})", workers_for(settings_.compile_workers),
+                        search.executable.string(), search.steps.back().origin),
+            {},
+            search.executable,
+            lines_of(search.steps)};
+  }
+
   [[nodiscard]] RuntimeCounters counters() const {
     const auto& counted = pipeline_.counters();
     const auto& programs = counted.look_ups;
@@ -290,14 +303,16 @@ class Runtime::Impl {
   std::filesystem::path worker_to_use() const {
     if (settings_.compile_workers == 0) return {};
     const auto search = find_worker(settings_.worker);
-    if (search.executable.empty() && asks_for_workers(settings_)) {
-      reporter_.warn(
-          fmt::format("kiln-worker: not found, so everything is compiled in this process. "
-                      "Looked at:\n{}\nInstall it beside the library, or name it with "
-                      "KILN_WORKER",
-                      vendor::describe(search.steps)));
-    }
+    if (search.executable.empty() && asks_for_workers(settings_)) reporter_.warn(not_found(search));
     return search.executable;
+  }
+
+  static std::string not_found(const WorkerSearch& search) {
+    return fmt::format(
+        "kiln-worker: not found, so everything is compiled in this process. Looked "
+        "at:\n{}\nInstall "
+        "it beside the library, or name it with KILN_WORKER",
+        vendor::describe(search.steps));
   }
 
   std::unique_ptr<CompileService> make_service() {
@@ -308,7 +323,7 @@ class Runtime::Impl {
     return std::make_unique<WorkerPool>(
         WorkerPoolOptions{worker_, workers, settings_.compile_timeout,
                           memory_for(settings_.compile_memory, workers),
-                          settings_.precompiled_max_bytes},
+                          settings_.precompiled_max_bytes, settings_.precompiled_large_pages},
         compiler_, reporter_);
   }
 
@@ -582,6 +597,11 @@ Availability Runtime::linker() const {
   const CallerState caller;
   return availability_of(impl_->linker());
 }
+Availability Runtime::worker() const {
+  const CallerState caller;
+  return impl_->worker();
+}
+
 Availability Runtime::packer() const {
   const CallerState caller;
   return availability_of(impl_->packer());

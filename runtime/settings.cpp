@@ -334,6 +334,9 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
       decide<std::uint64_t>("KILN_PCH_MAX_SIZE", options.precompiled_max_bytes, parse_size_or_none,
                             std::uint64_t{2} << 30, listing);
   if (!precompiled) return tl::unexpected(precompiled.error());
+  const auto large_pages = decide<bool>("KILN_PCH_LARGE_PAGES", options.precompiled_large_pages,
+                                        parse_flag, true, listing);
+  if (!large_pages) return tl::unexpected(large_pages.error());
   const auto timeout = decide_timeout(options, listing);
   if (!timeout) return tl::unexpected(timeout.error());
   const auto queue = decide_queue(options, listing);
@@ -372,6 +375,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.embedded_bundles = options.embedded_bundles;
   settings.compile_patience = **patience;
   settings.precompiled_max_bytes = **precompiled;
+  settings.precompiled_large_pages = **large_pages;
   settings.compile_timeout = *timeout;
   settings.compile_queue = *queue;
   settings.mode = **mode;

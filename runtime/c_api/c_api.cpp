@@ -133,6 +133,8 @@ Availability availability_of(const Runtime& runtime, kiln_tool tool) {
       return runtime.linker();
     case KILN_TOOL_PACKER:
       return runtime.packer();
+    case KILN_TOOL_WORKER:
+      return runtime.worker();
     default:
       refuse(fmt::format("'tool' is {}, which is none of its values", tool));
   }

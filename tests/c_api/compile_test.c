@@ -322,9 +322,11 @@ void test_finds_tools(void) {
                                         .cache_disabled = KILN_SWITCH_ON,
                                         .nvrtc = "/nowhere/libnvrtc.so",
                                         .cuda_driver = "/nowhere/libcuda.so",
+                                        .compile_workers = KILN_WORKERS_NONE,
                                         .log_level = KILN_LOG_OFF};
   SUCCEED(kiln_runtime_open(&options, &runtime));
   check_tool(runtime, KILN_TOOL_COMPILER, 0);
+  check_tool(runtime, KILN_TOOL_WORKER, 0);
   check_tool(runtime, KILN_TOOL_DRIVER, 0);
   kiln_runtime_close(runtime);
 }

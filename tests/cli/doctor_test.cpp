@@ -46,6 +46,20 @@ TEST_F(Doctor, TellsWhatTheCompilerComesWith) {
   EXPECT_THAT(details, testing::Contains(HasSubstr("libnvrtc.so.13 (")));
 }
 
+TEST_F(Doctor, NamesTheWorkerFoundOrNot) {
+  const auto found = examine(0);
+  EXPECT_EQ(found["has_workers"]["yes"], true);
+  EXPECT_THAT(found["worker"]["path"].get<std::string>(), testing::EndsWith("/kiln-worker"));
+  const auto missing = examine(0, {.environment = {{"KILN_WORKER", "/nonexistent/kiln-worker"}}});
+  EXPECT_EQ(missing["has_workers"]["yes"], false);
+  EXPECT_THAT(missing["worker"]["reason"].get<std::string>(),
+              HasSubstr("/nonexistent/kiln-worker"));
+  const auto unwanted = examine(0, {.environment = {{"KILN_COMPILE_WORKERS", "0"}}});
+  EXPECT_THAT(unwanted["has_workers"]["reason"].get<std::string>(),
+              HasSubstr("KILN_COMPILE_WORKERS"));
+  EXPECT_THAT(run({"doctor"}).out, HasSubstr("has workers  yes: up to"));
+}
+
 TEST_F(Doctor, ServesFromBundlesWhereNothingCanBeKept) {
   compile({file("scale.cu", scale_source), "--arch", "sm_80", "--name", "fill"});
   const auto bundle = scratch("engine.kiln").string();

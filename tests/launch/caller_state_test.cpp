@@ -121,6 +121,7 @@ TEST_F(CallerStateTest, AfterEachCallOfARuntime) {
     EXPECT_EQ(Runtime::open(options())->compile(program, target_)->origin, Origin::local);
   });
   expect_unchanged("linker", [&] { (void)runtime.linker(); });
+  expect_unchanged("worker", [&] { (void)runtime.worker(); });
   expect_unchanged("packer", [&] { (void)runtime.packer(); });
   expect_unchanged("end", [&] { opened.clear(); });
 }

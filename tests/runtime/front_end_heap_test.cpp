@@ -156,5 +156,17 @@ TEST_F(FrontEndHeapTest, ARegionThatIsGivenBackIsForgotten) {
   EXPECT_EQ(mappings_of_file(), 1);
 }
 
+TEST_F(FrontEndHeapTest, IsLeftToTheSystemWhereThatIsWanted) {
+  FrontEndHeap heap;
+  heap.leave_to_the_system();
+  auto* const region = static_cast<char*>(
+      heap.map(nullptr, heap_bytes, read_and_write, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(region, MAP_FAILED);
+  heap.map(region, piece, read_and_write, MAP_PRIVATE | MAP_FIXED, file_, 0);
+  EXPECT_EQ(mappings_of_file(), 1) << "mapped, and not read";
+  EXPECT_EQ(std::string(region, piece), text_.substr(0, piece));
+  EXPECT_EQ(heap.unmap(region, heap_bytes), 0);
+}
+
 }  // namespace
 }  // namespace kiln::test

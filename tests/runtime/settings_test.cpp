@@ -125,6 +125,9 @@ INSTANTIATE_TEST_SUITE_P(
             "KILN_TOOLCHAINS", "mine",
             "KILN_TOOLCHAINS: 'mine' is not a rule for compilers: use own, same-major, any, or "
             "one as `kiln ls` names it, such as 'NVRTC 12.8'"},
+        Nonsense{"KILN_PCH_LARGE_PAGES", "huge",
+                 "KILN_PCH_LARGE_PAGES: 'huge' is not a switch: use 1 or 0 (or true/false, yes/no, "
+                 "on/off)"},
         Nonsense{"KILN_ALLOW_PTX", "perhaps",
                  "KILN_ALLOW_PTX: 'perhaps' is not a switch: use 1 or 0 (or true/false, yes/no, "
                  "on/off)"},

@@ -119,7 +119,8 @@ TEST(WorkerProtocol, AnErrorKeepsAll) {
 }
 
 TEST(WorkerProtocol, ASetupKeepsAll) {
-  const WorkerSetup setup{"/usr/lib/libnvrtc.so.13", digest_of("toolchain"), 5ULL << 30, 4711};
+  const WorkerSetup setup{
+      "/usr/lib/libnvrtc.so.13", digest_of("toolchain"), 5ULL << 30, 4711, false, 0};
   const auto decoded = decode_setup(encode_setup(setup));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->nvrtc, setup.nvrtc);

@@ -87,7 +87,9 @@ bool read_data(std::byte* place, std::size_t size, int file, off_t offset) noexc
 void* FrontEndHeap::map(void* address, std::size_t size, int protection, int flags, int file,
                         off_t offset) noexcept {
   if (protection == (PROT_READ | PROT_WRITE)) {
-    if (flags == reserving && address == nullptr && size == heap_bytes) return reserve(size);
+    // Where it is not reserved, the rest finds nothing.
+    if (flags == reserving && address == nullptr && size == heap_bytes && !left_to_the_system_)
+      return reserve(size);
     if (flags == beginning_anew && address == begin_ && size == heap_bytes) {
       begin_anew();
       return address;

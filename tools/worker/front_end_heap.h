@@ -23,6 +23,9 @@ class FrontEndHeap {
   void* map(void* address, std::size_t size, int protection, int flags, int file,
             off_t offset) noexcept;
 
+  /// From now on the system maps as ever; what lies in the region already stays. For whoever wants NVRTC as it is.
+  void leave_to_the_system() noexcept { left_to_the_system_ = true; }
+
   /// As ::munmap.
   int unmap(void* address, std::size_t size) noexcept;
 
@@ -33,6 +36,7 @@ class FrontEndHeap {
 
   [[nodiscard]] bool contains(const void* address, std::size_t size) const noexcept;
 
+  std::atomic<bool> left_to_the_system_ = false;
   std::atomic<std::byte*> begin_ = nullptr;
   std::atomic<std::size_t> used_ = 0;  ///< Bytes from the begin, behind which no file was read.
 };

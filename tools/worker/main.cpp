@@ -28,6 +28,7 @@
 #include "compile/observed_compiler.h"
 #include "compile/worker/worker_protocol.h"
 #include "memory_limit.h"
+#include "memory_map.h"
 #include "vendor/installed_compiler.h"
 
 extern char** environ;
@@ -125,6 +126,7 @@ class Worker {
     // It may have ended before the system was asked to end this one with it.
     if (::getppid() != setup_->runtime_process) return exit_done;
     limit_memory(setup_->memory_bytes);
+    if (!setup_->precompiled_large_pages) leave_memory_to_the_system();
     compiler_ = std::make_unique<InstalledCompiler>(setup_->nvrtc);
     service_ = std::make_unique<ObservedCompiler>(setup_->precompiled_max_bytes);
     return std::nullopt;

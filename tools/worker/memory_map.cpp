@@ -1,6 +1,8 @@
 // The names under which every library of this process, NVRTC too, asks the system for memory: those of the
 // program itself go before the C library's.
 
+#include "memory_map.h"
+
 #include <sys/mman.h>
 
 #include "front_end_heap.h"
@@ -12,6 +14,10 @@ constinit kiln::FrontEndHeap heap;
 
 }  // namespace
 
+void kiln::leave_memory_to_the_system() noexcept { heap.leave_to_the_system(); }
+
+// The sanitizers have an mmap of their own.
+#ifndef KILN_SANITIZED
 extern "C" {
 
 void* mmap(void* address, std::size_t size, int protection, int flags, int file,
@@ -21,3 +27,4 @@ void* mmap(void* address, std::size_t size, int protection, int flags, int file,
 
 int munmap(void* address, std::size_t size) noexcept { return heap.unmap(address, size); }
 }
+#endif

@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/artifact.h: what a compile gives: the image, the lowered names, facts about each kernel.
+//
+//     const kiln::KernelInfo* scale = artifact.find("scale<float>");
+//     if (scale != nullptr) std::printf("%s: %u registers\n", scale->symbol.c_str(), scale->registers);
+//     std::fwrite(artifact.image.data(), 1, artifact.image.size(), file);
+
 #include <cstdint>
 #include <string>
 #include <string_view>

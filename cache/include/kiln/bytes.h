@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/bytes.h: bytes that copies of a value share, such as an artifact's image.
+//
+//     const kiln::Bytes image(std::string("\x7f" "ELF"));
+//     const kiln::Bytes same = image;  // no copy of the bytes
+//     const std::string_view view = same;
+
 #include <cstddef>
 #include <memory>
 #include <string>

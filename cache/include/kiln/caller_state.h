@@ -1,5 +1,10 @@
 #pragma once
 
+// kiln/caller_state.h: keeps errno and the rounding of numbers as the caller had them.
+//
+//     const kiln::CallerState caller;  // first in a function that calls into others' code
+//     errno = ENOENT;                  // given back as it was at the end
+
 #include <cerrno>
 #include <cfenv>
 

@@ -1,5 +1,10 @@
 #pragma once
 
+// kiln/digest.h: names some content by 128 bits.
+//
+//     const kiln::Digest digest = kiln::digest_of("text");
+//     assert(kiln::Digest::from_hex(digest.hex()) == digest);
+
 #include <array>
 #include <compare>
 #include <cstddef>

@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/error.h: errors as values: each function that may fail gives a `Result`.
+//
+//     const kiln::Result<kiln::Artifact> made = runtime.compile(program, target);
+//     if (!made && made.error().code == kiln::ErrorCode::compile_failed) std::fputs(made.error().log.c_str(), stderr);
+//     const kiln::Artifact artifact = made.value();  // throws what the error says
+
 #include <exception>
 #include <string>
 #include <utility>

@@ -1,5 +1,12 @@
 #pragma once
 
+// kiln/request.h: what an entry is looked up by, and the headers that it depends on.
+//
+//     kiln::Request request;
+//     request.program = "scale.cu";
+//     request.arch = "sm_90a";
+//     assert(kiln::Request::from_material(request.material()) == request);
+
 #include <cstdint>
 #include <optional>
 #include <string>

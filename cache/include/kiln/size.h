@@ -1,5 +1,10 @@
 #pragma once
 
+// kiln/size.h: sizes as people write them.
+//
+//     assert(kiln::parse_bytes("1.5G") == 1610612736);
+//     assert(!kiln::parse_bytes("much"));
+
 #include <cstdint>
 #include <optional>
 #include <string_view>

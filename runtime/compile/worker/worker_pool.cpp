@@ -181,8 +181,9 @@ std::filesystem::path WorkerPool::temporary() {
 WorkerPool::Start WorkerPool::greet(std::size_t place, const StopSignal& stop) {
   Place& own = places_[place];
   const auto& files = *compiler_.search().files;
-  const WorkerSetup setup{files.library.string(), files.toolchain.identity, own.memory,
-                          options_.precompiled_max_bytes, owner_};
+  const WorkerSetup setup{
+      files.library.string(),         files.toolchain.identity,         own.memory,
+      options_.precompiled_max_bytes, options_.precompiled_large_pages, owner_};
   Message answer;
   const auto reply = own.link->ask(frame_of(MessageKind::hello, build_identity()) +
                                        frame_of(MessageKind::setup, encode_setup(setup)),

@@ -30,6 +30,7 @@ struct WorkerPoolOptions {
   std::chrono::milliseconds timeout{};      ///< For one job, from when a worker has it.
   WorkerMemory memory{};                    ///< For each worker.
   std::uint64_t precompiled_max_bytes = 0;  ///< Of temporary files, for each worker.
+  bool precompiled_large_pages = true;      ///< As RuntimeOptions has it.
 };
 
 /// Compiles in worker processes, which are started when they are first needed and kept. Jobs of one

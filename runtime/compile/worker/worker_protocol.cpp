@@ -358,11 +358,13 @@ std::optional<Message> MessageAssembler::take() {
 
 std::string encode_setup(const WorkerSetup& setup) {
   Writer out;
-  const auto& [nvrtc, toolchain, memory_bytes, precompiled_max_bytes, runtime_process] = setup;
+  const auto& [nvrtc, toolchain, memory_bytes, precompiled_max_bytes, precompiled_large_pages,
+               runtime_process] = setup;
   out.text(nvrtc);
   out.digest(toolchain);
   out.number(memory_bytes);
   out.number(precompiled_max_bytes);
+  out.flag(precompiled_large_pages);
   out.number(static_cast<std::uint64_t>(runtime_process));
   return out.take();
 }
@@ -370,11 +372,13 @@ std::string encode_setup(const WorkerSetup& setup) {
 std::optional<WorkerSetup> decode_setup(std::string_view record) {
   Reader in(record);
   WorkerSetup setup;
-  auto& [nvrtc, toolchain, memory_bytes, precompiled_max_bytes, runtime_process] = setup;
+  auto& [nvrtc, toolchain, memory_bytes, precompiled_max_bytes, precompiled_large_pages,
+         runtime_process] = setup;
   nvrtc = in.text();
   toolchain = in.digest();
   memory_bytes = in.number();
   precompiled_max_bytes = in.number();
+  precompiled_large_pages = in.flag();
   runtime_process = static_cast<std::int64_t>(in.number());
   if (!in.finished()) return std::nullopt;
   return setup;

@@ -55,6 +55,7 @@ struct WorkerSetup {
   Digest toolchain;                ///< The identity that the runtime keys with.
   std::uint64_t memory_bytes = 0;  ///< Of address space.
   std::uint64_t precompiled_max_bytes = 0;
+  bool precompiled_large_pages = true;
   std::int64_t runtime_process = 0;  ///< Without which the worker is to end.
 };
 

@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/args.h: the arguments of a launch: copied, compared with the kernel's parameters, replaced one by one.
+//
+//     kiln::Args args(x, 0.5f, count);
+//     kernel.launch(stream, {.grid = {1}, .block = {256}}, args).value();
+//     args.set(1, 2.0f).value();  // the second; the others stay
+
 #include <array>
 #include <bit>
 #include <cstddef>

@@ -1,11 +1,15 @@
 #pragma once
 
-// kiln for other languages: C functions over opaque handles, valid C99 and C++.
+// kiln/c_api.h: kiln for other languages, as C functions over opaque handles; valid C99 and C++.
 //
-//     kiln_program_make -> kiln_runtime_compile -> kiln_artifact
-//                       \-> kiln_runtime_kernel -> kiln_kernel_launch
+//     kiln_runtime* runtime = NULL;
+//     kiln_error* error = kiln_runtime_open(NULL, &runtime);
+//     if (error) fputs(kiln_error_message(error), stderr);
+//     kiln_error_free(error);
+//     kiln_runtime_close(runtime);
 //
-// What holds for all of it:
+// kiln_program_make() gives a program; kiln_runtime_compile() an artifact, without a GPU; kiln_runtime_kernel() a kernel, which
+// kiln_kernel_launch() launches. What holds for all of it:
 //
 // - Errors. A function that can fail returns a kiln_error, or NULL where it succeeded. The error belongs to
 //   the caller, who ends it with kiln_error_free(). On failure what out-parameters point to is unchanged.
@@ -37,7 +41,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /// Raised when something is added. Nothing is taken away, and nothing changes its meaning.
-#define KILN_API_VERSION 1
+#define KILN_API_VERSION 2
 
 /// KILN_API_VERSION of the library, which may be another one than the header's.
 uint32_t kiln_api_version(void);
@@ -328,7 +332,9 @@ enum {
   KILN_TOOL_COMPILER = 0,  ///< NVRTC.
   KILN_TOOL_DRIVER = 1,    ///< The CUDA driver, and a device.
   KILN_TOOL_LINKER = 2,    ///< nvJitLink.
-  KILN_TOOL_PACKER = 3     ///< nvFatbin.
+  KILN_TOOL_PACKER = 3,    ///< nvFatbin.
+  KILN_TOOL_WORKER =
+      4  ///< kiln-worker, without which compiles run in this process. Since version 2.
 };
 
 /// Whether one tool of the machine was found, and why not. Immutable.

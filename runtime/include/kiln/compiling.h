@@ -1,5 +1,12 @@
 #pragma once
 
+// kiln/compiling.h: a compile that nobody waits for, and many compiles at once.
+//
+//     const kiln::Compiling compiling = runtime.compile_async(program, target, {.priority = 1});
+//     if (compiling.succeeded()) std::puts("ready");
+//     const auto report = runtime.prefetch({{program, target}});
+//     std::printf("%zu compiled, %zu failed\n", report.compiled, report.failures.size());
+
 #include <chrono>
 #include <cstddef>
 #include <functional>

@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/explain.h: would it hit; if not, in what does the nearest entry differ.
+//
+//     const kiln::Explanation why = runtime.explain(program, target).value();
+//     if (!why.hit && why.nearest)
+//       for (const auto& difference : why.nearest->differences) std::puts(difference.text.c_str());
+
 #include <optional>
 #include <string>
 #include <vector>

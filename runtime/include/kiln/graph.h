@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/graph.h: launches as kernel nodes of explicit graphs.
+//
+//     const CUgraphNode node =
+//         kiln::add_kernel_node(graph, {}, kernel, {.grid = {1}, .block = {256}}, kiln::Args(x, 0.5f)).value();
+//     kiln::set_kernel_node(node, kernel, {.grid = {2}, .block = {256}}, kiln::Args(x, 2.0f)).value();
+
 #include <span>
 
 #include "kiln/args.h"

@@ -1,5 +1,12 @@
 #pragma once
 
+// kiln/headers.h: headers that travel inside a program instead of on its disk.
+//
+//     const auto own = kiln::HeaderSet::from_texts({{"engine/by.cuh", "constexpr float by = 0.5f;"}});
+//     const auto program = kiln::Program::make({.name = "scale.cu",
+//                                               .source = "#include <cstdint>\n#include <engine/by.cuh>\n",
+//                                               .headers = {own, kiln::standard_headers()}}).value();
+
 #include <cstddef>
 #include <initializer_list>
 #include <memory>

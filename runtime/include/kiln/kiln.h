@@ -1,9 +1,12 @@
 #pragma once
 
-// Start here.
+// kiln/kiln.h: start here; it includes the headers below.
 //
-//     Program -> fingerprint -> Key -> cache --hit--> Artifact -> load -> Module -> Kernel -> launch(Args)
-//                                         \--miss--> compile --/ (and stored)
+//     auto runtime = kiln::Runtime::open().value();
+//     const kiln::Kernel kernel = runtime.kernel(program, "scale<float>").value();
+//     kernel.launch(stream, {.grid = {1}, .block = {256}}, x, 0.5f).value();
+//
+// Program -> look up --hit--> Artifact -> load -> Kernel -> launch(Args); a miss is compiled and stored before.
 //
 // In reading order: program.h (what is compiled), headers.h (what it may include), target.h (for
 // what), settings.h and runtime.h (the pipeline), compiling.h (what is not waited for), artifact.h (what

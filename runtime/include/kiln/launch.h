@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/launch.h: kernels, and how they are launched.
+//
+//     const kiln::Kernel kernel = runtime.kernel(program, "scale<float>").value();
+//     const kiln::LaunchConfig config{.grid = {count / 256}, .block = {256}, .shared_bytes = 4096};
+//     kernel.launch(stream, config, x, 0.5f).value();  // count and sizes of arguments are checked
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,12 @@
 #pragma once
 
+// kiln/link.h: images of several programs, linked to one.
+//
+//     const auto ltoir = kiln::Target::parse("sm_90", kiln::ImageKind::ltoir).value();
+//     const auto linked = runtime.link({.name = "engine.link",
+//                                       .inputs = {runtime.compile(program, ltoir).value()},
+//                                       .target = kiln::Target::parse("sm_90").value()}).value();
+
 #include <string>
 #include <vector>
 

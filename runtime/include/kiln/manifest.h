@@ -1,5 +1,12 @@
 #pragma once
 
+// kiln/manifest.h: programs written down: in a manifest, a record or a cache.
+//
+//     for (const auto& listed : kiln::read_manifest("engine.json").value()) {
+//       const kiln::Program program = runtime.program_of(listed).value();
+//       for (const auto& target : listed.targets) runtime.compile(program, target).value();
+//     }
+
 #include <cstddef>
 #include <filesystem>
 #include <memory>

@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/module.h: an image in the driver, whoever made it: its kernels and variables.
+//
+//     const kiln::Module module = runtime.module(program).value();
+//     module.variable("table").value().set(std::array<float, 2>{1, 2}).value();
+//     module.kernel("scale<float>").value().launch(stream, {.block = {256}}, x, 0.5f).value();
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/numbers.h: the device's narrow numbers on the host.
+//
+//     const kiln::Half half(0.5f);  // as __half holds it
+//     assert(static_cast<float>(half) == 0.5f);
+//     kernel.launch(stream, {.block = {256}}, x, half).value();
+
 #include <cstdint>
 
 #include "kiln/export.h"

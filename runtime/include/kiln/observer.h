@@ -1,5 +1,12 @@
 #pragma once
 
+// kiln/observer.h: what kiln says meanwhile: lines of a log, and events.
+//
+//     auto runtime = kiln::Runtime::open({.log = [](kiln::LogLevel, std::string_view line) { std::cerr << line << '\n'; },
+//                                         .observer = [](const kiln::Event& event) {
+//                                           if (event.kind == kiln::EventKind::miss) std::cerr << event.detail << '\n';
+//                                         }}).value();
+
 #include <functional>
 #include <string_view>
 

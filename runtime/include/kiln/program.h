@@ -1,5 +1,13 @@
 #pragma once
 
+// kiln/program.h: what is compiled: source, headers, options, the kernels wanted, variants.
+//
+//     const auto program = kiln::Program::make({
+//         .name = "scale.cu",
+//         .source = "template <class T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by; }",
+//         .kernels = {"scale<float>"},
+//         .options = {"--std=c++20"}}).value();
+
 #include <cstdint>
 #include <filesystem>
 #include <map>

@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/runtime.h: the pipeline: asks the cache, compiles a miss, stores, loads.
+//
+//     auto runtime = kiln::Runtime::open().value();  // needs no GPU, no driver, no NVRTC
+//     const kiln::Artifact artifact = runtime.compile(program, kiln::Target::parse("sm_90a").value()).value();
+//     const kiln::Kernel kernel = runtime.kernel(program, "scale<float>").value();  // here a GPU is needed
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -166,6 +172,9 @@ class Runtime {
   /// Can this machine compile, can it launch: answered at run time, each with the reason.
   [[nodiscard]] Availability compiler() const;
   [[nodiscard]] Availability driver() const;
+  /// Whether compiles run in worker processes: kiln-worker, and how many there may be. Where it is not found or not
+  /// wanted, they run in this process.
+  [[nodiscard]] Availability worker() const;
   /// Can it link, can it make fatbins: nvJitLink and nvFatbin.
   [[nodiscard]] Availability linker() const;
   [[nodiscard]] Availability packer() const;

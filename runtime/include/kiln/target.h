@@ -1,5 +1,11 @@
 #pragma once
 
+// kiln/target.h: what a program is compiled for: an architecture and an image kind.
+//
+//     const auto cubin = kiln::Target::parse("sm_90a").value();
+//     const auto ptx = kiln::Target::parse("compute_90", kiln::ImageKind::ptx).value();
+//     const auto here = kiln::Target::parse("native").value();  // the device of the calling thread
+
 #include <string>
 #include <string_view>
 

@@ -42,6 +42,10 @@ def edits(way="in_process"):
     return ("fuzz", "--way", way)
 
 
+def embedded(seed, *words, count="300"):
+    return ("embedded", "--seed", seed, "--edits", count, *words)
+
+
 # Without it a set is what the scan found, and NVRTC reads the disk.
 WHOLE = """  if (readings.doubt.empty()) {
     Closure whole = closure;
@@ -75,6 +79,23 @@ MENDS = [
          (Change("runtime/narrow/narrow.cpp", "if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {",
                  "if (true) {"),),
          (cases("A4"), edits())),
+    Mend(("A4",), "a precompiled header is named by the texts that the compiler was given",
+         (Change("runtime/compile/compile_job.cpp", "  for (const auto& header : job.embedded)\n",
+                 "  if (false) for (const auto& header : job.embedded)\n"),),
+         (embedded("11", "--only", "include stringised", "--without", "split"),)),
+    Mend(("A4",), "lines go on behind several carriage returns",
+         (Change("runtime/source/joined_text.cpp", "text.find_first_not_of('\\r', at + 1)",
+                 "at + 1 + (text.substr(at + 1).starts_with('\\r') ? 1 : 0)"),
+          Change("runtime/source/joined_text.cpp", "if (end == std::string_view::npos || text[end]",
+                 "if (end >= text.size() || text[end]")),
+         (embedded("12", "--only", "CR CRLF"),)),
+    Mend(("A4",), "uses of macros that ask for headers are followed",
+         (Change("runtime/source/directives.cpp", "        if (macros_.contains(word) && !is_followed()) return word;",
+                 "        if (false && macros_.contains(word) && !is_followed()) return word;"),),
+         (embedded("13", "--only", "wrapper of a macro", "--only", "wrapper behind"),)),
+    Mend(("A4",), "names of macros that ask for headers may be pasted",
+         (Change("runtime/source/closure.cpp", "if (can_be_pasted(macro, pieces))", "if (false && can_be_pasted(macro, pieces))"),),
+         (embedded("14", "--only", "wrapper pasted", "--only", "wrapper of a macro pasted"),)),
     Mend(("A5",), "identities are compared",
          (Change("runtime/lookup/replay.cpp", "if (!is_any && !(same == Same", "if (false && !is_any && !(same == Same"),),
          (cases("A5"), edits())),

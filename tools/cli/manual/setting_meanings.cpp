@@ -15,6 +15,10 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_COMPILE_PATIENCE", "seconds to wait for a process that compiles the same", "60"},
     {"KILN_PCH_MAX_SIZE", "room for precompiled headers in the temporary directory; 0 for none",
      "2 GiB"},
+    {"KILN_PCH_LARGE_PAGES",
+     "workers read precompiled headers into large pages that stay, in the place of NVRTC's own "
+     "mapping",
+     "1"},
     {"KILN_COMPILE_TIMEOUT", "seconds that one compile may take", "600"},
     {"KILN_COMPILE_QUEUE", "how many compiles may wait after compile_async", "65536"},
     {"KILN_COMPILE_WORKERS",

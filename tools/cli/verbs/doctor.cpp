@@ -50,6 +50,7 @@ struct BundleFindings {
 struct Findings {
   Availability driver;
   Availability compiler;
+  Availability worker;
   Availability linker;
   Availability packer;
   CacheFindings cache;
@@ -175,6 +176,7 @@ Result<Findings> examine(const Globals& globals) {
   Findings findings;
   findings.driver = runtime->driver();
   findings.compiler = runtime->compiler();
+  findings.worker = runtime->worker();
   findings.linker = runtime->linker();
   findings.packer = runtime->packer();
   findings.cache = examine_cache(*settings);
@@ -225,6 +227,7 @@ void print_for_people(const Findings& findings) {
   const auto found = field_list({{"kiln", KILN_VERSION},
                                  {"CUDA driver", text_of(findings.driver)},
                                  {"compiler", text_of(findings.compiler)},
+                                 {"worker", text_of(findings.worker)},
                                  {"linker", text_of(findings.linker)},
                                  {"fatbins", text_of(findings.packer)},
                                  {"cache", or_dash(findings.cache.directory.string())},
@@ -235,6 +238,7 @@ void print_for_people(const Findings& findings) {
                                 colour);
   const auto verdicts = field_list({{"can serve", line_of(findings.can_serve)},
                                     {"can compile", line_of(verdict_of(findings.compiler))},
+                                    {"has workers", line_of(verdict_of(findings.worker))},
                                     {"can link", line_of(verdict_of(findings.linker))},
                                     {"can pack", line_of(verdict_of(findings.packer))},
                                     {"can launch", line_of(verdict_of(findings.driver))}},
@@ -278,6 +282,7 @@ Json findings_json(const Findings& findings) {
   return {{"version", KILN_VERSION},
           {"driver", tool_json(findings.driver)},
           {"compiler", tool_json(findings.compiler)},
+          {"worker", tool_json(findings.worker)},
           {"linker", tool_json(findings.linker)},
           {"packer", tool_json(findings.packer)},
           {"cache", cache_json(findings.cache)},
@@ -285,6 +290,7 @@ Json findings_json(const Findings& findings) {
           {"settings", settings},
           {"can_serve", verdict_json(findings.can_serve)},
           {"can_compile", verdict_json(verdict_of(findings.compiler))},
+          {"has_workers", verdict_json(verdict_of(findings.worker))},
           {"can_link", verdict_json(verdict_of(findings.linker))},
           {"can_pack", verdict_json(verdict_of(findings.packer))},
           {"can_launch", verdict_json(verdict_of(findings.driver))}};
