@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "source/header_tests.h"
 #include "source/macro_expansion.h"
 
 namespace kiln {

@@ -3,15 +3,13 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace kiln {
+#include "source/pieces.h"
 
-/// Names, or pieces of them.
-using Words = std::set<std::string, std::less<>>;
+namespace kiln {
 
 /// An `#include` (or `__has_include`) as it is written.
 struct IncludeDirective {
@@ -23,17 +21,6 @@ struct IncludeDirective {
   std::size_t length;    ///< In the text, continued lines included; 0 for a macro.
   bool tested = false;   ///< Only asked for: an operand of `__has_include`.
   bool next = false;     ///< `#include_next`: the one that a search finds after the includer.
-};
-
-/// The pieces of `__has_include` that stand as identifiers for themselves.
-struct QuestionPieces {
-  std::size_t begin = 0;  ///< The length of the longest that it begins with,
-  std::size_t end = 0;    ///< and ends with.
-  bool middle = false;    ///< Whether there is one for the middle, of four letters or more.
-
-  void add(const QuestionPieces& others);
-  /// Whether it can be pasted together of them. More than two pieces of three letters or less are nobody's way.
-  [[nodiscard]] bool make_a_question() const;
 };
 
 /// What one text says that bears on what it reads and on what its compile gives, with all
@@ -54,21 +41,6 @@ struct Directives {
   /// Names a thing whose meaning kiln does not follow, e.g. "__has_include_next".
   std::string unfollowed;
 };
-
-/// Whether a name that tells the time can be pasted together of these.
-[[nodiscard]] bool can_tell_time(const Words& pieces);
-
-/// Whether this name can be pasted together of these: of two, or of more that have two letters each. Pasting single
-/// letters together is nobody's way, and single letters are everybody's names.
-[[nodiscard]] bool can_be_pasted(std::string_view name, const Words& pieces);
-
-/// Adds the words and numbers of a text of which this name might be pasted together.
-void add_pieces(std::string_view text, std::string_view name, Words& pieces);
-
-/// The first of these macros, which ask for headers (Directives::header_tests), that a text uses in another way than a scan
-/// of its conditions follows: besides `#if HAS(<x>)`, defining it and asking whether it is defined. Empty where it uses
-/// none so.
-[[nodiscard]] std::string used_unfollowed(std::string_view text, const Words& header_tests);
 
 /// Reads a text. Knows comments, string and character literals, raw strings and line continuations.
 [[nodiscard]] Directives read_directives(std::string_view text);

@@ -100,7 +100,9 @@ TEST_F(Fork, AmidACallOfAnotherThreadTheChildIsRefused) {
               auto runtime = Runtime::open(options()).value();
               const auto linked = runtime.link(link);
               EXPECT_FALSE(linked);
-              if (!linked) EXPECT_THAT(linked.error().message, HasSubstr("was forked while"));
+              if (!linked) {
+                EXPECT_THAT(linked.error().message, HasSubstr("was forked while"));
+              }
               return HasFailure() ? 1 : is_refused(runtime);
             }),
             0);

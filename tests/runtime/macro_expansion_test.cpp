@@ -7,6 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "source/directives.h"
+#include "source/header_tests.h"
+#include "source/pieces.h"
+
 namespace kiln::test {
 namespace {
 

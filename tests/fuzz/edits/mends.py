@@ -90,7 +90,7 @@ MENDS = [
                  "if (end >= text.size() || text[end]")),
          (embedded("12", "--only", "CR CRLF"),)),
     Mend(("A4",), "uses of macros that ask for headers are followed",
-         (Change("runtime/source/directives.cpp", "        if (macros_.contains(word) && !is_followed()) return word;",
+         (Change("runtime/source/header_tests.cpp", "        if (macros_.contains(word) && !is_followed()) return word;",
                  "        if (false && macros_.contains(word) && !is_followed()) return word;"),),
          (embedded("13", "--only", "wrapper of a macro", "--only", "wrapper behind"),)),
     Mend(("A4",), "names of macros that ask for headers may be pasted",

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "source/characters.h"
+
+namespace kiln {
+
+/// Directives that ask for a macro by its name alone.
+inline constexpr std::array<std::string_view, 5> name_tests{"ifdef", "ifndef", "elifdef",
+                                                            "elifndef", "undef"};
+
+/// What stands before the quote of a raw literal.
+inline constexpr std::array<std::string_view, 5> raw_prefixes{"R", "LR", "uR", "UR", "u8R"};
+
+template <std::size_t size>
+[[nodiscard]] bool is_one_of(std::string_view word,
+                             const std::array<std::string_view, size>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Walks a text one step at a time, whose continued lines are joined (JoinedText). Knows comments, literals, raw literals and
+/// numbers. Borrows the text.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  [[nodiscard]] bool done() const { return at_ >= text_.size(); }
+  [[nodiscard]] char peek() const { return done() ? '\0' : text_[at_]; }
+  [[nodiscard]] std::size_t position() const { return at_; }
+  [[nodiscard]] std::size_t size() const { return text_.size(); }
+  void advance() { ++at_; }
+
+  // Over blanks and comments, but not over the end of the line.
+  void skip_blanks() {
+    do {
+      while (!done() && is_blank(text_[at_])) ++at_;
+    } while (skip_comment());
+  }
+
+  bool skip_comment() {
+    if (peek() != '/' || at_ + 1 == text_.size()) return false;
+    const char next = text_[at_ + 1];
+    if (next == '/') {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+      return true;
+    }
+    if (next == '*') {
+      const auto end = text_.find("*/", at_ + 2);
+      at_ = end == std::string_view::npos ? text_.size() : end + 2;
+      return true;
+    }
+    return false;
+  }
+
+  // A string or character literal; the scanner stands at its opening quote.
+  void skip_literal() {
+    const char quote = peek();
+    for (++at_; !done() && peek() != quote && peek() != '\n'; ++at_) {
+      if (peek() == '\\' && at_ + 1 < text_.size()) ++at_;
+    }
+    if (peek() == quote) ++at_;
+    // Its suffix belongs to it: in "a"R"(" is no raw literal.
+    while (!done() && continues_identifier(peek())) ++at_;
+  }
+
+  // R"tag(...)tag"; the scanner stands at the quote. A broken one is skipped like a plain literal.
+  void skip_raw_literal() {
+    const auto open = text_.find('(', at_);
+    if (open == std::string_view::npos || open - at_ > 17) return skip_literal();
+    const auto close = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
+    const auto end = text_.find(close, open);
+    if (end == std::string_view::npos) return skip_literal();
+    at_ = end + close.size();
+  }
+
+  std::string_view identifier() {
+    const auto begin = at_;
+    while (!done() && continues_identifier(text_[at_])) ++at_;
+    return {text_.data() + begin, at_ - begin};
+  }
+
+  // Up to `close` on the same line; the scanner then stands at it, or at the end of the line.
+  std::string_view up_to(char close) {
+    const auto begin = at_;
+    while (!done() && peek() != close && peek() != '\n') ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
+  // The rest of the line without comments, trimmed.
+  std::string rest_of_line() {
+    std::string line;
+    while (!done() && peek() != '\n') {
+      const auto begin = at_;
+      if (skip_comment()) {
+        line += ' ';
+      } else if (peek() == '"' || peek() == '\'') {
+        skip_literal();  // Whole, since what looks like a comment inside is none.
+        line.append(text_.substr(begin, at_ - begin));
+      } else {
+        line += text_[at_++];
+      }
+    }
+    while (!line.empty() && is_blank(line.back())) line.pop_back();
+    return line;
+  }
+
+  // As a preprocessor reads one: as a whole, so that the quote in 1'000 opens no character literal, nor the R in
+  // 1.R"(" a raw one.
+  void skip_number() {
+    while (!done() && continues_number()) ++at_;
+  }
+
+  [[nodiscard]] bool continues_number() const {
+    const char c = peek();
+    const bool is_sign = c == '+' || c == '-';
+    if (is_sign)
+      return at_ > 0 && std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos;
+    if (c == '\'') return at_ + 1 < text_.size() && continues_identifier(text_[at_ + 1]);
+    return c == '.' || continues_identifier(c);
+  }
+
+  // Whether a number begins here, which may be with a point.
+  [[nodiscard]] bool at_number() const {
+    if (is_digit(peek())) return true;
+    return peek() == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]);
+  }
+
+  // A number, a literal or a sign.
+  void skip_token() {
+    if (at_number()) return skip_number();
+    if (peek() == '"' || peek() == '\'') return skip_literal();
+    advance();
+  }
+
+  // Whether what is behind the word that began at `begin` is only asked for by name: `#ifdef word`, `defined(word)`.
+  [[nodiscard]] bool is_tested_by_name(std::size_t begin) const {
+    auto before = trimmed(text_.substr(0, begin));
+    const bool in_brackets = before.ends_with('(');
+    if (in_brackets) before = trimmed(before.substr(0, before.size() - 1));
+    const auto word = last_word(before);
+    if (word == "defined") return true;
+    before = trimmed(before.substr(0, before.size() - word.size()));
+    return !in_brackets && is_one_of(word, name_tests) &&
+           (before.ends_with('#') || before.ends_with("%:"));
+  }
+
+  static std::string_view last_word(std::string_view text) {
+    auto begin = text.size();
+    while (begin > 0 && continues_identifier(text[begin - 1])) --begin;
+    return text.substr(begin);
+  }
+
+  // '#' or its digraph.
+  bool skip_hash() {
+    if (peek() == '%' && text_.substr(at_).starts_with("%:")) return at_ += 2, true;
+    if (peek() == '#') return ++at_, true;
+    return false;
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace kiln
