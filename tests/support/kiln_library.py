@@ -12,6 +12,8 @@ LIBRARY = pathlib.Path(kiln_tool.TOOL).resolve().parents[1] / "lib/libkiln.so"
 KINDS = {"cubin": 0, "ptx": 1, "ltoir": 2, "optixir": 3}
 ORIGINS = ("compiled", "memory", "local", "bundle")
 STORE, NOT_STORED = 4, 5
+HIT = 0
+TRUSTED = b"are trusted"
 WORKERS_NONE = -1
 
 text, handle, number, switch = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32
@@ -86,7 +88,8 @@ class Failed(Exception):
 
 
 class Runtime:
-    """A runtime over one cache. What is logged and told of a request goes into its answer; one thread asks."""
+    """A runtime over one cache. What is logged and told of a request goes into its answer; one thread asks. The last resort
+    is logged once in a runtime, so that the observer's remark on each such hit counts as the warning."""
 
     def __init__(self, library, cache, workers=WORKERS_NONE):
         self.library, self.logged, self.events = library, [], []
@@ -101,6 +104,8 @@ class Runtime:
         self.library.kiln_runtime_close(self.handle)
 
     def note(self, event):
+        if event.kind == HIT and TRUSTED in (event.detail or b""):
+            self.logged.append(event.detail.decode(errors="replace"))
         if event.kind in (STORE, NOT_STORED):
             self.events.append((event.kind, (event.detail or b"").decode(errors="replace")))
 

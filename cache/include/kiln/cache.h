@@ -2,7 +2,7 @@
 
 // kiln/cache.h: the cache alone, without CUDA: enough for an inspector.
 //
-//     auto cache = kiln::Cache::open("/home/me/.cache/kiln", {.access = kiln::Cache::Access::read_only}).value();
+//     auto cache = kiln::Cache::open("/var/cache/engine", {.access = kiln::Cache::Access::read_only}).value();
 //     for (const auto& entry : cache.list().value())
 //       std::printf("%s %s %s\n", entry.key.hex().c_str(), entry.program.c_str(), entry.arch.c_str());
 

@@ -42,8 +42,6 @@ UNEDITED = ("the program itself", "none")
 ARCH = "compute_80"
 FOLDER = "lib/"
 DISK = "d0"
-HIT = 0
-TRUSTED = "are trusted"  # What kiln says of the last resort.
 NOWHERE = "/kiln/nowhere"  # What kiln gives NVRTC where there is no include directory.
 TOOLS = "tools.h"
 TOOLS_TEXT = "#pragma once\n#define TOOLS_HAVE(x) __has_include(x)\n#define TOOLS_PASTE(a, b) a##b\n"
@@ -424,13 +422,7 @@ class Request:
 
 
 class Runtime(kiln_library.Runtime):
-    """One that is asked for programs with headers of their own, and no others. The last resort is warned of once in a
-    runtime, so that what counts is what the observer is told of a hit."""
-
-    def note(self, event):
-        if event.kind == HIT:
-            self.logged += [f"remark: {event.detail.decode(errors='replace')}"] if event.detail else []
-        super().note(event)
+    """One that is asked for programs with headers of their own, and no others."""
 
     def spec(self, program):
         library = self.library
@@ -620,7 +612,7 @@ class Run:
         if answer.image is None:
             return "fails alone"
         if right is None:
-            return "compiles alone" if not answer.hit else "last resort" if TRUSTED in answer.errors else FAULTS[-1]
+            return "compiles alone" if not answer.hit else "last resort" if answer.warned else FAULTS[-1]
         return "STALE" if answer.hit else "differs"
 
     def right(self):
