@@ -1,47 +1,39 @@
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <mutex>
+#include <functional>
 #include <optional>
-#include <set>
-#include <string>
 
 #include "base/reporter.h"
-#include "base/single_flight.h"
+#include "compilation.h"
 #include "compile/compile_service.h"
 #include "image/served_artifact.h"
 #include "image/toolchains.h"
-#include "kiln/cache.h"
 #include "kiln/error.h"
 #include "kiln/explain.h"
 #include "kiln/settings.h"
-#include "lookup/fitness.h"
 #include "lookup/layers.h"
-#include "lookup/look_up_counters.h"
 #include "lookup/served_handles.h"
 #include "manifest/recorder.h"
+#include "obtainer.h"
 #include "queue/compile_control.h"
 #include "queue/repeated_preludes.h"
-#include "source/closure.h"
 #include "source/header_files.h"
 #include "source/query.h"
 #include "vendor/installed_compiler.h"
 
 namespace kiln {
 
-/// From a query to its artifact: source, fingerprint, look-up, compile, store. Safe to use from any thread.
+/// From a query to its artifact; writes down what was asked for where that is wanted. Safe to use from any thread.
 class Pipeline {
  public:
-  /// What it works with; borrowed. `mode` says at any time what becomes of a miss.
+  /// What it works with; borrowed.
   struct Tools {
     const Reporter& reporter;
     InstalledCompiler& compiler;
     Layers& layers;
     CompileService& service;
     HeaderFiles& files;
-    const std::atomic<Mode>& mode;
+    Obtainer& obtainer;
   };
 
   Pipeline(const Settings& settings, const Tools& tools);
@@ -71,57 +63,15 @@ class Pipeline {
   /// Preludes that repeat are announced here.
   [[nodiscard]] RepeatedPreludes& expected() noexcept { return expected_; }
 
-  struct Counters {
-    LookUpCounters look_ups;
-    std::atomic<std::uint64_t> compiles{0};
-    std::atomic<std::uint64_t> precompiled{0};
-    std::atomic<std::uint64_t> not_kept{0};
-  };
-  [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
-
  private:
-  Result<ServedArtifact> share_or_obtain(const Query& query, const Digest& flight,
-                                         const CompileControl& control);
-  /// What no layer has: what it may read, why, and how long that took to find out.
-  struct Miss {
-    Closure closure;
-    std::string why;
-    double milliseconds;
-  };
-  Result<ServedArtifact> compile_missing(const Query& query, const Miss& miss,
-                                         const CompileControl& control);
-  Result<ServedArtifact> compile_in_turn(const Query& query, const Closure& closure,
-                                         std::string why, const CompileControl& control);
-  Result<ServedArtifact> compile_and_store(const Query& query, Closure closure,
-                                           const CompileControl& control);
-  Digest turn_of(const Query& query, const Closure& closure);
-  bool repeats(const Query& query) const;
-  std::optional<ServedArtifact> look_up(const Query& query, std::string& why_not,
-                                        std::optional<Loading> loading = {});
-  void warn_of_not_kept(const Artifact& artifact);
-  void warn_of_trust(const Artifact& artifact, const std::string& remark);
-  void keep(const Query& query, Closure& closure, const Toolchain& toolchain,
-            const std::shared_ptr<const Artifact>& artifact,
-            std::chrono::system_clock::time_point before);
-  void store(const Query& query, const Closure& closure, const Toolchain& toolchain,
-             const Artifact& artifact, std::chrono::system_clock::time_point before);
-  void record(const Query& query, const Digest& flight, const Result<ServedArtifact>& obtained);
-  Explanation explain_miss(const Query& query, std::string reason, const AlikeLimits& limits);
-  Error not_cached(const Query& query, const std::string& why);
+  void record(Compilation& asked, const Result<ServedArtifact>& obtained);
 
   const Tools tools_;
-  const std::chrono::milliseconds patience_;
   const EligibleToolchains eligible_;
   std::optional<Recorder> recorder_;
   ServedHandles served_;
   RepeatedPreludes expected_;
-  SingleFlight<Result<ServedArtifact>> flights_;
-  Counters counters_;
-  std::atomic<std::uint64_t> landings_{0};  ///< Compiles whose results can be looked up.
-  std::atomic<bool> warned_of_trust_{false};
-  std::mutex warned_mutex_;
-  std::set<Digest> warned_;          ///< The entries that were taken on trust.
-  std::set<std::string> warned_of_;  ///< The programs that are not kept.
+  const Compilation::Tools compilation_;
 };
 
 }  // namespace kiln

@@ -75,11 +75,6 @@ void Reporter::tell(EventKind kind, const Artifact& artifact, Origin origin, dou
   tell({kind, artifact.program, artifact.arch, artifact.key, origin, milliseconds, detail});
 }
 
-void Reporter::tell(EventKind kind, const Program& program, const Target& target,
-                    double milliseconds, std::string_view detail) const {
-  tell({kind, program.name(), target.arch(), {}, Origin::compiled, milliseconds, detail});
-}
-
 void Reporter::write(LogLevel level, std::string_view line) const {
   if (level > level_) return;
   if (log_) {

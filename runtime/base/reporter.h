@@ -4,8 +4,6 @@
 
 #include "kiln/artifact.h"
 #include "kiln/observer.h"
-#include "kiln/program.h"
-#include "kiln/target.h"
 
 namespace kiln {
 
@@ -22,10 +20,6 @@ class Reporter {
 
   /// Of an artifact that is there.
   void tell(EventKind kind, const Artifact& artifact, Origin origin, double milliseconds,
-            std::string_view detail = {}) const;
-
-  /// Of a program whose artifact is not there (yet).
-  void tell(EventKind kind, const Program& program, const Target& target, double milliseconds,
             std::string_view detail = {}) const;
 
  private:

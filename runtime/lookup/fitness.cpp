@@ -10,12 +10,13 @@
 namespace kiln {
 
 Fitness::Fitness(const HeaderSearch& search, InstalledCompiler& compiler,
-                 const EligibleToolchains& eligible, HeaderFiles& files,
+                 const EligibleToolchains& eligible, HeaderFiles& files, WhyNot& why_not,
                  std::optional<Loading> loading)
     : search_(search),
       compiler_(compiler),
       eligible_(eligible),
       files_(files),
+      why_not_(why_not),
       loading_(loading),
       wide_(compiler.toolchain() == nullptr) {}
 
@@ -80,7 +81,7 @@ std::string Fitness::remark() const {
 }
 
 bool Fitness::refuse(std::string why) {
-  if (why_not_.empty()) why_not_ = std::move(why);
+  why_not_.refuse(std::move(why));
   return false;
 }
 

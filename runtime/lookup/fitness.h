@@ -9,6 +9,7 @@
 #include "image/toolchains.h"
 #include "kiln/digest.h"
 #include "kiln/request.h"
+#include "lookup/why_not.h"
 #include "source/header_files.h"
 #include "source/header_search.h"
 #include "vendor/installed_compiler.h"
@@ -21,15 +22,15 @@ struct Loading {
   std::string_view kind;  ///< Of the image; of static lifetime.
 };
 
-/// Says of each stored entry whether it serves here, and remembers why not. What this machine's compiler
-/// made goes before what others made: once all layers were asked in vain, widen() may change that. An absent
-/// header is a difference like any other; trust() is the last resort, for what cannot be compiled here at all. For
-/// one look-up, on one thread.
+/// Says of each stored entry whether it serves here, and tells `why_not` what speaks against it. An entry of this
+/// machine's compiler goes before those of others: once all layers were asked in vain, widen() may change that. An
+/// absent header is a difference like any other; trust() is the last resort, for a program that cannot be compiled
+/// here at all. For one look-up, on one thread.
 class Fitness {
  public:
   /// `eligible`: which other compilers' entries serve. `loading`: what the driver is too old for does not.
   Fitness(const HeaderSearch& search, InstalledCompiler& compiler,
-          const EligibleToolchains& eligible, HeaderFiles& files,
+          const EligibleToolchains& eligible, HeaderFiles& files, WhyNot& why_not,
           std::optional<Loading> loading = {});
 
   bool operator()(const DependencySet& dependencies, const Toolchain& toolchain,
@@ -42,9 +43,6 @@ class Fitness {
 
   /// Whether to ask all layers again for what other compilers made.
   bool widen();
-
-  /// What speaks against the newest entry; empty when there is none.
-  [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
 
   /// Of the entry that was taken; mostly empty.
   [[nodiscard]] std::string remark() const;
@@ -60,6 +58,7 @@ class Fitness {
   InstalledCompiler& compiler_;
   const EligibleToolchains& eligible_;
   HeaderFiles& files_;
+  WhyNot& why_not_;
   const std::optional<Loading> loading_;
   bool trusting_ = false;
   bool wide_;            ///< Whether what other compilers made is looked at.
@@ -68,7 +67,6 @@ class Fitness {
   std::size_t trusted_ = 0;
   std::set<Digest> on_trust_;
   std::string absence_;  ///< Of what may be trusted.
-  std::string why_not_;
 };
 
 }  // namespace kiln

@@ -67,28 +67,24 @@ void Layers::lose(const std::string& what, const std::string& why) {
   reporter_.warn(fmt::format("{}: {}", what, why));
 }
 
-std::optional<ServedArtifact> Layers::find(const Request& request, const Digest& digest,
-                                           const Digest& roots, const Accept& accept,
-                                           bool& damaged) {
-  if (auto artifact = memory_.find(digest, roots, accept)) {
+std::optional<ServedArtifact> Layers::find(const Wanted& wanted, const Accept& accept,
+                                           WhyNot& why_not) {
+  if (auto artifact = memory_.find(wanted.digest, wanted.roots, accept)) {
     count_memory_hit(*artifact);
     return ServedArtifact{std::move(artifact), Origin::memory};
   }
-  if (cache_) {
-    if (auto found = find_in(*cache_, request, digest, roots, accept, damaged)) return found;
-  }
-  for (auto& bundle : bundles_) {
-    auto found = find_in(bundle, request, digest, roots, accept, damaged);
+  for (const auto& store : stores()) {
+    auto found = find_in(*store.cache, wanted, accept, why_not);
     if (!found) continue;
-    if (cache_) cache_->count_hit(Origin::bundle, found->artifact->compile_us);
+    if (store.origin == Origin::bundle && cache_)
+      cache_->count_hit(Origin::bundle, found->artifact->compile_us);
     return found;
   }
   return std::nullopt;
 }
 
-std::optional<ServedArtifact> Layers::find_in(Cache& cache, const Request& request,
-                                              const Digest& digest, const Digest& roots,
-                                              const Accept& accept, bool& damaged) {
+std::optional<ServedArtifact> Layers::find_in(Cache& cache, const Wanted& wanted,
+                                              const Accept& accept, WhyNot& why_not) {
   DependencySet dependencies;
   Witness witness;
   Toolchain toolchain;
@@ -99,31 +95,29 @@ std::optional<ServedArtifact> Layers::find_in(Cache& cache, const Request& reque
     toolchain = candidate.toolchain;
     return true;
   };
-  MissReason why = MissReason::none;
-  auto found = cache.find(request, roots, note_accepted, &why);
-  damaged |= why == MissReason::damaged || why == MissReason::unreadable;
+  MissReason reason = MissReason::none;
+  auto found = cache.find(wanted.request, wanted.roots, note_accepted, &reason);
+  why_not.note(reason);
   if (!found) return std::nullopt;
   auto artifact = std::make_shared<const Artifact>(std::move(*found));
-  memory_.put(digest, std::move(dependencies), std::move(witness), toolchain, artifact);
+  memory_.put(wanted.digest, std::move(dependencies), std::move(witness), toolchain, artifact);
   const Origin origin = artifact->origin;
   return ServedArtifact{std::move(artifact), origin};
 }
 
-std::optional<ServedArtifact> Layers::peek(const Request& request, const Digest& digest,
-                                           const Digest& roots, const Accept& accept,
-                                           bool& damaged) {
-  if (auto artifact = memory_.find(digest, roots, accept)) {
+std::optional<ServedArtifact> Layers::peek(const Wanted& wanted, const Accept& accept,
+                                           WhyNot& why_not) {
+  if (auto artifact = memory_.find(wanted.digest, wanted.roots, accept))
     return ServedArtifact{std::move(artifact), Origin::memory};
-  }
   const auto accept_stored = [&](const Candidate& candidate) {
     return accept(candidate.dependencies, candidate.toolchain, candidate.witness);
   };
   for (const auto& store : stores()) {
-    MissReason why = MissReason::none;
-    auto found = store.cache->peek(request, roots, accept_stored, &why);
+    MissReason reason = MissReason::none;
+    auto found = store.cache->peek(wanted.request, wanted.roots, accept_stored, &reason);
     if (found)
       return ServedArtifact{std::make_shared<const Artifact>(std::move(*found)), store.origin};
-    damaged |= why == MissReason::damaged || why == MissReason::unreadable;
+    why_not.note(reason);
   }
   return std::nullopt;
 }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -16,6 +15,7 @@
 #include "kiln/request.h"
 #include "kiln/settings.h"
 #include "lookup/memory_layer.h"
+#include "lookup/why_not.h"
 
 namespace kiln {
 
@@ -25,20 +25,23 @@ class Layers {
  public:
   Layers(const Settings& settings, const Reporter& reporter);
 
-  /// Says whether a stored entry serves here. `witness` is null where there is none.
-  using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain,
-                                    const Witness* witness)>;
+  /// What is looked for. `roots` as a Witness has them. Borrowed, but for the last.
+  struct Wanted {
+    const Request& request;
+    const Digest& digest;  ///< Of the request.
+    Digest roots = {};
+  };
 
-  /// The first artifact that `accept` takes. Where there is none, `damaged` tells whether something
-  /// was there that could not be read.
-  [[nodiscard]] std::optional<ServedArtifact> find(const Request& request, const Digest& digest,
-                                                   const Digest& roots, const Accept& accept,
-                                                   bool& damaged);
+  /// Says whether a stored entry serves here.
+  using Accept = MemoryLayer::Accept;
+
+  /// The first artifact that `accept` takes. `why_not` is told of what could not be read.
+  [[nodiscard]] std::optional<ServedArtifact> find(const Wanted& wanted, const Accept& accept,
+                                                   WhyNot& why_not);
 
   /// What find() would give, for somebody who only wants to know: nothing is counted or kept.
-  [[nodiscard]] std::optional<ServedArtifact> peek(const Request& request, const Digest& digest,
-                                                   const Digest& roots, const Accept& accept,
-                                                   bool& damaged);
+  [[nodiscard]] std::optional<ServedArtifact> peek(const Wanted& wanted, const Accept& accept,
+                                                   WhyNot& why_not);
 
   /// A store that lasts: the local cache or a bundle. Valid as long as the layers.
   struct Store {
@@ -82,9 +85,8 @@ class Layers {
   void open_bundles(const Settings& settings);
   void lose(const std::string& what, const std::string& why);
   [[nodiscard]] FaultCallback on_fault() const;
-  [[nodiscard]] std::optional<ServedArtifact> find_in(Cache& cache, const Request& request,
-                                                      const Digest& digest, const Digest& roots,
-                                                      const Accept& accept, bool& damaged);
+  [[nodiscard]] std::optional<ServedArtifact> find_in(Cache& cache, const Wanted& wanted,
+                                                      const Accept& accept, WhyNot& why_not);
 
   const Reporter& reporter_;
   MemoryLayer memory_;

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace kiln {
 
@@ -82,6 +83,13 @@ WorkerSearch find_worker(const std::optional<fs::path>& exact) {
   const auto program = fs::read_symlink("/proc/self/exe", failure);
   if (!failure && program != own) try_around(search, "beside the program", program.parent_path());
   return search;
+}
+
+std::string describe_missing(const WorkerSearch& search) {
+  return fmt::format(
+      "kiln-worker: not found, so everything is compiled in this process. Looked at:\n{}\n"
+      "Install it beside the library, or name it with KILN_WORKER",
+      vendor::describe(search.steps));
 }
 
 bool asks_for_workers(const Settings& settings) {

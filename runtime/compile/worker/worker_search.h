@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "kiln/settings.h"
 #include "vendor/shared_library.h"
@@ -18,6 +19,9 @@ struct WorkerSearch {
 
 /// Looks where it is installed beside the library, and beside the program. `exact` goes alone.
 [[nodiscard]] WorkerSearch find_worker(const std::optional<std::filesystem::path>& exact);
+
+/// Of a search that found none: where it looked, and what to do.
+[[nodiscard]] std::string describe_missing(const WorkerSearch& search);
 
 /// Whether somebody said that there are to be workers: by default they are only used where they are found.
 [[nodiscard]] bool asks_for_workers(const Settings& settings);

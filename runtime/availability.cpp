@@ -1,0 +1,117 @@
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "compile/worker/worker_search.h"
+#include "kiln/caller_state.h"
+#include "kiln/runtime.h"
+#include "runtime_impl.h"
+#include "vendor/installed_tool.h"
+
+namespace kiln {
+
+namespace {
+
+std::vector<std::string> lines_of(const std::vector<vendor::SearchStep>& steps) {
+  std::vector<std::string> lines;
+  lines.reserve(steps.size());
+  for (const auto& step : steps) lines.push_back(vendor::describe(step));
+  return lines;
+}
+
+template <class Tool>
+Availability availability_of(InstalledTool<Tool>& tool) {
+  const auto& search = tool.search();
+  const auto path = search.file ? search.file->library : std::filesystem::path{};
+  const auto& opened = tool.open();
+  if (!opened) return {false, {}, opened.error().message, path, {}};
+  return {true,
+          fmt::format("{}, {} ({})", opened->text(), path.string(), search.file->origin),
+          {},
+          path,
+          lines_of(search.steps)};
+}
+
+/// The headers that a compiler finds without being told where.
+std::string headers_in_words(const std::vector<std::filesystem::path>& include_dirs) {
+  std::vector<std::string> folders;
+  folders.reserve(include_dirs.size());
+  for (const auto& folder : include_dirs) folders.push_back(folder.string());
+  return folders.empty() ? "headers of CUDA: none found"
+                         : fmt::format("headers of CUDA: {}", fmt::join(folders, ", "));
+}
+
+}  // namespace
+
+Availability Runtime::compiler() const {
+  const CallerState caller;
+  const auto& search = impl_->compiler.search();
+  const auto& opened = impl_->compiler.open();
+  const auto path = search.files ? search.files->library : std::filesystem::path{};
+  if (!opened) return {false, {}, opened.error().message, path, {}};
+  auto details = lines_of(search.steps);
+  details.push_back(search.files->builtins.empty()
+                        ? "builtins: none beside it"
+                        : "builtins: " + search.files->builtins.string());
+  details.push_back(headers_in_words(impl_->compiler.include_dirs()));
+  return {true,
+          fmt::format("{}, {} ({})", opened->text(), path.string(), search.files->origin),
+          {},
+          path,
+          std::move(details)};
+}
+
+Availability Runtime::driver() const {
+  const CallerState caller;
+  const auto& opened = impl_->driver();
+  if (!opened) return {false, {}, opened.error().message, {}, {}};
+  const auto& cuda = **opened;
+  const auto device = cuda.describe_current_device();
+  const auto all = cuda.describe_devices();
+  if (!device) return {false, {}, device.error().message, cuda.path(), {}};
+  if (!all) return {false, {}, all.error().message, cuda.path(), {}};
+  std::vector<std::string> details;
+  details.reserve(all->size());
+  for (const auto& each : *all) {
+    details.push_back(fmt::format("device {}: {}, compute capability {}.{}", each.handle, each.name,
+                                  each.major, each.minor));
+  }
+  return {
+      true,
+      fmt::format("CUDA {}.{}, {} (sm_{}{}), {}", cuda.version() / 1000, cuda.version() % 1000 / 10,
+                  device->name, device->major, device->minor, cuda.path().string()),
+      {},
+      cuda.path(),
+      std::move(details)};
+}
+
+Availability Runtime::linker() const {
+  const CallerState caller;
+  return availability_of(impl_->linker);
+}
+
+Availability Runtime::packer() const {
+  const CallerState caller;
+  return availability_of(impl_->packer);
+}
+
+Availability Runtime::worker() const {
+  const CallerState caller;
+  const auto& settings = impl_->settings;
+  if (settings.compile_workers == 0)
+    return {false, {}, "compiles run in this process, since KILN_COMPILE_WORKERS is 0", {}, {}};
+  const auto search = find_worker(settings.worker);
+  if (search.executable.empty()) return {false, {}, describe_missing(search), {}, {}};
+  return {true,
+          fmt::format("up to {} at a time, {} ({})", workers_for(settings.compile_workers),
+                      search.executable.string(), search.steps.back().origin),
+          {},
+          search.executable,
+          lines_of(search.steps)};
+}
+
+}  // namespace kiln

@@ -1,0 +1,34 @@
+#include "combination.h"
+
+#include <utility>
+
+namespace kiln {
+
+Combination::Combination(const Recipe& recipe, Layers& layers, Result<const Toolchain*> tool,
+                         const Make& make)
+    : Making(recipe.request, digest_of(recipe.request.material()), "making"),
+      recipe_(recipe),
+      layers_(layers),
+      tool_(std::move(tool)),
+      make_(make) {}
+
+tl::expected<Making::Found, std::string> Combination::look_up() {
+  WhyNot why_not;
+  const auto accept = [&](const DependencySet&, const Toolchain& toolchain, const Witness*) {
+    const bool fits = !tool_ || (*tool_)->identity == toolchain.identity;
+    if (!fits) why_not.refuse("it was made by another build of the tool");
+    return fits;
+  };
+  auto found = layers_.find({request, request_digest}, accept, why_not);
+  if (!found) return tl::unexpected(why_not.text());
+  return Found{std::move(*found)};
+}
+
+Result<Making::Made> Combination::make(const std::stop_token& /*stop*/, LookUpCounters& counters) {
+  auto image = make_();
+  if (!image) return tl::unexpected(std::move(image.error()));
+  ++counters.combined;
+  return Made{std::move(*image), {}, {}, {{request.source, recipe_.text}}};
+}
+
+}  // namespace kiln

@@ -1,0 +1,161 @@
+#include "compilation.h"
+
+#include <chrono>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "compile/compile_job.h"
+#include "lookup/nearest_entry.h"
+#include "narrow/narrow.h"
+#include "queue/prefetch.h"
+#include "source/mounts.h"
+#include "source/output_paths.h"
+#include "vendor/nvrtc.h"
+#include "vendor/nvtx.h"
+
+namespace kiln {
+
+namespace {
+
+// How far the search for the nearest entry goes beside a miss, which is not to take long.
+constexpr AlikeLimits limits_of_a_miss{.entries = 200, .rows = 2'000};
+
+// Of headers that were read after `before`. A file that was written a moment earlier may have been written again
+// since, and look as it did; and one of an image looks like that of another image, which may be mounted by then.
+std::vector<FileStamp> lasting_stamps(const Closure& closure,
+                                      std::chrono::system_clock::time_point before) {
+  MountedImages images;
+  std::vector<FileStamp> stamps;
+  stamps.reserve(closure.found.size());
+  for (const auto& header : closure.found) {
+    const bool lasts =
+        is_settled(header.stamp, before) && !images.may_hold(header.path, header.stamp);
+    stamps.push_back(lasts ? header.stamp : FileStamp{});
+  }
+  return stamps;
+}
+
+// The source and each header that was read.
+std::vector<Text> texts_of(const Program& program, const Closure& closure) {
+  std::vector<Text> texts{{program.source_digest(), program.source()}};
+  std::set<Digest> known;
+  for (const auto& header : closure.texts) {
+    if (header && known.insert(header->digest).second)
+      texts.push_back({header->digest, header->text});
+  }
+  return texts;
+}
+
+}  // namespace
+
+Compilation::Compilation(const Query& query, const Tools& tools,
+                         std::function<void()> when_compiled)
+    : Making(query.request, query.request_digest, "compiling"),
+      query_(query),
+      tools_(tools),
+      when_compiled_(std::move(when_compiled)) {}
+
+Compilation::Compilation(const Query& query, const Tools& tools, const Loading& loading)
+    : Making(query.request, query.request_digest, "compiling"),
+      query_(query),
+      tools_(tools),
+      loading_(loading) {}
+
+const Closure& Compilation::closure() {
+  if (!closure_) closure_ = close_over(query_.program, query_.search, tools_.files);
+  return *closure_;
+}
+
+tl::expected<Making::Found, std::string> Compilation::look_up() { return ask(&Layers::find); }
+
+// Asks once, again where that may be trusted which is not here, and then for what other compilers made.
+tl::expected<Making::Found, std::string> Compilation::ask(Ask ask) const {
+  WhyNot why_not;
+  Fitness fitness(query_.search, tools_.compiler, tools_.eligible, tools_.files, why_not, loading_);
+  const Layers::Wanted wanted{request, request_digest, query_.search.roots()};
+  do {
+    auto found = (tools_.layers.*ask)(wanted, std::ref(fitness), why_not);
+    if (!found && fitness.trust()) found = (tools_.layers.*ask)(wanted, std::ref(fitness), why_not);
+    if (found) return Found{std::move(*found), fitness.remark(), fitness.trusted()};
+  } while (fitness.widen());
+  return tl::unexpected(why_not.text());
+}
+
+// The request, where its headers are, and what they hold.
+Digest Compilation::flight() {
+  if (!flight_) {
+    flight_ = digest_of(std::string(query_.flight().view())
+                            .append(digest_of(closure().dependencies.material()).view()));
+  }
+  return *flight_;
+}
+
+Result<const Toolchain*> Compilation::maker() const {
+  const auto& search = tools_.compiler.search();
+  if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
+  return &search.files->toolchain;
+}
+
+bool Compilation::prelude_repeats() const {
+  return !tools_.expected.empty() &&
+         tools_.expected.contains(prelude_text_of(query_.program, query_.target));
+}
+
+Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounters& counters) {
+  const vendor::ProfilerRange range(
+      fmt::format("compile {} for {}", request.program, request.arch));
+  const auto before = std::chrono::system_clock::now();
+  ++counters.compiles;
+  auto job = make_job(query_, closure());
+  job.prelude_repeats = prelude_repeats();
+  auto compiled = tools_.service.run(job, stop);
+  if (when_compiled_) when_compiled_();
+  if (!compiled) return tl::unexpected(std::move(compiled.error()));
+  if (stop.stop_requested()) return cancelled();
+  if (compiled->precompiled) ++counters.precompiled;
+  const auto& readings = compiled->readings;
+  read_ = readings ? narrow(query_, closure(), *readings, tools_.files) : closure();
+  if (!readings && !(read_.dependencies.lookups.empty() && read_.unresolved.empty()))
+    read_.not_stored = "kiln cannot see which headers this NVRTC reads";
+  auto& artifact = compiled->artifact;
+  record_output_paths(query_, artifact.image, read_);
+  artifact.not_kept = read_.not_stored;
+  return Made{std::move(artifact),
+              read_.dependencies,
+              {query_.search.roots(), lasting_stamps(read_, before)},
+              texts_of(query_.program, read_)};
+}
+
+Explanation Compilation::explain() {
+  auto found = ask(&Layers::peek);
+  if (!found) return explain_miss(std::move(found.error()), {});
+  return explain_hit(*found->served.artifact, found->served.origin, std::move(found->remark));
+}
+
+Explanation Compilation::explain_hit(const Artifact& artifact, Origin origin, std::string remark) {
+  auto hit = Making::explain_miss({});
+  hit.hit = true;
+  hit.origin = origin;
+  hit.key = artifact.key;
+  hit.remark = std::move(remark);
+  return hit;
+}
+
+Explanation Compilation::explain_miss(std::string why_not) {
+  return explain_miss(std::move(why_not), limits_of_a_miss);
+}
+
+Explanation Compilation::explain_miss(std::string why_not, const AlikeLimits& limits) {
+  auto miss = Making::explain_miss(std::move(why_not));
+  const auto& compiler = tools_.compiler.search().files;
+  miss.nearest =
+      nearest_entry({query_, closure(), compiler ? &compiler->toolchain : nullptr, miss.reason},
+                    tools_.layers, tools_.files, limits);
+  miss.not_stored = closure().not_stored;
+  return miss;
+}
+
+}  // namespace kiln

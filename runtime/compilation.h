@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "compile/compile_service.h"
+#include "image/toolchains.h"
+#include "kiln/cache.h"
+#include "kiln/explain.h"
+#include "lookup/fitness.h"
+#include "lookup/layers.h"
+#include "making.h"
+#include "queue/repeated_preludes.h"
+#include "source/closure.h"
+#include "source/header_files.h"
+#include "source/query.h"
+#include "vendor/installed_compiler.h"
+
+namespace kiln {
+
+/// How a program's artifact is looked up and compiled.
+class Compilation final : public Making {
+ public:
+  /// What all compilations of a runtime work with; borrowed.
+  struct Tools {
+    InstalledCompiler& compiler;
+    const EligibleToolchains& eligible;
+    Layers& layers;
+    CompileService& service;
+    HeaderFiles& files;
+    const RepeatedPreludes& expected;
+  };
+
+  /// Borrows all but the last, which CompileControl describes.
+  Compilation(const Query& query, const Tools& tools, std::function<void()> when_compiled = {});
+
+  /// Of an image that is to be loaded.
+  Compilation(const Query& query, const Tools& tools, const Loading& loading);
+
+  [[nodiscard]] const Query& query() const noexcept { return query_; }
+
+  /// What the program may read, as it was when that was first asked for.
+  [[nodiscard]] const Closure& closure();
+
+  /// Runtime::explain(), but for handles that were served before.
+  [[nodiscard]] Explanation explain();
+  [[nodiscard]] Explanation explain_hit(const Artifact& artifact, Origin origin,
+                                        std::string remark);
+
+  [[nodiscard]] tl::expected<Found, std::string> look_up() override;
+  [[nodiscard]] Digest flight() override;
+  [[nodiscard]] Result<const Toolchain*> maker() const override;
+  [[nodiscard]] Result<Made> make(const std::stop_token& stop, LookUpCounters& counters) override;
+  [[nodiscard]] Explanation explain_miss(std::string why_not) override;
+
+ private:
+  /// Layers::find or Layers::peek.
+  using Ask = std::optional<ServedArtifact> (Layers::*)(const Layers::Wanted&,
+                                                        const Layers::Accept&, WhyNot&);
+  [[nodiscard]] tl::expected<Found, std::string> ask(Ask ask) const;
+  [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
+  [[nodiscard]] bool prelude_repeats() const;
+
+  const Query& query_;
+  const Tools& tools_;
+  const std::function<void()> when_compiled_;
+  const std::optional<Loading> loading_;
+  std::optional<Closure> closure_;
+  std::optional<Digest> flight_;
+  Closure read_;  ///< By the compile.
+};
+
+}  // namespace kiln

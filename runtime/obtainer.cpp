@@ -1,0 +1,199 @@
+#include "obtainer.h"
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/stopwatch.h"
+
+namespace kiln {
+
+namespace {
+
+// Errors that every process meets alike which makes the same of the same.
+bool meets_every_process(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::compile_failed:
+    case ErrorCode::link_failed:
+    case ErrorCode::header_not_found:
+    case ErrorCode::unknown_kernel:
+    case ErrorCode::invalid_option:
+    case ErrorCode::unknown_arch:
+      return true;
+    default:
+      return false;
+  }
+}
+
+tl::unexpected<Error> not_cached(Making& making, const std::string& why_not) {
+  return fail(ErrorCode::not_cached,
+              fmt::format("{}; the mode cache-only forbids {} it: fill the cache beforehand, or "
+                          "set KILN_MODE=jit",
+                          making.explain_miss(why_not).summary(), making.doing));
+}
+
+// What processes must agree in to share what is made.
+Digest turn_of(Making& making) {
+  std::string all(making.flight().view());
+  if (const auto maker = making.maker()) all += (*maker)->identity.view();
+  return digest_of(all);
+}
+
+}  // namespace
+
+/// Why no layer has it, and how long that took to find out.
+struct Obtainer::Miss {
+  std::string why_not;
+  double milliseconds;
+};
+
+Obtainer::Obtainer(Layers& layers, const Reporter& reporter, const std::atomic<Mode>& mode,
+                   std::chrono::milliseconds patience)
+    : layers_(layers), reporter_(reporter), mode_(mode), patience_(patience) {}
+
+tl::expected<ServedArtifact, std::string> Obtainer::look_up(Making& making) {
+  const Stopwatch watch;
+  auto found = making.look_up();
+  if (!found) return tl::unexpected(std::move(found.error()));
+  const auto& [artifact, origin] = found->served;
+  counters_.count_hit(origin);
+  reporter_.tell(EventKind::hit, *artifact, origin, watch.milliseconds(), found->remark);
+  if (found->trusted) warn_of_trust(*artifact, found->remark);
+  return std::move(found->served);
+}
+
+void Obtainer::count_memory_hit(const Artifact& artifact) {
+  counters_.count_hit(Origin::memory);
+  layers_.count_memory_hit(artifact);
+  reporter_.tell(EventKind::hit, artifact, Origin::memory, 0);
+}
+
+// Threads share what is made, and its failure, where they find the same headers: a thread that comes after a header
+// was mended has another flight.
+Result<ServedArtifact> Obtainer::obtain(Making& making, const std::stop_token& stop) {
+  const Stopwatch watch;
+  const auto landings = landings_.load();
+  auto found = look_up(making);
+  if (found) return std::move(*found);
+  const auto flight = making.flight();
+  const Miss miss{std::move(found.error()), watch.milliseconds()};
+  auto landed =
+      flights_.run(flight, stop, [&](const std::stop_token& nobody_left) -> Result<ServedArtifact> {
+        if (landings_ != landings) {
+          if (auto landed_since = look_up(making)) return std::move(*landed_since);
+        }
+        return make_missing(making, miss, nobody_left);
+      });
+  if (!landed) return making.cancelled();
+  auto& outcome = landed->outcome;
+  // What another thread was forbidden may be allowed by now.
+  const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
+  if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
+  // What was made for another thread may be older than a header is now, or not to be kept.
+  if (auto landed_meanwhile = look_up(making)) return std::move(*landed_meanwhile);
+  return make_missing(making, miss, stop);
+}
+
+Result<ServedArtifact> Obtainer::make_missing(Making& making, const Miss& miss,
+                                              const std::stop_token& stop) {
+  ++counters_.misses;
+  tell(EventKind::miss, making, miss.milliseconds, miss.why_not);
+  if (mode_ == Mode::cache_only) return not_cached(making, miss.why_not);
+  return make_in_turn(making, miss.why_not, stop);
+}
+
+// One process makes what several ask for; those who waited share what it came to.
+Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_not,
+                                              const std::stop_token& stop) {
+  auto turn = layers_.take_turn(turn_of(making), patience_, stop);
+  if (stop.stop_requested()) return making.cancelled();
+  if (turn && turn->waited()) {
+    ++counters_.waits;
+    auto found = look_up(making);
+    if (found) return std::move(*found);
+    if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
+    why_not = std::move(found.error());
+  }
+  // Asked here, since it may have been set while others had the turn.
+  const Mode mode = mode_;
+  if (mode == Mode::cache_only) return not_cached(making, why_not);
+  if (mode == Mode::warn)
+    reporter_.warn(fmt::format("{} {}", making.doing, making.explain_miss(why_not).summary()));
+  auto made = make_and_keep(making, stop);
+  // That there is no compiler, say, is this process's own affair.
+  if (turn && !made && meets_every_process(made.error())) turn->fail(made.error());
+  return made;
+}
+
+Result<ServedArtifact> Obtainer::make_and_keep(Making& making, const std::stop_token& stop) {
+  const auto maker = making.maker();
+  if (!maker) return tl::unexpected(maker.error());
+  const Toolchain& toolchain = **maker;
+  const Stopwatch watch;
+  tell(EventKind::compile_begin, making, 0);
+  auto made = making.make(stop, counters_);
+  if (!made) {
+    tell(EventKind::compile_end, making, watch.milliseconds(), made.error().message);
+    return tl::unexpected(std::move(made.error()));
+  }
+  made->artifact.toolchain = toolchain.text;
+  made->artifact.key =
+      key_of(making.request_digest, digest_of(made->dependencies.material()), toolchain.identity);
+  const auto artifact = std::make_shared<const Artifact>(std::move(made->artifact));
+  reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
+  if (artifact->not_kept.empty()) {
+    if (layers_.writable())
+      store({making.request, made->dependencies, toolchain, *artifact,
+             made->witness.stamps.empty() ? nullptr : &made->witness, std::move(made->texts)});
+    layers_.remember(making.request_digest, std::move(made->dependencies), toolchain, artifact);
+  } else {
+    ++counters_.not_kept;
+    warn_of_not_kept(*artifact);
+    reporter_.tell(EventKind::not_stored, *artifact, Origin::compiled, 0, artifact->not_kept);
+  }
+  ++landings_;
+  return ServedArtifact{artifact, Origin::compiled};
+}
+
+void Obtainer::store(const NewEntry& entry) {
+  const Stopwatch watch;
+  if (const auto stored = layers_.store(entry); !stored) {
+    return reporter_.tell(EventKind::not_stored, entry.artifact, Origin::compiled,
+                          watch.milliseconds(), stored.error().message);
+  }
+  ++counters_.stores;
+  reporter_.tell(EventKind::store, entry.artifact, Origin::compiled, watch.milliseconds());
+}
+
+void Obtainer::tell(EventKind kind, const Making& making, double milliseconds,
+                    std::string_view detail) const {
+  reporter_.tell({kind,
+                  making.request.program,
+                  making.request.arch,
+                  {},
+                  Origin::compiled,
+                  milliseconds,
+                  detail});
+}
+
+// Once for each program: each process compiles it again, which somebody will want to know.
+void Obtainer::warn_of_not_kept(const Artifact& artifact) {
+  {
+    const std::lock_guard lock(warned_mutex_);
+    if (!warned_of_.insert(artifact.program).second) return;
+  }
+  reporter_.warn(fmt::format("{} for {} is compiled and not kept: {}", artifact.program,
+                             artifact.arch, artifact.not_kept));
+}
+
+// Once, since where there is no compiler it may be so of all programs; the observer is told of each.
+void Obtainer::warn_of_trust(const Artifact& artifact, const std::string& remark) {
+  if (warned_of_trust_.exchange(true)) return;
+  reporter_.warn(
+      fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}; so "
+                  "may others be",
+                  artifact.program, artifact.arch, remark));
+}
+
+}  // namespace kiln

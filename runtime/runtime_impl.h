@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/reporter.h"
+#include "compile/compile_late.h"
+#include "compile/compile_service.h"
+#include "compile/worker/worker_search.h"
+#include "image/served_artifact.h"
+#include "kiln/runtime.h"
+#include "launch/kernels.h"
+#include "lookup/layers.h"
+#include "obtainer.h"
+#include "pipeline.h"
+#include "queue/compile_queue.h"
+#include "source/header_files.h"
+#include "source/query.h"
+#include "vendor/driver.h"
+#include "vendor/installed_compiler.h"
+#include "vendor/installed_tool.h"
+#include "vendor/nvfatbin.h"
+#include "vendor/nvjitlink.h"
+
+namespace kiln {
+
+/// The parts of a runtime, and the ways through them that several of its calls take.
+class Runtime::Impl {
+  // Before the kernels, which it outlives.
+  std::once_flag driver_opened_;
+  Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});
+
+ public:
+  Impl(Settings with, RuntimeOptions options);
+
+  /// Opened when first needed.
+  const Result<std::shared_ptr<const vendor::Driver>>& driver();
+
+  /// "native" is the calling thread's device.
+  Result<Target> resolve(const Target& target);
+
+  /// What is asked for as this program. REQUIRES: target is not native.
+  [[nodiscard]] ProgramChoice choose(const Program& program, const Target& target) const {
+    return program.for_target(target, settings.variant);
+  }
+
+  /// The best image there is for the device; only where there is none is one compiled.
+  Result<ChosenImage> obtain_for(const vendor::Device& device, const Program& program);
+
+  /// The same for every target; of a program that has no such variant, itself.
+  [[nodiscard]] Program preferred(const Program& program) const;
+
+  Query query(const Program& program, const Target& target) {
+    return {program, target, compiler.include_dirs()};
+  }
+
+  Result<ServedArtifact> obtain(const Program& program, const Target& target,
+                                const std::stop_token& stop = {});
+
+  /// As obtain(), without waiting for a compile: `request` says how that is to be queued. What is there
+  /// is looked for at once, on this thread, so that a hit is behind no compile.
+  Compiling begin(const Program& program, const Target& target, CompileQueue::Request request);
+
+  Result<ServedArtifact> fatbin(const Program& program, const std::vector<Target>& wanted,
+                                const std::stop_token& stop);
+
+  /// The image of a program, or of an artifact, in the driver.
+  template <class Image>
+  Result<Module> module(const Image& image);
+
+  const Settings settings;
+  const Reporter reporter;
+  const std::filesystem::path worker;  ///< Empty where this process compiles.
+  InstalledCompiler compiler;
+  InstalledTool<vendor::NvJitLink> linker;
+  InstalledTool<vendor::NvFatbin> packer;
+
+  Layers layers;
+  std::atomic<Mode> mode;
+  Obtainer obtainer;
+  HeaderFiles files;
+  LateCompileService service;
+  Pipeline pipeline;
+  Kernels kernels;
+
+ private:
+  [[nodiscard]] std::filesystem::path worker_to_use() const;
+  std::unique_ptr<CompileService> make_service();
+  CompileQueue& queue();
+  Compiling begin_fatbin(const Program& program, const Target& target,
+                         CompileQueue::Request request);
+  std::optional<ChosenImage> first_stored(const Program& program,
+                                          const std::vector<std::string>& archs, ImageKind kind,
+                                          const Query& asked);
+
+  std::once_flag queue_made_;
+  std::optional<CompileQueue> queue_;  ///< The last, so that its threads end before what they use.
+};
+
+}  // namespace kiln
