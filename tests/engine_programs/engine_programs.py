@@ -30,6 +30,9 @@ WAYS = {"in_process": {"KILN_COMPILE_WORKERS": "0"}, "workers": {"KILN_COMPILE_W
         "precompiled": {"KILN_COMPILE_WORKERS": "1"}}
 HEAVIEST = ("ampere_gemm_half_128x128x64.cu", "sm90_gemm_half_128x128x64.cu", "sm120_gemm_fp8_128x128x128.cu")
 RATIO = 1.05
+# How much longer than plain NVRTC's compile, on the same machine just before, a call of the tool may take: it may make a
+# precompiled header and compile two siblings as well, and the load may change meanwhile.
+PATIENCE = 20
 
 
 class Wrong(Exception):
@@ -69,6 +72,7 @@ class Job:
 
     def __init__(self, program, arch, toolkit, scratch):
         self.program, self.arch, self.toolkit, self.scratch = program, arch, toolkit, scratch
+        self.patience_s = kiln_tool.TIMEOUT_S
         self.tree = scratch / "tree"
         self.tree.mkdir()
         (self.tree / program.name).write_text(program.source)
@@ -108,6 +112,7 @@ class Job:
                                  capture_output=True)
         expect(outcome.returncode == 0, f"plain NVRTC does not compile it: {outcome.stderr[:2000]}")
         answer = json.loads(outcome.stdout)
+        self.patience_s = max(kiln_tool.TIMEOUT_S, PATIENCE * answer["seconds"])
         return Result(image.read_bytes(), self.without_paths(answer["log"]), answer["lowered"]), answer
 
     def without_paths(self, log):
@@ -131,8 +136,11 @@ class Job:
             items[:0] = [self.item(embedded, f"sibling{number}.cu", sibling) for number in range(2)]
         manifest = self.tree / "manifest.json"
         manifest.write_text(json.dumps({"kiln_manifest": 1, "programs": items}))
-        outcome = kiln_tool.run(["--cache", cache, "--json", "prewarm", manifest], self.tree,
-                                {**WAYS[way], **(settings or {})})
+        try:
+            outcome = kiln_tool.run(["--cache", cache, "--json", "prewarm", manifest], self.tree,
+                                    {**WAYS[way], **(settings or {})}, timeout_s=self.patience_s)
+        except subprocess.TimeoutExpired:
+            raise Wrong(f"given up: no end after {self.patience_s:.0f} s") from None
         told = kiln_tool.documents(outcome)
         item = next((each for each in told if each.get("program") == self.program.name), None)
         expect(item and item.get("key"), f"no image: {outcome.stderr.decode(errors='replace').strip()[-400:]}")
@@ -272,6 +280,7 @@ def check_all_served(job, plain, arguments, table):
     for embedded in ways_of_headers(job, arguments):
         cache = job.scratch / f"served{embedded}"
         fresh = Job(job.program, job.arch, job.toolkit, made(job.scratch / f"job{embedded}"))
+        fresh.patience_s = job.patience_s
         try:
             fresh.kiln(cache, "in_process", embedded)
             check_served(fresh, plain, embedded, cache)

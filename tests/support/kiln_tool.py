@@ -86,12 +86,12 @@ def environment(more):
     return {**clean, **more}
 
 
-def run(words, folder=".", settings=None, descriptors=None):
+def run(words, folder=".", settings=None, descriptors=None, timeout_s=TIMEOUT_S):
     """The tool with these words; with `descriptors`, allowed no more open files than that."""
     def limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
     return subprocess.run([TOOL, *map(str, words)], cwd=folder, env=environment(settings or {}), capture_output=True,
-                          timeout=TIMEOUT_S, preexec_fn=limit if descriptors else None)
+                          timeout=timeout_s, preexec_fn=limit if descriptors else None)
 
 
 def documents(outcome):
