@@ -64,7 +64,7 @@ class Grammar {
   template <class Words>
   std::pair<CLI::App*, std::shared_ptr<Words>> verb(
       const char* name, const char* what,
-      std::function<Result<ExitCode>(const Globals&, const Words&)> work) {
+      std::function<ExitCode(const Globals&, const Words&)> work) {
     auto words = std::make_shared<Words>();
     auto* verb = app_.add_subcommand(name, what);
     verb->callback([this, verb, words, work = std::move(work)] {
@@ -75,7 +75,7 @@ class Grammar {
   }
 
   /// A verb without words of its own.
-  void verb(const char* name, const char* what, Result<ExitCode> (*work)(const Globals&)) {
+  void verb(const char* name, const char* what, ExitCode (*work)(const Globals&)) {
     app_.add_subcommand(name, what)->callback([this, work] { line_.action = work; });
   }
 
@@ -373,7 +373,7 @@ std::string what_is_wrong(const CLI::App& app, int argc, char** argv,
 ExitCode report_usage(const CLI::App& app, Globals& globals, const std::string& wrong) {
   // A command line that does not parse leaves its flags unset; those before the fault were read.
   globals.json = app.get_option("--json")->count() > 0;
-  report(globals, fail(ErrorCode::invalid_argument, wrong).value());
+  report(globals, {ErrorCode::invalid_argument, wrong, {}, 0});
   say("kiln --help and kiln VERB --help tell more.\n");
   return ExitCode::usage;
 }

@@ -4,7 +4,6 @@
 
 #include "exit_code.h"
 #include "grammar_description.h"
-#include "kiln/error.h"
 #include "words.h"
 
 namespace kiln::cli {
@@ -14,7 +13,7 @@ struct CommandLine {
   Globals globals;
   /// The work of its verb. Empty where there is none: help and versions have been printed, and what is
   /// wrong has been reported.
-  std::function<Result<ExitCode>(const Globals&)> action;
+  std::function<ExitCode(const Globals&)> action;
   ExitCode without_action = ExitCode::done;
 };
 

@@ -34,6 +34,14 @@ void print_json(const Json& document) {
   std::fflush(stdout);
 }
 
+void print_report(const Globals& globals, const Json& document, std::string_view text) {
+  if (globals.json) {
+    print_json(document);
+  } else if (!globals.quiet) {
+    fmt::print("{}", text);
+  }
+}
+
 Json kernels_json(const std::vector<KernelInfo>& kernels) {
   auto list = Json::array();
   for (const auto& kernel : kernels) list.push_back(kernel_json(kernel));

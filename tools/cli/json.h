@@ -1,11 +1,14 @@
 #pragma once
 
+#include <string_view>
+
 #include <nlohmann/json.hpp>
 
 #include "kiln/artifact.h"
 #include "kiln/cache.h"
 #include "kiln/error.h"
 #include "kiln/settings.h"
+#include "words.h"
 
 namespace kiln::cli {
 
@@ -14,6 +17,9 @@ using Json = nlohmann::ordered_json;
 
 /// Prints one document on one line of standard output, at once.
 void print_json(const Json& document);
+
+/// With `--json` the document, else the text for people, which `--quiet` leaves out.
+void print_report(const Globals& globals, const Json& document, std::string_view text);
 
 /// Numbers that the image does not tell (PTX, LTO-IR, OptiX-IR) are null.
 [[nodiscard]] Json kernels_json(const std::vector<KernelInfo>& kernels);

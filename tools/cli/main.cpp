@@ -23,13 +23,11 @@ void hold_closed_streams() {
 ExitCode run(int argc, char** argv) {
   const auto line = parse_command_line(argc, argv);
   if (!line.action) return line.without_action;
-  auto result = line.action(line.globals);
-  if (const auto flushed = flush_standard_output(); result && !flushed) {
-    result = tl::unexpected(flushed.error());
-  }
-  if (result) return *result;
-  report(line.globals, result.error());
-  return exit_code_of(result.error().code);
+  return reported(line.globals, [&] {
+    const auto status = line.action(line.globals);
+    flush_standard_output();
+    return status;
+  });
 }
 
 }  // namespace

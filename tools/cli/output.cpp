@@ -25,31 +25,29 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-tl::unexpected<Error> io_failure(std::string_view what, const std::filesystem::path& path) {
-  return fail(ErrorCode::io_failed,
-              fmt::format("{} {}: {}", what, path.string(), std::strerror(errno)));
+[[noreturn]] void io_failure(std::string_view what, const std::filesystem::path& path) {
+  refuse(ErrorCode::io_failed, fmt::format("{} {}: {}", what, path.string(), std::strerror(errno)));
 }
 
 void print_whole(std::string_view log) {
   say("{}{}", log, log.empty() || log.ends_with('\n') ? "" : "\n");
 }
 
-Result<std::string> read_all(std::FILE* file, const std::filesystem::path& path) {
+std::string read_all(std::FILE* file, const std::filesystem::path& path) {
   std::string text;
   std::array<char, 16384> buffer;
   while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file)) {
     text.append(buffer.data(), count);
   }
-  if (std::ferror(file) != 0) return io_failure("cannot read", path);
+  if (std::ferror(file) != 0) io_failure("cannot read", path);
   return text;
 }
 
 /// Writes and closes it; `path` is what errors name.
-Result<void> write_whole(File file, const std::filesystem::path& path, std::string_view bytes) {
-  if (file == nullptr) return io_failure("cannot write", path);
+void write_whole(File file, const std::filesystem::path& path, std::string_view bytes) {
+  if (file == nullptr) io_failure("cannot write", path);
   const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
-  if (!written || std::fclose(file.release()) != 0) return io_failure("cannot write", path);
-  return {};
+  if (!written || std::fclose(file.release()) != 0) io_failure("cannot write", path);
 }
 
 /// A file of the tool's own beside `path`: in a folder that others share, nobody can have put something there.
@@ -77,6 +75,10 @@ bool wants_colour(std::FILE* stream) {
   return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0');
 }
 
+void refuse(ErrorCode code, std::string message) {
+  throw Failure({code, std::move(message), {}, 0});
+}
+
 void report(const Globals& globals, const Error& error) {
   say("{} {}\n", bold("kiln: error:", wants_colour(stderr)), error.message);
   print_whole(error.log);
@@ -94,31 +96,32 @@ LogCallback log_to_standard_error() {
   };
 }
 
-Result<std::string> read_input(const std::filesystem::path& path) {
+std::string read_input(const std::filesystem::path& path) {
   if (path == "-") return read_all(stdin, "standard input");
   const File file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return io_failure("cannot read", path);
+  if (file == nullptr) io_failure("cannot read", path);
   return read_all(file.get(), path);
 }
 
-Result<void> write_file(const std::filesystem::path& path, std::string_view bytes) {
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
   if (!is_plain_file_or_absent(path)) {
     return write_whole(File(std::fopen(path.c_str(), "wb")), path, bytes);
   }
   std::filesystem::path temporary;
   auto file = make_temporary(path, temporary);
-  if (file == nullptr) return io_failure("cannot write", path);
-  auto written = write_whole(std::move(file), path, bytes);
-  if (written && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    written = io_failure("cannot write", path);
+  if (file == nullptr) io_failure("cannot write", path);
+  try {
+    write_whole(std::move(file), path, bytes);
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) io_failure("cannot write", path);
+  } catch (...) {
+    unlink(temporary.c_str());
+    throw;
   }
-  if (!written) unlink(temporary.c_str());
-  return written;
 }
 
-Result<void> flush_standard_output() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
-  return io_failure("cannot write", "standard output");
+void flush_standard_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    io_failure("cannot write", "standard output");
 }
 
 }  // namespace kiln::cli

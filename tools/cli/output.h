@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -19,6 +20,11 @@ namespace kiln::cli {
 /// On a terminal, unless NO_COLOR is set to anything.
 [[nodiscard]] bool wants_colour(std::FILE* stream);
 
+/// What verbs throw where they cannot go on: what Result::value() throws.
+using Failure = tl::bad_expected_access<Error>;
+
+[[noreturn]] void refuse(ErrorCode code, std::string message);
+
 /// Prints on standard error; where that is closed or cannot be written, the exit status alone has to tell.
 template <class... Values>
 void say(fmt::format_string<Values...> format, Values&&... values) {
@@ -29,6 +35,26 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
 /// The error for people on standard error, its log whole beneath; with `--json` also a document.
 void report(const Globals& globals, const Error& error);
 
+/// Runs `work` and gives its exit status. A Failure is reported, and gives the status that it deserves.
+template <class Work>
+[[nodiscard]] ExitCode reported(const Globals& globals, const Work& work) {
+  try {
+    return work();
+  } catch (const Failure& failure) {
+    report(globals, failure.error());
+    return exit_code_of(failure.error().code);
+  }
+}
+
+/// Does `work` for each item, also after one has failed. Gives the worst exit status.
+template <class Items, class Work>
+[[nodiscard]] ExitCode for_each(const Globals& globals, const Items& items, const Work& work) {
+  ExitCode worst = ExitCode::done;
+  for (const auto& item : items)
+    worst = std::max(worst, reported(globals, [&] { return work(item); }));
+  return worst;
+}
+
 /// A compiler's log beneath a line that says whose it is, on standard error.
 void print_log(std::string_view title, std::string_view log);
 
@@ -36,13 +62,13 @@ void print_log(std::string_view title, std::string_view log);
 [[nodiscard]] LogCallback log_to_standard_error();
 
 /// The whole of a file, or of standard input for "-". Errors: io_failed.
-[[nodiscard]] Result<std::string> read_input(const std::filesystem::path& path);
+[[nodiscard]] std::string read_input(const std::filesystem::path& path);
 
 /// A file appears whole or not at all, and replaces what was there. A device, a pipe or a link is
 /// written in place. Errors: io_failed, naming the path.
-[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 /// Sends what was printed on its way. Errors: io_failed, also for a failure some lines ago.
-[[nodiscard]] Result<void> flush_standard_output();
+void flush_standard_output();
 
 }  // namespace kiln::cli

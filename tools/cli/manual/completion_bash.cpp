@@ -48,23 +48,12 @@ complete -F _kiln kiln
 )";
 
 // Where the shell itself knows best, as with names of files that hold spaces, it is asked.
-std::string fill(const DescribedOption& option) {
-  switch (option.filling) {
-    case Filling::file:
-      return "compopt -o default";
-    case Filling::folder:
-      return "compopt -o dirnames";
-    case Filling::entry:
-      return "_kiln_words \"$(_kiln_keys)\" \"$word\"";
-    case Filling::entry_or_file:
-      return "_kiln_words \"$(_kiln_keys)\" \"$word\"; compopt -o default";
-    case Filling::choice:
-      return fmt::format("_kiln_words '{}' \"$word\"", fmt::join(option.choices, " "));
-    case Filling::anything:
-      break;
-  }
-  return ":";
-}
+constexpr Fillings fillings{":",
+                            "compopt -o default",
+                            "compopt -o dirnames",
+                            "_kiln_words \"$(_kiln_keys)\" \"$word\"",
+                            "_kiln_words \"$(_kiln_keys)\" \"$word\"; compopt -o default",
+                            "_kiln_words '{}' \"$word\""};
 
 void add_names(const std::vector<DescribedOption>& options, Words& names) {
   for (const auto& option : options)
@@ -78,7 +67,8 @@ std::string value_cases(const std::string& verb, const std::vector<DescribedOpti
     if (option.value.empty()) continue;
     Words patterns;
     for (const auto& name : option.names) patterns.push_back(fmt::format("{}/{}", verb, name));
-    text += fmt::format("    {}) {}; return ;;\n", fmt::join(patterns, " | "), fill(option));
+    text +=
+        fmt::format("    {}) {}; return ;;\n", fmt::join(patterns, " | "), fill(option, fillings));
   }
   return text;
 }
@@ -114,8 +104,8 @@ std::string bash_completion(const GrammarDescription& grammar) {
     Words options;
     add_names(verb.options, options);
     options.insert(options.end(), globals.begin(), globals.end());
-    words +=
-        word_cases(verb.name, options, verb.operands.empty() ? ":" : fill(verb.operands.front()));
+    words += word_cases(verb.name, options,
+                        verb.operands.empty() ? ":" : fill(verb.operands.front(), fillings));
   }
   const auto verb_words = fmt::format("_kiln_words '{}' \"$word\"", fmt::join(verbs, " "));
   words = word_cases("", globals, verb_words) + words;

@@ -21,32 +21,14 @@ end
 complete -c kiln -f
 )";
 
-std::string quoted(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "'";
-}
+std::string quoted(std::string_view text) { return "'" + escaped(text, "'\\") + "'"; }
 
-std::string fill(const DescribedOption& option) {
-  switch (option.filling) {
-    case Filling::file:
-      return " -F";
-    case Filling::folder:
-      return " -a '(__fish_complete_directories)'";
-    case Filling::entry:
-      return " -a '(__kiln_keys)'";
-    case Filling::entry_or_file:
-      return " -F -a '(__kiln_keys)'";
-    case Filling::choice:
-      return fmt::format(" -a '{}'", fmt::join(option.choices, " "));
-    case Filling::anything:
-      break;
-  }
-  return {};
-}
+constexpr Fillings fillings{"",
+                            " -F",
+                            " -a '(__fish_complete_directories)'",
+                            " -a '(__kiln_keys)'",
+                            " -F -a '(__kiln_keys)'",
+                            " -a '{}'"};
 
 std::string flag_of(const std::string& name) {
   return name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
@@ -56,7 +38,7 @@ std::string option_line(const std::string& condition, const DescribedOption& opt
   std::string line = "complete -c kiln" + condition;
   for (const auto& name : option.names) line += flag_of(name);
   if (!option.value.empty())
-    line += (option.filling == Filling::file ? " -r" : " -x") + fill(option);
+    line += (option.filling == Filling::file ? " -r" : " -x") + fill(option, fillings);
   return line + " -d " + quoted(option.what) + "\n";
 }
 
@@ -66,7 +48,7 @@ std::string verb_lines(const std::string& no_verb, const DescribedVerb& verb) {
   const auto condition = fmt::format(" -n '__fish_seen_subcommand_from {}'", verb.name);
   for (const auto& option : verb.options) text += option_line(condition, option);
   if (verb.operands.empty()) return text;
-  const auto operand = fill(verb.operands.front());
+  const auto operand = fill(verb.operands.front(), fillings);
   return operand.empty() ? text : text + "complete -c kiln" + condition + operand + "\n";
 }
 

@@ -55,36 +55,12 @@ std::string quoted(std::string_view text) {
   return result + "'";
 }
 
-std::string escaped(std::string_view text, std::string_view special) {
-  std::string result;
-  for (const char c : text) {
-    if (special.find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
-
-std::string fill(const DescribedOption& option) {
-  switch (option.filling) {
-    case Filling::file:
-      return "_files";
-    case Filling::folder:
-      return "_files -/";
-    case Filling::entry:
-      return "_kiln_keys";
-    case Filling::entry_or_file:
-      return "_kiln_keys_and_files";
-    case Filling::choice:
-      return fmt::format("({})", fmt::join(option.choices, " "));
-    case Filling::anything:
-      break;
-  }
-  return " ";
-}
+constexpr Fillings fillings{" ",   "_files", "_files -/", "_kiln_keys", "_kiln_keys_and_files",
+                            "({})"};
 
 // ":what a value is:how to fill it in", of an option and of an operand.
 std::string value_of(const DescribedOption& option) {
-  return fmt::format(":{}:{}", escaped(option.value, ":\\"), fill(option));
+  return fmt::format(":{}:{}", escaped(option.value, ":\\"), fill(option, fillings));
 }
 
 // A value may stand in the word of its option, -Ifolder and --arch=sm_90, or in the next one.

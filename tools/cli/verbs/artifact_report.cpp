@@ -8,6 +8,7 @@
 #include "json.h"
 #include "output.h"
 #include "table.h"
+#include "verbs/inspect.h"
 
 namespace kiln::cli {
 
@@ -49,17 +50,21 @@ void Keeping::see(const Event& event) {
   if (event.kind == EventKind::not_stored) why_not = event.detail;
 }
 
-Result<Runtime> open_runtime(const Globals& globals, Keeping& keeping) {
-  RuntimeOptions options;
+Runtime open_runtime(const Globals& globals, Keeping& keeping) {
+  auto options = runtime_options(globals);
   options.observer = [&keeping](const Event& event) { keeping.see(event); };
-  options.cache_directory = globals.cache;
-  options.log = log_to_standard_error();
-  if (globals.quiet) options.log_level = LogLevel::off;
-  return Runtime::open(std::move(options));
+  return Runtime::open(std::move(options)).value();
 }
 
-Result<void> write_image(const std::string& pattern, const Artifact& artifact) {
-  return write_file(output_path(pattern, artifact.arch), artifact.image);
+void check_is_file(const std::string& output) {
+  if (output == "-") {
+    refuse(ErrorCode::invalid_argument,
+           "-o -: standard output is for the report; name a file, or use kiln extract");
+  }
+}
+
+void write_image(const std::string& pattern, const Artifact& artifact) {
+  if (!pattern.empty()) write_file(output_path(pattern, artifact.arch), artifact.image);
 }
 
 void tell(const Globals& globals, const Artifact& artifact, const Keeping& keeping) {

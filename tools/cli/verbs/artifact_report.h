@@ -18,11 +18,14 @@ struct Keeping {
 
 /// The runtime that the command line asks for. `keeping` is told of what it does, and must outlive it.
 /// Errors: invalid_setting.
-[[nodiscard]] Result<Runtime> open_runtime(const Globals& globals, Keeping& keeping);
+[[nodiscard]] Runtime open_runtime(const Globals& globals, Keeping& keeping);
 
-/// Writes the image where the pattern says, with the architecture in the place of "{arch}".
+/// Errors: invalid_argument for "-", which is where the report goes.
+void check_is_file(const std::string& output);
+
+/// Writes the image where the pattern says, with the architecture in the place of "{arch}"; nowhere where it is empty.
 /// Errors: io_failed.
-[[nodiscard]] Result<void> write_image(const std::string& pattern, const Artifact& artifact);
+void write_image(const std::string& pattern, const Artifact& artifact);
 
 /// What stands in a pattern for the architecture.
 inline constexpr std::string_view arch_placeholder = "{arch}";

@@ -7,13 +7,12 @@
 
 namespace kiln::cli {
 
-Result<ExitCode> print_settings(const Globals& globals) {
-  const auto settings = resolve_settings({.cache_directory = globals.cache});
-  if (!settings) return tl::unexpected(settings.error());
+ExitCode print_settings(const Globals& globals) {
+  const auto settings = resolve_settings({.cache_directory = globals.cache}).value();
   if (globals.json) {
-    for (const auto& setting : settings->listing) print_json(setting_json(setting));
+    for (const auto& setting : settings.listing) print_json(setting_json(setting));
   } else {
-    fmt::print("{}", settings_text(settings->listing, wants_colour(stdout)));
+    fmt::print("{}", settings_text(settings.listing, wants_colour(stdout)));
   }
   return ExitCode::done;
 }

@@ -47,18 +47,25 @@ struct BundleFindings {
   Verdict usable;
 };
 
+struct ToolFindings {
+  const char* name;   ///< In JSON.
+  const char* label;  ///< For people.
+  Availability found;
+};
+
+/// What this machine can do. JSON has its name with underscores.
+struct Ability {
+  std::string name;
+  Verdict verdict;
+};
+
 struct Findings {
-  Availability driver;
-  Availability compiler;
-  Availability worker;
-  Availability linker;
-  Availability packer;
+  std::vector<ToolFindings> tools;
   CacheFindings cache;
   std::vector<BundleFindings> bundles;
-  Verdict can_serve;
+  std::vector<Ability> abilities;
   std::vector<Setting> settings;
-
-  [[nodiscard]] bool well() const { return can_serve.yes && compiler.available; }
+  bool well = false;
 };
 
 std::string rights_of(const fs::path& directory) {
@@ -163,27 +170,40 @@ Verdict judge_serving(const Verdict& cache, const std::vector<BundleFindings>& b
   return {true, "from bundles alone: " + cache.reason};
 }
 
-Result<Findings> examine(const Globals& globals) {
-  RuntimeOptions options;
-  options.cache_directory = globals.cache;
-  auto settings = resolve_settings(options);
-  if (!settings) return tl::unexpected(settings.error());
+Verdict verdict_of(const Availability& tool) {
+  return {tool.available, tool.available ? tool.description : tool.reason};
+}
+
+Findings examine(const Globals& globals) {
+  RuntimeOptions options{.cache_directory = globals.cache};
+  auto settings = resolve_settings(options).value();
   // Only the tools of the machine are asked of the runtime; the cache is looked at apart, unchanged.
   options.cache_disabled = true;
-  const auto runtime = Runtime::open(options);
-  if (!runtime) return tl::unexpected(runtime.error());
+  const auto runtime = Runtime::open(options).value();
 
+  const auto driver = runtime.driver();
+  const auto compiler = runtime.compiler();
+  const auto worker = runtime.worker();
+  const auto linker = runtime.linker();
+  const auto packer = runtime.packer();
   Findings findings;
-  findings.driver = runtime->driver();
-  findings.compiler = runtime->compiler();
-  findings.worker = runtime->worker();
-  findings.linker = runtime->linker();
-  findings.packer = runtime->packer();
-  findings.cache = examine_cache(*settings);
-  for (const auto& file : settings->bundles)
-    findings.bundles.push_back(examine_bundle(file, settings->cache_trust_others));
-  findings.can_serve = judge_serving(findings.cache.usable, findings.bundles);
-  findings.settings = std::move(settings->listing);
+  findings.tools = {{"driver", "CUDA driver", driver},
+                    {"compiler", "compiler", compiler},
+                    {"worker", "worker", worker},
+                    {"linker", "linker", linker},
+                    {"packer", "fatbins", packer}};
+  findings.cache = examine_cache(settings);
+  for (const auto& file : settings.bundles)
+    findings.bundles.push_back(examine_bundle(file, settings.cache_trust_others));
+  const auto serving = judge_serving(findings.cache.usable, findings.bundles);
+  findings.abilities = {{"can serve", serving},
+                        {"can compile", verdict_of(compiler)},
+                        {"has workers", verdict_of(worker)},
+                        {"can link", verdict_of(linker)},
+                        {"can pack", verdict_of(packer)},
+                        {"can launch", verdict_of(driver)}};
+  findings.well = serving.yes && compiler.available;
+  findings.settings = std::move(settings.listing);
   return findings;
 }
 
@@ -192,10 +212,6 @@ std::string text_of(const Availability& tool) {
   std::string text = tool.description;
   for (const auto& detail : tool.details) text += "\n  " + detail;
   return text;
-}
-
-Verdict verdict_of(const Availability& tool) {
-  return {tool.available, tool.available ? tool.description : tool.reason};
 }
 
 // One line each: what was found, candidate by candidate, stands above.
@@ -224,26 +240,18 @@ std::string bundles_text(const std::vector<BundleFindings>& bundles) {
 
 void print_for_people(const Findings& findings) {
   const bool colour = wants_colour(stdout);
-  const auto found = field_list({{"kiln", KILN_VERSION},
-                                 {"CUDA driver", text_of(findings.driver)},
-                                 {"compiler", text_of(findings.compiler)},
-                                 {"worker", text_of(findings.worker)},
-                                 {"linker", text_of(findings.linker)},
-                                 {"fatbins", text_of(findings.packer)},
-                                 {"cache", or_dash(findings.cache.directory.string())},
-                                 {"cache rights", or_dash(findings.cache.rights)},
-                                 {"cache place", place_text(findings.cache)},
-                                 {"cache state", state_text(findings.cache)},
-                                 {"bundles", or_dash(bundles_text(findings.bundles))}},
-                                colour);
-  const auto verdicts = field_list({{"can serve", line_of(findings.can_serve)},
-                                    {"can compile", line_of(verdict_of(findings.compiler))},
-                                    {"has workers", line_of(verdict_of(findings.worker))},
-                                    {"can link", line_of(verdict_of(findings.linker))},
-                                    {"can pack", line_of(verdict_of(findings.packer))},
-                                    {"can launch", line_of(verdict_of(findings.driver))}},
-                                   colour);
-  fmt::print("{}\n{}\n{}", found, settings_text(findings.settings, colour), verdicts);
+  std::vector<Field> found{{"kiln", KILN_VERSION}};
+  for (const auto& [name, label, tool] : findings.tools) found.emplace_back(label, text_of(tool));
+  found.emplace_back("cache", or_dash(findings.cache.directory.string()));
+  found.emplace_back("cache rights", or_dash(findings.cache.rights));
+  found.emplace_back("cache place", place_text(findings.cache));
+  found.emplace_back("cache state", state_text(findings.cache));
+  found.emplace_back("bundles", or_dash(bundles_text(findings.bundles)));
+  std::vector<Field> abilities;
+  for (const auto& [name, verdict] : findings.abilities)
+    abilities.emplace_back(name, line_of(verdict));
+  fmt::print("{}\n{}\n{}", field_list(found, colour), settings_text(findings.settings, colour),
+             field_list(abilities, colour));
 }
 
 Json tool_json(const Availability& tool) {
@@ -252,10 +260,6 @@ Json tool_json(const Availability& tool) {
           {"reason", tool.reason},
           {"path", tool.path.string()},
           {"details", tool.details}};
-}
-
-Json verdict_json(const Verdict& verdict) {
-  return {{"yes", verdict.yes}, {"reason", verdict.reason}};
 }
 
 Json cache_json(const CacheFindings& cache) {
@@ -271,6 +275,9 @@ Json cache_json(const CacheFindings& cache) {
 }
 
 Json findings_json(const Findings& findings) {
+  Json document{{"version", KILN_VERSION}};
+  for (const auto& tool : findings.tools) document[tool.name] = tool_json(tool.found);
+  document["cache"] = cache_json(findings.cache);
   auto bundles = Json::array();
   for (const auto& bundle : findings.bundles) {
     bundles.push_back({{"file", bundle.file.string()},
@@ -279,34 +286,25 @@ Json findings_json(const Findings& findings) {
   }
   auto settings = Json::array();
   for (const auto& setting : findings.settings) settings.push_back(setting_json(setting));
-  return {{"version", KILN_VERSION},
-          {"driver", tool_json(findings.driver)},
-          {"compiler", tool_json(findings.compiler)},
-          {"worker", tool_json(findings.worker)},
-          {"linker", tool_json(findings.linker)},
-          {"packer", tool_json(findings.packer)},
-          {"cache", cache_json(findings.cache)},
-          {"bundles", bundles},
-          {"settings", settings},
-          {"can_serve", verdict_json(findings.can_serve)},
-          {"can_compile", verdict_json(verdict_of(findings.compiler))},
-          {"has_workers", verdict_json(verdict_of(findings.worker))},
-          {"can_link", verdict_json(verdict_of(findings.linker))},
-          {"can_pack", verdict_json(verdict_of(findings.packer))},
-          {"can_launch", verdict_json(verdict_of(findings.driver))}};
+  document["bundles"] = std::move(bundles);
+  document["settings"] = std::move(settings);
+  for (auto [name, verdict] : findings.abilities) {
+    std::replace(name.begin(), name.end(), ' ', '_');
+    document[name] = {{"yes", verdict.yes}, {"reason", verdict.reason}};
+  }
+  return document;
 }
 
 }  // namespace
 
-Result<ExitCode> diagnose(const Globals& globals) {
+ExitCode diagnose(const Globals& globals) {
   const auto findings = examine(globals);
-  if (!findings) return tl::unexpected(findings.error());
   if (globals.json) {
-    print_json(findings_json(*findings));
+    print_json(findings_json(findings));
   } else {
-    print_for_people(*findings);
+    print_for_people(findings);
   }
-  return findings->well() ? ExitCode::done : ExitCode::findings;
+  return findings.well ? ExitCode::done : ExitCode::findings;
 }
 
 }  // namespace kiln::cli

@@ -22,22 +22,19 @@ namespace {
 constexpr std::size_t differences_on_a_terminal = 20;
 
 // Nothing is made where there is no cache, and a bundle may be named in its place.
-Result<Runtime> open_runtime(const Globals& globals) {
+Runtime open_runtime(const Globals& globals) {
   const auto settings = settings_of(globals);
-  if (!settings) return tl::unexpected(settings.error());
-  RuntimeOptions options;
+  auto options = runtime_options(globals);
   options.cache_read_only = true;
-  options.log = log_to_standard_error();
-  if (globals.quiet) options.log_level = LogLevel::off;
   std::error_code error;
-  if (std::filesystem::is_regular_file(settings->cache_directory, error)) {
+  if (std::filesystem::is_regular_file(settings.cache_directory, error)) {
     options.cache_disabled = true;
-    options.bundles = settings->bundles;
-    options.bundles->insert(options.bundles->begin(), settings->cache_directory);
+    options.bundles = settings.bundles;
+    options.bundles->insert(options.bundles->begin(), settings.cache_directory);
   } else {
-    options.cache_directory = settings->cache_directory;
+    options.cache_directory = settings.cache_directory;
   }
-  return Runtime::open(std::move(options));
+  return Runtime::open(std::move(options)).value();
 }
 
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
@@ -108,30 +105,16 @@ std::string text_of(const Explanation& explanation, bool colour) {
 
 }  // namespace
 
-Result<ExitCode> explain(const Globals& globals, const ProgramWords& words) {
+ExitCode explain(const Globals& globals, const ProgramWords& words) {
   const auto targets = parse_targets(words);
-  if (!targets) return tl::unexpected(targets.error());
   const auto program = make_program(words);
-  if (!program) return tl::unexpected(program.error());
   auto runtime = open_runtime(globals);
-  if (!runtime) return tl::unexpected(runtime.error());
-
-  ExitCode worst = ExitCode::done;
-  for (const auto& target : *targets) {
-    const auto explanation = runtime->explain(*program, target);
-    if (!explanation) {
-      report(globals, explanation.error());
-      worst = std::max(worst, exit_code_of(explanation.error().code));
-      continue;
-    }
-    if (!explanation->hit) worst = std::max(worst, ExitCode::findings);
-    if (globals.json) {
-      print_json(explanation_json(*explanation));
-    } else if (!globals.quiet) {
-      fmt::print("{}", text_of(*explanation, wants_colour(stdout)));
-    }
-  }
-  return worst;
+  return for_each(globals, targets, [&](const Target& target) {
+    const auto explanation = runtime.explain(program, target).value();
+    print_report(globals, explanation_json(explanation),
+                 text_of(explanation, wants_colour(stdout)));
+    return explanation.hit ? ExitCode::done : ExitCode::findings;
+  });
 }
 
 }  // namespace kiln::cli

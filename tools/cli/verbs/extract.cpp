@@ -27,38 +27,32 @@ std::string names_document(const std::vector<KernelInfo>& kernels) {
   return list.dump() + '\n';
 }
 
-Result<std::string> wanted_part(Cache& cache, const StoredEntry& entry, const Globals& globals,
-                                const ExtractWords& words) {
+std::string wanted_part(Cache& cache, const StoredEntry& entry, const Globals& globals,
+                        const ExtractWords& words) {
   const auto& kernels = entry.artifact.kernels;
-  if (words.source) return cache.text(entry.request.source);
+  if (words.source) return cache.text(entry.request.source).value();
   if (words.names) return globals.json ? names_document(kernels) : names_text(kernels);
   if (words.log) return entry.artifact.log;
   return entry.artifact.image.string();
 }
 
-Result<void> write_part(const ExtractWords& words, const std::string& part) {
+void write_part(const ExtractWords& words, const std::string& part) {
   if (words.output != "-") return write_file(words.output, part);
   const bool binary = part.find('\0') != std::string::npos;
   if (binary && is_terminal(stdout)) {
-    return fail(
+    refuse(
         ErrorCode::invalid_argument,
         "the image is binary and standard output is a terminal: name a file with -o, or pipe it");
   }
   fmt::print("{}", part);
-  return {};
 }
 
 }  // namespace
 
-Result<ExitCode> extract(const Globals& globals, const ExtractWords& words) {
-  auto cache = open_for_inspection(globals);
-  if (!cache) return tl::unexpected(cache.error());
-  const auto entry = find_entry(*cache, words.key);
-  if (!entry) return tl::unexpected(entry.error());
-  const auto part = wanted_part(*cache, *entry, globals, words);
-  if (!part) return tl::unexpected(part.error());
-  const auto written = write_part(words, *part);
-  if (!written) return tl::unexpected(written.error());
+ExitCode extract(const Globals& globals, const ExtractWords& words) {
+  auto cache = open_for_inspection(globals).value();
+  const auto entry = find_entry(cache, words.key);
+  write_part(words, wanted_part(cache, entry, globals, words));
   return ExitCode::done;
 }
 

@@ -40,24 +40,22 @@ std::optional<std::chrono::seconds> parse_age(std::string_view text) {
   }
 }
 
-Result<GcOptions> parse(const GcWords& words, std::uint64_t usual_cap) {
+GcOptions parse(const GcWords& words, std::uint64_t usual_cap) {
   GcOptions options{.dry_run = words.dry_run};
   if (!words.max_size.empty()) {
     options.max_bytes = parse_bytes(words.max_size);
     if (!options.max_bytes) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("--max-size {}: a size is a number and a unit, such as 500M, 1.5G or "
-                              "5GiB",
-                              words.max_size));
+      refuse(ErrorCode::invalid_argument,
+             fmt::format("--max-size {}: a size is a number and a unit, such as 500M, 1.5G or 5GiB",
+                         words.max_size));
     }
   }
   if (!words.older_than.empty()) {
     options.older_than = parse_age(words.older_than);
     if (!options.older_than) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("--older-than {}: an age is a number and a unit, such as 30d, 12h or "
-                              "90m",
-                              words.older_than));
+      refuse(ErrorCode::invalid_argument,
+             fmt::format("--older-than {}: an age is a number and a unit, such as 30d, 12h or 90m",
+                         words.older_than));
     }
   }
   if (!options.max_bytes && !options.older_than) options.max_bytes = usual_cap;
@@ -66,23 +64,15 @@ Result<GcOptions> parse(const GcWords& words, std::uint64_t usual_cap) {
 
 }  // namespace
 
-Result<ExitCode> collect(const Globals& globals, const GcWords& words) {
-  const auto settings = settings_of(globals);
-  if (!settings) return tl::unexpected(settings.error());
-  const auto options = parse(words, settings->cache_max_bytes);
-  if (!options) return tl::unexpected(options.error());
-  auto cache = words.dry_run ? open_for_inspection(globals) : open_for_change(globals);
-  if (!cache) return tl::unexpected(cache.error());
-  const auto removed = cache->collect(*options);
-  if (!removed) return tl::unexpected(removed.error());
-  if (globals.json) {
-    auto document = removed_json(*removed);
-    document["dry_run"] = words.dry_run;
-    print_json(document);
-  } else if (!globals.quiet) {
-    fmt::print("{} {} entries, {}\n", words.dry_run ? "would remove" : "removed", removed->entries,
-               format_bytes(removed->bytes));
-  }
+ExitCode collect(const Globals& globals, const GcWords& words) {
+  const auto options = parse(words, settings_of(globals).cache_max_bytes);
+  auto cache = words.dry_run ? open_for_inspection(globals).value() : open_for_change(globals);
+  const auto removed = cache.collect(options).value();
+  auto document = removed_json(removed);
+  document["dry_run"] = words.dry_run;
+  print_report(globals, document,
+               fmt::format("{} {} entries, {}\n", words.dry_run ? "would remove" : "removed",
+                           removed.entries, format_bytes(removed.bytes)));
   return ExitCode::done;
 }
 

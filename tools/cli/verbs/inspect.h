@@ -8,8 +8,11 @@
 
 namespace kiln::cli {
 
+/// What every runtime of the tool is set up with: the command line's cache, and the tool's own log.
+[[nodiscard]] RuntimeOptions runtime_options(const Globals& globals);
+
 /// All settings, the command line first. Errors: invalid_setting; cache_unusable where no cache is named.
-[[nodiscard]] Result<Settings> settings_of(const Globals& globals);
+[[nodiscard]] Settings settings_of(const Globals& globals);
 
 /// The cache, or the bundle, that the command line and the settings name, to be looked at and left as
 /// it is. Errors: invalid_setting, cache_unusable.
@@ -17,12 +20,12 @@ namespace kiln::cli {
 
 /// The same cache, to be changed. Makes none where there is none; a new generation takes a corrupt file's
 /// place. Errors: also not_found; cache_unusable where the settings say that nothing is written.
-[[nodiscard]] Result<Cache> open_for_change(const Globals& globals);
+[[nodiscard]] Cache open_for_change(const Globals& globals);
 
 /// The same cache, to be added to; made where there is none. Errors: invalid_setting, cache_unusable.
-[[nodiscard]] Result<Cache> open_to_fill(const Globals& globals);
+[[nodiscard]] Cache open_to_fill(const Globals& globals);
 
 /// The one entry whose key begins with these digits. Errors: as Cache::resolve and Cache::entry.
-[[nodiscard]] Result<StoredEntry> find_entry(Cache& cache, const std::string& key_prefix);
+[[nodiscard]] StoredEntry find_entry(Cache& cache, const std::string& key_prefix);
 
 }  // namespace kiln::cli

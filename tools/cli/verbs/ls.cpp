@@ -90,19 +90,17 @@ std::vector<std::string> sort_orders() {
   return names;
 }
 
-Result<ExitCode> list_entries(const Globals& globals, const LsWords& words) {
-  auto cache = open_for_inspection(globals);
-  if (!cache) return tl::unexpected(cache.error());
-  auto entries = cache->list();
-  if (!entries) return tl::unexpected(entries.error());
+ExitCode list_entries(const Globals& globals, const LsWords& words) {
+  auto cache = open_for_inspection(globals).value();
+  auto entries = cache.list().value();
 
-  const auto key_digits = shortest_unique_prefix(*entries);
-  std::erase_if(*entries, [&](const EntrySummary& entry) { return !is_wanted(entry, words); });
-  std::stable_sort(entries->begin(), entries->end(), orders().at(words.sort));
+  const auto key_digits = shortest_unique_prefix(entries);
+  std::erase_if(entries, [&](const EntrySummary& entry) { return !is_wanted(entry, words); });
+  std::stable_sort(entries.begin(), entries.end(), orders().at(words.sort));
   if (globals.json) {
-    for (const auto& entry : *entries) print_json(summary_json(entry));
+    for (const auto& entry : entries) print_json(summary_json(entry));
   } else {
-    print_table(*entries, key_digits);
+    print_table(entries, key_digits);
   }
   return ExitCode::done;
 }

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -10,35 +9,15 @@
 
 namespace kiln::cli {
 
-namespace {
-
-Result<Digest> pin_one(Cache& cache, const std::string& prefix, bool pinned) {
-  auto key = cache.resolve(prefix);
-  if (!key) return key;
-  const auto done = cache.pin(*key, pinned);
-  if (!done) return tl::unexpected(done.error());
-  return key;
-}
-
-}  // namespace
-
-Result<ExitCode> pin(const Globals& globals, const PinWords& words, bool pinned) {
+ExitCode pin(const Globals& globals, const PinWords& words, bool pinned) {
   auto cache = open_for_change(globals);
-  if (!cache) return tl::unexpected(cache.error());
-  // One key that fits nothing does not keep the others from being pinned.
-  ExitCode worst = ExitCode::done;
-  for (const auto& prefix : words.keys) {
-    const auto key = pin_one(*cache, prefix, pinned);
-    if (!key) {
-      report(globals, key.error());
-      worst = std::max(worst, exit_code_of(key.error().code));
-    } else if (globals.json) {
-      print_json({{"key", key->hex()}, {"pinned", pinned}});
-    } else if (!globals.quiet) {
-      fmt::print("{} {}\n", pinned ? "pinned" : "unpinned", key->hex());
-    }
-  }
-  return worst;
+  return for_each(globals, words.keys, [&](const std::string& prefix) {
+    const auto key = cache.resolve(prefix).value();
+    cache.pin(key, pinned).value();
+    print_report(globals, {{"key", key.hex()}, {"pinned", pinned}},
+                 fmt::format("{} {}\n", pinned ? "pinned" : "unpinned", key.hex()));
+    return ExitCode::done;
+  });
 }
 
 }  // namespace kiln::cli

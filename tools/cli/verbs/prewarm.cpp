@@ -16,6 +16,7 @@
 #include "system/environment.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/inspect.h"
 #include "verbs/interrupt.h"
 #include "verbs/prewarm_plan.h"
 #include "verbs/progress.h"
@@ -44,40 +45,32 @@ class NotKept {
   std::map<Digest, std::string> reasons_;
 };
 
-Result<PrewarmSources> sources_of(const PrewarmWords& words) {
+PrewarmSources sources_of(const PrewarmWords& words) {
   PrewarmSources sources{words.manifests, std::nullopt, words.archs, std::nullopt};
   if (words.manifests.empty() && words.from.empty())
-    return fail(ErrorCode::invalid_argument, "name a manifest, or a cache or bundle with --from");
+    refuse(ErrorCode::invalid_argument, "name a manifest, or a cache or bundle with --from");
   if (!words.from.empty()) sources.from = words.from;
-  if (words.image.empty()) return sources;
-  const auto kind = parse_image_kind(words.image);
-  if (!kind) return tl::unexpected(kind.error());
-  sources.image = *kind;
+  if (!words.image.empty()) sources.image = parse_image_kind(words.image).value();
   return sources;
 }
 
-Result<Runtime> open_runtime(const Globals& globals, const PrewarmWords& words, NotKept& not_kept) {
-  RuntimeOptions options;
-  options.cache_directory = globals.cache;
+Runtime open_runtime(const Globals& globals, const PrewarmWords& words, NotKept& not_kept) {
+  auto options = runtime_options(globals);
   options.observer = [&not_kept](const Event& event) { not_kept.see(event); };
-  options.log = log_to_standard_error();
   options.mode = Mode::jit;
   options.compile_workers = words.jobs;
   if (words.timeout) {
     options.compile_timeout =
         std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(*words.timeout));
   }
-  if (globals.quiet) options.log_level = LogLevel::off;
-  auto runtime = Runtime::open(std::move(options));
-  if (!runtime) return runtime;
-  const auto& settings = runtime->settings();
-  if (!runtime->cache_fault().empty())
-    return fail(ErrorCode::cache_unusable, runtime->cache_fault());
+  auto runtime = Runtime::open(std::move(options)).value();
+  const auto& settings = runtime.settings();
+  if (auto fault = runtime.cache_fault(); !fault.empty())
+    refuse(ErrorCode::cache_unusable, std::move(fault));
   if (settings.cache_disabled || settings.cache_read_only) {
-    return fail(
-        ErrorCode::cache_unusable,
-        fmt::format("there is no cache to fill: {} is set",
-                    settings.cache_disabled ? "KILN_CACHE_DISABLE" : "KILN_CACHE_READONLY"));
+    refuse(ErrorCode::cache_unusable,
+           fmt::format("there is no cache to fill: {} is set",
+                       settings.cache_disabled ? "KILN_CACHE_DISABLE" : "KILN_CACHE_READONLY"));
   }
   return runtime;
 }
@@ -214,19 +207,16 @@ class Report {
 
 }  // namespace
 
-Result<ExitCode> prewarm(const Globals& globals, const PrewarmWords& words) {
+ExitCode prewarm(const Globals& globals, const PrewarmWords& words) {
   const auto sources = sources_of(words);
-  if (!sources) return tl::unexpected(sources.error());
   Interrupt interrupt;
   NotKept not_kept;
   auto runtime = open_runtime(globals, words, not_kept);
-  if (!runtime) return tl::unexpected(runtime.error());
-  const auto plan = plan_prewarm(*runtime, *sources);
-  if (!plan) return tl::unexpected(plan.error());
-  Report report(globals, *plan, not_kept);
-  (void)runtime->prefetch(
-      plan->items, [&](const PrefetchStep& step) { report.see(step); }, interrupt.token());
-  return report.finish(interrupt.signal(), words.verbose, runtime->counters());
+  const auto plan = plan_prewarm(runtime, sources);
+  Report report(globals, plan, not_kept);
+  (void)runtime.prefetch(
+      plan.items, [&](const PrefetchStep& step) { report.see(step); }, interrupt.token());
+  return report.finish(interrupt.signal(), words.verbose, runtime.counters());
 }
 
 }  // namespace kiln::cli

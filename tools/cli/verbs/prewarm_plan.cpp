@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "output.h"
 #include "verbs/ship.h"
 
 namespace kiln::cli {
@@ -14,20 +15,17 @@ namespace {
 
 using Listing = std::vector<ListedProgram>;
 
-Result<Listing> read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
+Listing read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
   Listing listing;
   for (const auto& file : sources.manifests) {
-    auto read = read_manifest(file);
-    if (!read) return read;
-    std::move(read->begin(), read->end(), std::back_inserter(listing));
+    auto read = read_manifest(file).value();
+    std::move(read.begin(), read.end(), std::back_inserter(listing));
   }
   if (!sources.from) return listing;
   auto cache = open_shipped(*sources.from);
-  if (!cache) return tl::unexpected(std::move(cache.error()));
-  auto recorded = recorded_programs(*cache);
-  if (!recorded) return tl::unexpected(std::move(recorded.error()));
-  std::move(recorded->programs.begin(), recorded->programs.end(), std::back_inserter(listing));
-  for (auto& failure : recorded->failures)
+  auto recorded = recorded_programs(cache).value();
+  std::move(recorded.programs.begin(), recorded.programs.end(), std::back_inserter(listing));
+  for (auto& failure : recorded.failures)
     plan.failures.push_back({failure.program, failure.arch, {}, std::move(failure.error)});
   return listing;
 }
@@ -43,7 +41,7 @@ std::vector<ImageKind> kinds_of(const ListedProgram& listed, const PrewarmSource
   return kinds;
 }
 
-Result<std::vector<Target>> targets_of(const ListedProgram& listed, const PrewarmSources& sources) {
+std::vector<Target> targets_of(const ListedProgram& listed, const PrewarmSources& sources) {
   if (sources.archs.empty() && !sources.image) return listed.targets;
   std::vector<std::string> archs = sources.archs;
   if (archs.empty()) {
@@ -52,10 +50,9 @@ Result<std::vector<Target>> targets_of(const ListedProgram& listed, const Prewar
   std::vector<Target> targets;
   for (const auto& arch : archs) {
     for (const auto kind : kinds_of(listed, sources)) {
-      auto target = Target::parse(arch, kind);
-      if (!target) return tl::unexpected(std::move(target.error()));
-      if (std::find(targets.begin(), targets.end(), *target) == targets.end())
-        targets.push_back(std::move(*target));
+      auto target = Target::parse(arch, kind).value();
+      if (std::find(targets.begin(), targets.end(), target) == targets.end())
+        targets.push_back(std::move(target));
     }
   }
   return targets;
@@ -76,19 +73,15 @@ void add(const Result<Program>& program, const ListedProgram& listed,
 
 }  // namespace
 
-Result<PrewarmPlan> plan_prewarm(Runtime& runtime, const PrewarmSources& sources) {
+PrewarmPlan plan_prewarm(Runtime& runtime, const PrewarmSources& sources) {
   PrewarmPlan plan;
-  const auto listing = read_all(sources, plan);
-  if (!listing) return tl::unexpected(listing.error());
-  for (const auto& listed : *listing) {
+  for (const auto& listed : read_all(sources, plan)) {
     const auto targets = targets_of(listed, sources);
-    if (!targets) return tl::unexpected(targets.error());
-    if (targets->empty()) {
-      return fail(
-          ErrorCode::invalid_argument,
-          fmt::format("{}: no target: name some in the manifest, or with --arch", listed.where));
+    if (targets.empty()) {
+      refuse(ErrorCode::invalid_argument,
+             fmt::format("{}: no target: name some in the manifest, or with --arch", listed.where));
     }
-    add(runtime.program_of(listed), listed, *targets, plan);
+    add(runtime.program_of(listed), listed, targets, plan);
   }
   return plan;
 }

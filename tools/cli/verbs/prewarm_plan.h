@@ -34,6 +34,6 @@ struct PrewarmPlan {
 
 /// Reads all sources before anything is compiled. Errors: those of read_manifest() and
 /// recorded_programs(); invalid_argument, naming the program, where no target is named for it.
-[[nodiscard]] Result<PrewarmPlan> plan_prewarm(Runtime& runtime, const PrewarmSources& sources);
+[[nodiscard]] PrewarmPlan plan_prewarm(Runtime& runtime, const PrewarmSources& sources);
 
 }  // namespace kiln::cli

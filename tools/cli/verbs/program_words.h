@@ -10,9 +10,9 @@
 namespace kiln::cli {
 
 /// Errors: unknown_arch, invalid_argument.
-[[nodiscard]] Result<std::vector<Target>> parse_targets(const ProgramWords& words);
+[[nodiscard]] std::vector<Target> parse_targets(const ProgramWords& words);
 
 /// Reads the file. Errors: io_failed, and those of Program::make().
-[[nodiscard]] Result<Program> make_program(const ProgramWords& words);
+[[nodiscard]] Program make_program(const ProgramWords& words);
 
 }  // namespace kiln::cli

@@ -15,18 +15,17 @@ namespace kiln::cli {
 namespace {
 
 // Exit status 1 tells that rows were left out; a file that is not there must not look like that.
-Result<Cache> or_failure(Result<Cache> cache) {
-  if (cache || cache.error().code != ErrorCode::not_found) return cache;
-  return fail(ErrorCode::io_failed, std::move(cache.error().message));
+Cache or_failure(Result<Cache> cache) {
+  if (!cache && cache.error().code == ErrorCode::not_found)
+    refuse(ErrorCode::io_failed, std::move(cache.error().message));
+  return std::move(cache).value();
 }
 
 }  // namespace
 
-Result<Cache> open_whole(const Globals& globals) {
-  return or_failure(open_for_inspection(globals));
-}
+Cache open_whole(const Globals& globals) { return or_failure(open_for_inspection(globals)); }
 
-Result<Cache> open_shipped(const std::filesystem::path& file) {
+Cache open_shipped(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::is_directory(file, error)) return or_failure(Cache::open_bundle(file));
   return or_failure(
@@ -57,18 +56,16 @@ void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped
 ExitCode tell_of_bundle(const Globals& globals, const std::filesystem::path& bundle,
                         const ExportReport& report) {
   warn_of_skipped(globals, report.skipped);
-  if (globals.json) {
-    print_json({{"bundle", bundle.string()},
+  print_report(globals,
+               {{"bundle", bundle.string()},
                 {"entries", report.entries},
                 {"bytes", report.file_bytes},
-                {"skipped", skipped_json(report.skipped)}});
-  } else if (!globals.quiet) {
-    fmt::print("{}", field_list({{"bundle", bundle.string()},
-                                 {"entries", std::to_string(report.entries)},
-                                 {"size", format_bytes(report.file_bytes)},
-                                 {"left out", std::to_string(report.skipped.size())}},
-                                wants_colour(stdout)));
-  }
+                {"skipped", skipped_json(report.skipped)}},
+               field_list({{"bundle", bundle.string()},
+                           {"entries", std::to_string(report.entries)},
+                           {"size", format_bytes(report.file_bytes)},
+                           {"left out", std::to_string(report.skipped.size())}},
+                          wants_colour(stdout)));
   return exit_code_of(report.skipped);
 }
 

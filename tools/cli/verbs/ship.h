@@ -12,10 +12,10 @@ namespace kiln::cli {
 
 /// The cache that the command line and the settings name, to be read as a whole. Unlike for a look into
 /// it, one that is not there is a failure. Errors: invalid_setting, cache_unusable, io_failed.
-[[nodiscard]] Result<Cache> open_whole(const Globals& globals);
+[[nodiscard]] Cache open_whole(const Globals& globals);
 
 /// A bundle, or the cache in a folder, read-only. Errors: cache_unusable, io_failed.
-[[nodiscard]] Result<Cache> open_shipped(const std::filesystem::path& file);
+[[nodiscard]] Cache open_shipped(const std::filesystem::path& file);
 
 [[nodiscard]] Json skipped_json(const std::vector<Finding>& skipped);
 

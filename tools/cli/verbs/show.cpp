@@ -130,15 +130,13 @@ Json entry_json(const StoredEntry& entry) {
 
 }  // namespace
 
-Result<ExitCode> show(const Globals& globals, const ShowWords& words) {
-  auto cache = open_for_inspection(globals);
-  if (!cache) return tl::unexpected(cache.error());
-  const auto entry = find_entry(*cache, words.key);
-  if (!entry) return tl::unexpected(entry.error());
+ExitCode show(const Globals& globals, const ShowWords& words) {
+  auto cache = open_for_inspection(globals).value();
+  const auto entry = find_entry(cache, words.key);
   if (globals.json) {
-    print_json(entry_json(*entry));
+    print_json(entry_json(entry));
   } else {
-    print_for_people(*entry, words.all);
+    print_for_people(entry, words.all);
   }
   return ExitCode::done;
 }

@@ -89,40 +89,30 @@ std::string statistics_text(const std::string& file, const CacheStatistics& sums
       wants_colour(stdout));
 }
 
-Result<ExitCode> print_statistics(const Globals& globals) {
-  auto cache = open_for_inspection(globals);
-  if (!cache) return tl::unexpected(cache.error());
-  const auto sums = cache->statistics();
-  if (!sums) return tl::unexpected(sums.error());
-  const auto history = cache->history();
-  if (!history) return tl::unexpected(history.error());
-  const auto file = cache->file().string();
+ExitCode print_statistics(const Globals& globals) {
+  auto cache = open_for_inspection(globals).value();
+  const auto sums = cache.statistics().value();
+  const auto history = cache.history().value();
+  const auto file = cache.file().string();
   if (globals.json) {
-    auto document = statistics_json(file, *sums);
-    document["history"] = history_json(*history);
+    auto document = statistics_json(file, sums);
+    document["history"] = history_json(history);
     print_json(document);
   } else {
-    fmt::print("{}\n{}", statistics_text(file, *sums), history_text(*history));
+    fmt::print("{}\n{}", statistics_text(file, sums), history_text(history));
   }
   return ExitCode::done;
 }
 
-Result<ExitCode> reset(const Globals& globals) {
-  auto cache = open_for_change(globals);
-  if (!cache) return tl::unexpected(cache.error());
-  const auto done = cache->reset_history();
-  if (!done) return tl::unexpected(done.error());
-  if (globals.json) {
-    print_json({{"reset", true}});
-  } else if (!globals.quiet) {
-    fmt::print("the history begins anew\n");
-  }
+ExitCode reset(const Globals& globals) {
+  open_for_change(globals).reset_history().value();
+  print_report(globals, {{"reset", true}}, "the history begins anew\n");
   return ExitCode::done;
 }
 
 }  // namespace
 
-Result<ExitCode> stats(const Globals& globals, const StatsWords& words) {
+ExitCode stats(const Globals& globals, const StatsWords& words) {
   return words.reset ? reset(globals) : print_statistics(globals);
 }
 

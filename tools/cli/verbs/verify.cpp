@@ -67,7 +67,7 @@ bool is_damage(const Error& error) {
 
 }  // namespace
 
-Result<ExitCode> verify(const Globals& globals, const VerifyWords& words) {
+ExitCode verify(const Globals& globals, const VerifyWords& words) {
   auto cache = open_for_inspection(globals);
   if (!cache && is_damage(cache.error())) {
     const auto settings = resolve_settings({.cache_directory = globals.cache});
@@ -77,11 +77,9 @@ Result<ExitCode> verify(const Globals& globals, const VerifyWords& words) {
     print(globals, directory, report);
     return ExitCode::findings;
   }
-  if (!cache) return tl::unexpected(cache.error());
-  const auto report = cache->verify(words.deep);
-  if (!report) return tl::unexpected(report.error());
-  print(globals, cache->file().string(), *report);
-  return report->findings.empty() ? ExitCode::done : ExitCode::findings;
+  const auto report = cache.value().verify(words.deep).value();
+  print(globals, cache->file().string(), report);
+  return report.findings.empty() ? ExitCode::done : ExitCode::findings;
 }
 
 }  // namespace kiln::cli
