@@ -26,11 +26,11 @@ std::vector<std::string> lines_of(const std::vector<vendor::SearchStep>& steps) 
 template <class Tool>
 Availability availability_of(InstalledTool<Tool>& tool) {
   const auto& search = tool.search();
-  const auto path = search.file ? search.file->library : std::filesystem::path{};
+  const auto path = search.files ? search.files->library : std::filesystem::path{};
   const auto& opened = tool.open();
   if (!opened) return {false, {}, opened.error().message, path, {}};
   return {true,
-          fmt::format("{}, {} ({})", opened->text(), path.string(), search.file->origin),
+          fmt::format("{}, {} ({})", opened->text(), path.string(), search.files->origin),
           {},
           path,
           lines_of(search.steps)};

@@ -50,7 +50,7 @@ Result<Artifact> make_with(InstalledTool<Tool>& tool, const Recipe& recipe, cons
 
 template <class Tool>
 Result<const Toolchain*> toolchain_of(InstalledTool<Tool>& tool) {
-  if (const auto& file = tool.search().file) return &file->toolchain;
+  if (const auto& file = tool.search().files) return &file->toolchain;
   return tl::unexpected(tool.open().error());
 }
 

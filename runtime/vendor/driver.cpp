@@ -1,5 +1,6 @@
 #include "vendor/driver.h"
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 #include <utility>
@@ -7,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "vendor/shared_library.h"
+#include "vendor/function_table.h"
 
 namespace kiln::vendor {
 namespace {
@@ -29,38 +30,25 @@ const char* remedy_of(CUresult result) {
   }
 }
 
-enum class Need { required, optional };
-
 /// Names for when there is no driver to ask, or a stub that answers with a null string.
 const char* known_error_name(CUresult result) {
-  switch (result) {
-    case CUDA_ERROR_OUT_OF_MEMORY:
-      return "CUDA_ERROR_OUT_OF_MEMORY";
-    case CUDA_ERROR_NOT_INITIALIZED:
-      return "CUDA_ERROR_NOT_INITIALIZED";
-    case CUDA_ERROR_STUB_LIBRARY:
-      return "CUDA_ERROR_STUB_LIBRARY";
-    case CUDA_ERROR_DEVICE_UNAVAILABLE:
-      return "CUDA_ERROR_DEVICE_UNAVAILABLE";
-    case CUDA_ERROR_NO_DEVICE:
-      return "CUDA_ERROR_NO_DEVICE";
-    case CUDA_ERROR_INVALID_DEVICE:
-      return "CUDA_ERROR_INVALID_DEVICE";
-    case CUDA_ERROR_NOT_FOUND:
-      return "CUDA_ERROR_NOT_FOUND";
-    case CUDA_ERROR_OPERATING_SYSTEM:
-      return "CUDA_ERROR_OPERATING_SYSTEM";
-    case CUDA_ERROR_SYSTEM_NOT_READY:
-      return "CUDA_ERROR_SYSTEM_NOT_READY";
-    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-      return "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
-    case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
-      return "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE";
-    case CUDA_ERROR_UNKNOWN:
-      return "CUDA_ERROR_UNKNOWN";
-    default:
-      return "CUDA error";
-  }
+#define KILN_KNOWN(name) std::pair(name, #name)
+  constexpr std::array known{KILN_KNOWN(CUDA_ERROR_OUT_OF_MEMORY),
+                             KILN_KNOWN(CUDA_ERROR_NOT_INITIALIZED),
+                             KILN_KNOWN(CUDA_ERROR_STUB_LIBRARY),
+                             KILN_KNOWN(CUDA_ERROR_DEVICE_UNAVAILABLE),
+                             KILN_KNOWN(CUDA_ERROR_NO_DEVICE),
+                             KILN_KNOWN(CUDA_ERROR_INVALID_DEVICE),
+                             KILN_KNOWN(CUDA_ERROR_NOT_FOUND),
+                             KILN_KNOWN(CUDA_ERROR_OPERATING_SYSTEM),
+                             KILN_KNOWN(CUDA_ERROR_SYSTEM_NOT_READY),
+                             KILN_KNOWN(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH),
+                             KILN_KNOWN(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE),
+                             KILN_KNOWN(CUDA_ERROR_UNKNOWN)};
+#undef KILN_KNOWN
+  const auto* found = std::find_if(known.begin(), known.end(),
+                                   [&](const auto& error) { return error.first == result; });
+  return found != known.end() ? found->second : "CUDA error";
 }
 
 std::string describe_error(CUresult result, PFN_cuGetErrorName_v6000 ask) {

@@ -219,7 +219,7 @@ LibrarySearch find_library(const WantedLibrary& wanted, const std::optional<fs::
   const auto examine = [&](const fs::path& library, const std::string& origin) -> Result<void> {
     const auto id = library_identity(library);
     if (!id) return tl::unexpected(id.error());
-    search.file = LibraryFile{library, origin, toolchain_of(wanted, library, *id)};
+    search.files = LibraryFiles{library, {}, origin, toolchain_of(wanted, library, *id)};
     return {};
   };
   search.steps = search_library(wanted, exact, beside_nvrtc, examine);
@@ -227,21 +227,27 @@ LibrarySearch find_library(const WantedLibrary& wanted, const std::optional<fs::
 }
 
 Result<SharedLibrary> open_library(const WantedLibrary& wanted, const LibrarySearch& search) {
-  if (!search.file) {
-    return fail(
-        ErrorCode::compiler_missing,
-        fmt::format("{}: not found. Looked at:\n{}\nInstall the package {} or a CUDA toolkit "
-                    "that has it, or name the library with {}",
-                    wanted.name, describe(search.steps), wanted.package, wanted.variable));
-  }
-  auto library = SharedLibrary::open(search.file->library.string());
-  if (library) return library;
-  return fail(
-      ErrorCode::compiler_missing,
-      fmt::format("{} cannot be used: {} (from {}): {}. Name another one with {}, or reinstall "
-                  "the package {}",
-                  wanted.name, search.file->library.string(), search.file->origin,
-                  library.error().message, wanted.variable, wanted.package));
+  if (!search.files) return missing(wanted, search);
+  auto library = SharedLibrary::open(search.files->library.string());
+  if (!library) return unusable(wanted, *search.files, library.error().message);
+  return library;
+}
+
+tl::unexpected<Error> missing(const WantedLibrary& wanted, const LibrarySearch& search) {
+  return fail(ErrorCode::compiler_missing,
+              fmt::format("{}: not found, so {}. Looked at:\n{}\nInstall the package {} or a CUDA "
+                          "toolkit that has it, or name the library with {}",
+                          wanted.name, wanted.loss, describe(search.steps), wanted.package,
+                          wanted.variable));
+}
+
+tl::unexpected<Error> unusable(const WantedLibrary& wanted, const LibraryFiles& files,
+                               std::string_view why) {
+  return fail(ErrorCode::compiler_missing,
+              fmt::format("{} cannot be used: {} (from {}): {}. Name another one with {}, or "
+                          "reinstall the package {}",
+                          wanted.name, files.library.string(), files.origin, why, wanted.variable,
+                          wanted.package));
 }
 
 }  // namespace kiln::vendor

@@ -24,6 +24,7 @@ struct WantedLibrary {
   std::span<const std::string_view> sonames;
   std::span<const std::string_view> wheel_folders;  ///< Beneath a Python's site-packages.
   std::string_view package;                         ///< What to install, e.g. "nvidia-nvjitlink".
+  std::string_view loss;                            ///< Without it, e.g. "nothing can be linked".
 };
 
 /// Says of a file that is there whether it serves, and in the error's message why not.
@@ -37,16 +38,18 @@ using Examine =
     const WantedLibrary& wanted, const std::optional<std::filesystem::path>& exact,
     const std::filesystem::path& beside_nvrtc, const Examine& examine);
 
-/// A library that is one file, found without being mapped as code.
-struct LibraryFile {
+/// A library as it lies on disk, found without mapping any of it as code: enough to know whether it made an entry.
+struct LibraryFiles {
   std::filesystem::path library;
-  std::string origin;   ///< Where the idea came from, e.g. "KILN_NVJITLINK".
-  Toolchain toolchain;  ///< By the build-id.
+  std::filesystem::path builtins;  ///< Of NVRTC. Empty when they are not beside the library.
+  std::string origin;              ///< Where the idea came from, e.g. "KILN_NVJITLINK".
+  /// By the build-ids of the files, and for NVRTC by any variable that reaches it.
+  Toolchain toolchain;
 };
 
-/// What a search came to: the file, or every place that was looked at.
+/// What a search came to: the files, or every place that was looked at.
 struct LibrarySearch {
-  std::optional<LibraryFile> file;
+  std::optional<LibraryFiles> files;
   std::vector<SearchStep> steps;
 };
 
@@ -55,10 +58,17 @@ struct LibrarySearch {
                                          const std::optional<std::filesystem::path>& exact,
                                          const std::filesystem::path& beside_nvrtc);
 
-/// Maps what was found. Errors: compiler_missing, with every place that was looked at or the loader's
-/// own words, and the package that has it.
+/// Maps what was found. Errors: those of missing() and of unusable(), with the loader's own words.
 [[nodiscard]] Result<SharedLibrary> open_library(const WantedLibrary& wanted,
                                                  const LibrarySearch& search);
+
+/// The error compiler_missing for a search that found nothing: every place that was looked at, and the package that has it.
+[[nodiscard]] tl::unexpected<Error> missing(const WantedLibrary& wanted,
+                                            const LibrarySearch& search);
+
+/// The error compiler_missing for a library that was found and does not serve, and why not.
+[[nodiscard]] tl::unexpected<Error> unusable(const WantedLibrary& wanted, const LibraryFiles& files,
+                                             std::string_view why);
 
 /// The roots of CUDA toolkits on this machine, best first, each with where the idea came from.
 [[nodiscard]] std::vector<std::pair<std::string, std::filesystem::path>> toolkits();

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "vendor/function_table.h"
+
 #if __has_include(<nvFatbin.h>)
 #include <nvFatbin.h>
 #define KILN_HAS_NVFATBIN_HEADER 1
@@ -21,7 +23,8 @@ constexpr WantedLibrary wanted{.name = "nvFatbin",
                                .stem = "libnvfatbin.so.",
                                .sonames = sonames,
                                .wheel_folders = wheel_folders,
-                               .package = "nvidia-nvfatbin"};
+                               .package = "nvidia-nvfatbin",
+                               .loss = "no fatbin can be made"};
 
 }  // namespace
 
@@ -32,27 +35,22 @@ LibrarySearch find_nvfatbin(const std::optional<std::filesystem::path>& exact,
 
 #ifdef KILN_HAS_NVFATBIN_HEADER
 
+#define KILN_NVFATBIN_FUNCTIONS(X)                      \
+  X(version, nvFatbinVersion, required)                 \
+  X(get_error_string, nvFatbinGetErrorString, required) \
+  X(create, nvFatbinCreate, required)                   \
+  X(destroy, nvFatbinDestroy, required)                 \
+  X(add_cubin, nvFatbinAddCubin, required)              \
+  X(add_ptx, nvFatbinAddPTX, required)                  \
+  X(size, nvFatbinSize, required)                       \
+  X(get, nvFatbinGet, required)
+
 struct NvFatbin::Functions {
-  decltype(&::nvFatbinVersion) version;
-  decltype(&::nvFatbinGetErrorString) get_error_string;
-  decltype(&::nvFatbinCreate) create;
-  decltype(&::nvFatbinDestroy) destroy;
-  decltype(&::nvFatbinAddCubin) add_cubin;
-  decltype(&::nvFatbinAddPTX) add_ptx;
-  decltype(&::nvFatbinSize) size;
-  decltype(&::nvFatbinGet) get;
-  std::string text;
+  KILN_NVFATBIN_FUNCTIONS(KILN_FUNCTION_MEMBER)
+  std::string text = "nvFatbin";
 };
 
 namespace {
-
-template <class Function>
-bool bind(const SharedLibrary& library, const char* name, Function& function,
-          std::string& missing) {
-  function = reinterpret_cast<Function>(library.symbol(name));
-  if (function == nullptr) missing = name;
-  return function != nullptr;
-}
 
 /// One fatbin from its beginning to its end.
 template <class Functions>
@@ -116,29 +114,15 @@ Result<NvFatbin> NvFatbin::open(const LibrarySearch& search) {
   const auto library = open_library(wanted, search);
   if (!library) return tl::unexpected(library.error());
   auto functions = std::make_shared<Functions>();
-  std::string missing;
-  const bool bound =
-      bind(*library, "nvFatbinVersion", functions->version, missing) &&
-      bind(*library, "nvFatbinGetErrorString", functions->get_error_string, missing) &&
-      bind(*library, "nvFatbinCreate", functions->create, missing) &&
-      bind(*library, "nvFatbinDestroy", functions->destroy, missing) &&
-      bind(*library, "nvFatbinAddCubin", functions->add_cubin, missing) &&
-      bind(*library, "nvFatbinAddPTX", functions->add_ptx, missing) &&
-      bind(*library, "nvFatbinSize", functions->size, missing) &&
-      bind(*library, "nvFatbinGet", functions->get, missing);
-  if (!bound) {
-    return fail(
-        ErrorCode::compiler_missing,
-        fmt::format("nvFatbin cannot be used: {} (from {}) has no function {}. Name another "
-                    "one with KILN_NVFATBIN",
-                    search.file->library.string(), search.file->origin, missing));
-  }
+  auto& table = *functions;
+  Binder binder([&](const char* name) { return library->symbol(name); });
+  KILN_NVFATBIN_FUNCTIONS(KILN_FUNCTION_BIND)
+  if (!binder.missing().empty())
+    return unusable(wanted, *search.files, "it has no function " + binder.missing());
   unsigned major = 0;
   unsigned minor = 0;
-  functions->text = "nvFatbin";
-  if (functions->version(&major, &minor) == NVFATBIN_SUCCESS) {
-    functions->text = fmt::format("nvFatbin {}.{}", major, minor);
-  }
+  if (table.version(&major, &minor) == NVFATBIN_SUCCESS)
+    table.text = fmt::format("nvFatbin {}.{}", major, minor);
   return NvFatbin(std::move(functions));
 }
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "vendor/function_table.h"
+
 #if __has_include(<nvJitLink.h>)
 #include <nvJitLink.h>
 #define KILN_HAS_NVJITLINK_HEADER 1
@@ -21,7 +23,8 @@ constexpr WantedLibrary wanted{.name = "nvJitLink",
                                .stem = "libnvJitLink.so.",
                                .sonames = sonames,
                                .wheel_folders = wheel_folders,
-                               .package = "nvidia-nvjitlink"};
+                               .package = "nvidia-nvjitlink",
+                               .loss = "nothing can be linked"};
 
 }  // namespace
 
@@ -32,56 +35,36 @@ LibrarySearch find_nvjitlink(const std::optional<std::filesystem::path>& exact,
 
 #ifdef KILN_HAS_NVJITLINK_HEADER
 
+#define KILN_NVJITLINK_FUNCTIONS(X)                         \
+  X(create, nvJitLinkCreate, required)                      \
+  X(destroy, nvJitLinkDestroy, required)                    \
+  X(add_data, nvJitLinkAddData, required)                   \
+  X(complete, nvJitLinkComplete, required)                  \
+  X(get_cubin_size, nvJitLinkGetLinkedCubinSize, required)  \
+  X(get_cubin, nvJitLinkGetLinkedCubin, required)           \
+  X(get_ptx_size, nvJitLinkGetLinkedPtxSize, required)      \
+  X(get_ptx, nvJitLinkGetLinkedPtx, required)               \
+  X(get_error_log_size, nvJitLinkGetErrorLogSize, required) \
+  X(get_error_log, nvJitLinkGetErrorLog, required)          \
+  X(get_info_log_size, nvJitLinkGetInfoLogSize, required)   \
+  X(get_info_log, nvJitLinkGetInfoLog, required)
+
 struct NvJitLink::Functions {
-  decltype(&::nvJitLinkCreate) create;
-  decltype(&::nvJitLinkDestroy) destroy;
-  decltype(&::nvJitLinkAddData) add_data;
-  decltype(&::nvJitLinkComplete) complete;
-  decltype(&::nvJitLinkGetLinkedCubinSize) get_cubin_size;
-  decltype(&::nvJitLinkGetLinkedCubin) get_cubin;
-  decltype(&::nvJitLinkGetLinkedPtxSize) get_ptx_size;
-  decltype(&::nvJitLinkGetLinkedPtx) get_ptx;
-  decltype(&::nvJitLinkGetErrorLogSize) get_error_log_size;
-  decltype(&::nvJitLinkGetErrorLog) get_error_log;
-  decltype(&::nvJitLinkGetInfoLogSize) get_info_log_size;
-  decltype(&::nvJitLinkGetInfoLog) get_info_log;
-  std::string text;
+  KILN_NVJITLINK_FUNCTIONS(KILN_FUNCTION_MEMBER)
+  std::string text = "nvJitLink";
   bool has_own_cache = true;
 };
 
 namespace {
 
-// The header gives each function the name of its own version, and calls the plain name by inline
-// functions. A library has the plain names too, for what was built before there were versions.
-class Binder {
- public:
-  explicit Binder(const SharedLibrary& library) : library_(library) {
-    const auto version =
-        reinterpret_cast<decltype(&::nvJitLinkVersion)>(library.symbol("nvJitLinkVersion"));
-    unsigned major = 0;
-    unsigned minor = 0;
-    if (version == nullptr || version(&major, &minor) != NVJITLINK_SUCCESS) return;
-    suffix_ = fmt::format("_{}_{}", major, minor);
-    text_ = fmt::format("nvJitLink {}.{}", major, minor);
-  }
-
-  template <class Function>
-  void bind(const char* name, Function& function) {
-    void* symbol = suffix_.empty() ? nullptr : library_.symbol(("__" + (name + suffix_)).c_str());
-    if (symbol == nullptr) symbol = library_.symbol(name);
-    if (symbol == nullptr) missing_ = name;
-    function = reinterpret_cast<Function>(symbol);
-  }
-
-  [[nodiscard]] const std::string& missing() const { return missing_; }
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  const SharedLibrary& library_;
-  std::string suffix_;
-  std::string text_ = "nvJitLink";
-  std::string missing_;
-};
+std::optional<std::pair<unsigned, unsigned>> version_of(const SharedLibrary& library) {
+  const auto ask =
+      reinterpret_cast<decltype(&::nvJitLinkVersion)>(library.symbol("nvJitLinkVersion"));
+  std::pair<unsigned, unsigned> version;
+  if (ask == nullptr || ask(&version.first, &version.second) != NVJITLINK_SUCCESS)
+    return std::nullopt;
+  return version;
+}
 
 nvJitLinkInputType input_type(ImageKind kind) {
   switch (kind) {
@@ -142,32 +125,25 @@ Result<NvJitLink> NvJitLink::open(const LibrarySearch& search) {
   const auto library = open_library(wanted, search);
   if (!library) return tl::unexpected(library.error());
   auto functions = std::make_shared<Functions>();
-  Binder binder(*library);
-  binder.bind("nvJitLinkCreate", functions->create);
-  binder.bind("nvJitLinkDestroy", functions->destroy);
-  binder.bind("nvJitLinkAddData", functions->add_data);
-  binder.bind("nvJitLinkComplete", functions->complete);
-  binder.bind("nvJitLinkGetLinkedCubinSize", functions->get_cubin_size);
-  binder.bind("nvJitLinkGetLinkedCubin", functions->get_cubin);
-  binder.bind("nvJitLinkGetLinkedPtxSize", functions->get_ptx_size);
-  binder.bind("nvJitLinkGetLinkedPtx", functions->get_ptx);
-  binder.bind("nvJitLinkGetErrorLogSize", functions->get_error_log_size);
-  binder.bind("nvJitLinkGetErrorLog", functions->get_error_log);
-  binder.bind("nvJitLinkGetInfoLogSize", functions->get_info_log_size);
-  binder.bind("nvJitLinkGetInfoLog", functions->get_info_log);
-  if (!binder.missing().empty()) {
-    return fail(
-        ErrorCode::compiler_missing,
-        fmt::format("nvJitLink cannot be used: {} (from {}) has no function {}. Name another "
-                    "one with KILN_NVJITLINK",
-                    search.file->library.string(), search.file->origin, binder.missing()));
+  auto& table = *functions;
+  std::string suffix;
+  if (const auto version = version_of(*library)) {
+    suffix = fmt::format("_{}_{}", version->first, version->second);
+    table.text = fmt::format("nvJitLink {}.{}", version->first, version->second);
   }
-  functions->text = binder.text();
-  functions->has_own_cache = knows_option(*functions, "-no-cache");
+  // The header gives each function the name of its own version, and calls the plain name by inline
+  // functions. A library has the plain names too, for what was built before there were versions.
+  Binder binder([&](const std::string& name) {
+    void* symbol = suffix.empty() ? nullptr : library->symbol(("__" + name + suffix).c_str());
+    return symbol != nullptr ? symbol : library->symbol(name.c_str());
+  });
+  KILN_NVJITLINK_FUNCTIONS(KILN_FUNCTION_BIND)
+  if (!binder.missing().empty())
+    return unusable(wanted, *search.files, "it has no function " + binder.missing());
+  table.has_own_cache = knows_option(table, "-no-cache");
   return NvJitLink(std::move(functions));
 }
 
-const std::string& NvJitLink::text() const noexcept { return functions_->text; }
 bool NvJitLink::has_own_cache() const noexcept { return functions_->has_own_cache; }
 
 namespace {
@@ -246,7 +222,6 @@ Result<NvJitLink> NvJitLink::open(const LibrarySearch&) {
               "package nvidia-nvjitlink or a CUDA toolkit is installed");
 }
 
-const std::string& NvJitLink::text() const noexcept { return functions_->text; }
 bool NvJitLink::has_own_cache() const noexcept { return false; }
 
 Result<Linked> NvJitLink::link(const std::vector<std::string>&, const std::vector<LinkerInput>&,
@@ -255,6 +230,8 @@ Result<Linked> NvJitLink::link(const std::vector<std::string>&, const std::vecto
 }
 
 #endif
+
+const std::string& NvJitLink::text() const noexcept { return functions_->text; }
 
 NvJitLink::NvJitLink(std::shared_ptr<const Functions> functions) noexcept
     : functions_(std::move(functions)) {}

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,34 +9,43 @@
 #include <nvrtc.h>
 
 #include "kiln/error.h"
-#include "kiln/request.h"
-#include "vendor/shared_library.h"
+#include "vendor/function_table.h"
+#include "vendor/library_search.h"
+
+// What kiln calls of NVRTC. The optional ones came with 12.8, and are null before.
+#define KILN_NVRTC_FUNCTIONS(X)                                   \
+  X(version, nvrtcVersion, required)                              \
+  X(get_error_string, nvrtcGetErrorString, required)              \
+  X(get_num_supported_archs, nvrtcGetNumSupportedArchs, required) \
+  X(get_supported_archs, nvrtcGetSupportedArchs, required)        \
+  X(create_program, nvrtcCreateProgram, required)                 \
+  X(destroy_program, nvrtcDestroyProgram, required)               \
+  X(add_name_expression, nvrtcAddNameExpression, required)        \
+  X(compile_program, nvrtcCompileProgram, required)               \
+  X(get_lowered_name, nvrtcGetLoweredName, required)              \
+  X(get_program_log_size, nvrtcGetProgramLogSize, required)       \
+  X(get_program_log, nvrtcGetProgramLog, required)                \
+  X(get_ptx_size, nvrtcGetPTXSize, required)                      \
+  X(get_ptx, nvrtcGetPTX, required)                               \
+  X(get_cubin_size, nvrtcGetCUBINSize, required)                  \
+  X(get_cubin, nvrtcGetCUBIN, required)                           \
+  X(get_ltoir_size, nvrtcGetLTOIRSize, required)                  \
+  X(get_ltoir, nvrtcGetLTOIR, required)                           \
+  X(get_optixir_size, nvrtcGetOptiXIRSize, required)              \
+  X(get_optixir, nvrtcGetOptiXIR, required)                       \
+  X(set_flow_callback, nvrtcSetFlowCallback, optional)            \
+  X(get_precompiled_heap_size, nvrtcGetPCHHeapSize, optional)     \
+  X(set_precompiled_heap_size, nvrtcSetPCHHeapSize, optional)
 
 namespace kiln::vendor {
-
-/// An NVRTC as it lies on disk, found without mapping any of it as code: enough to know whether an
-/// entry was made by it, and where its toolkit's headers are.
-struct NvrtcFiles {
-  std::filesystem::path library;
-  std::filesystem::path builtins;  ///< Empty when it is not beside the library.
-  std::string origin;              ///< Where the idea came from, e.g. "KILN_NVRTC".
-  Toolchain
-      toolchain;  ///< By the build-ids of both files and any variable for the compiler that reaches it.
-};
-
-/// What the search came to: the files, or every place that was looked at.
-struct NvrtcSearch {
-  std::optional<NvrtcFiles> files;
-  std::vector<SearchStep> steps;
-};
 
 /// Whether this process's variables for the compiler reach the compiler, and so its output: they do in this
 /// process, and are cleared for a worker.
 enum class NvrtcVariables { inherited, cleared };
 
 /// Looks for NVRTC. `exact` goes alone, with no fallback.
-[[nodiscard]] NvrtcSearch find_nvrtc(const std::optional<std::filesystem::path>& exact,
-                                     NvrtcVariables variables = NvrtcVariables::inherited);
+[[nodiscard]] LibrarySearch find_nvrtc(const std::optional<std::filesystem::path>& exact,
+                                       NvrtcVariables variables = NvrtcVariables::inherited);
 
 /// Whether this entry of an environment ("NAME=value") is one that NVRTC reads, or a part of it does: read off
 /// what its libraries of 12.0 to 13.5 ask for, and of those what may change their output.
@@ -47,36 +55,22 @@ enum class NvrtcVariables { inherited, cleared };
 [[nodiscard]] bool has_compiler_variables();
 
 /// The error for a search that found nothing.
-[[nodiscard]] Error nvrtc_missing(const NvrtcSearch& search);
+[[nodiscard]] Error nvrtc_missing(const LibrarySearch& search);
+
+/// NVRTC as it is named and packed.
+[[nodiscard]] const WantedLibrary& wanted_nvrtc() noexcept;
 
 /// The toolkit's include directories that go with this NVRTC (or, where none was found, those of a
 /// toolkit on this machine), CCCL's first. May be empty.
-[[nodiscard]] std::vector<std::filesystem::path> toolkit_include_dirs(const NvrtcSearch& search);
+[[nodiscard]] std::vector<std::filesystem::path> toolkit_include_dirs(const LibrarySearch& search);
 
 /// NVRTC's functions. Types come from its header; the library stays loaded once opened.
 struct Nvrtc {
-  decltype(&::nvrtcVersion) version;
-  decltype(&::nvrtcGetErrorString) get_error_string;
-  decltype(&::nvrtcGetNumSupportedArchs) get_num_supported_archs;
-  decltype(&::nvrtcGetSupportedArchs) get_supported_archs;
-  decltype(&::nvrtcCreateProgram) create_program;
-  decltype(&::nvrtcDestroyProgram) destroy_program;
-  decltype(&::nvrtcAddNameExpression) add_name_expression;
-  decltype(&::nvrtcCompileProgram) compile_program;
-  decltype(&::nvrtcGetLoweredName) get_lowered_name;
-  decltype(&::nvrtcGetProgramLogSize) get_program_log_size;
-  decltype(&::nvrtcGetProgramLog) get_program_log;
-  decltype(&::nvrtcGetPTXSize) get_ptx_size;
-  decltype(&::nvrtcGetPTX) get_ptx;
-  decltype(&::nvrtcGetCUBINSize) get_cubin_size;
-  decltype(&::nvrtcGetCUBIN) get_cubin;
-  decltype(&::nvrtcGetLTOIRSize) get_ltoir_size;
-  decltype(&::nvrtcGetLTOIR) get_ltoir;
-  decltype(&::nvrtcGetOptiXIRSize) get_optixir_size;
-  decltype(&::nvrtcGetOptiXIR) get_optixir;
-  decltype(&::nvrtcSetFlowCallback) set_flow_callback;         ///< Since 12.8; null before.
-  decltype(&::nvrtcGetPCHHeapSize) get_precompiled_heap_size;  ///< Since 12.8; null before.
-  decltype(&::nvrtcSetPCHHeapSize) set_precompiled_heap_size;  ///< Since 12.8; null before.
+  /// Maps the library and its builtins. Errors: compiler_missing, with the loader's own words or the
+  /// name of the function that is not there.
+  [[nodiscard]] static Result<Nvrtc> open(const LibrarySearch& search);
+
+  KILN_NVRTC_FUNCTIONS(KILN_FUNCTION_MEMBER)
 
   int major = 0;
   int minor = 0;
@@ -103,9 +97,5 @@ struct Nvrtc {
   /// Plain architectures it can compile for, e.g. {75, 80, …}.
   [[nodiscard]] std::vector<int> supported_archs() const;
 };
-
-/// Maps the library and its builtins. Errors: compiler_missing, with the loader's own words or the
-/// name of the function that is not there.
-[[nodiscard]] Result<Nvrtc> open_nvrtc(const NvrtcFiles& files);
 
 }  // namespace kiln::vendor

@@ -25,7 +25,8 @@ constexpr WantedLibrary wanted{.name = "NVRTC",
                                .stem = "libnvrtc.so.",
                                .sonames = sonames,
                                .wheel_folders = wheel_folders,
-                               .package = "nvidia-cuda-nvrtc"};
+                               .package = "nvidia-cuda-nvrtc",
+                               .loss = "nothing can be compiled"};
 constexpr std::string_view builtins_stem = "libnvrtc-builtins.so.";
 
 // What the file's name tells; empty for one that is named otherwise.
@@ -111,8 +112,8 @@ bool add_include_dirs(const fs::path& root, std::vector<fs::path>& directories) 
 
 bool has_compiler_variables() { return !nvrtc_variables().empty(); }
 
-NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables variables) {
-  NvrtcSearch search;
+LibrarySearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables variables) {
+  LibrarySearch search;
   const auto reaching = variables == NvrtcVariables::inherited ? nvrtc_variables() : std::string();
   const auto examine = [&](const fs::path& library, const std::string& origin) -> Result<void> {
     const auto library_id = library_identity(library);
@@ -124,25 +125,20 @@ NvrtcSearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables vari
       return fail(ErrorCode::io_failed,
                   fmt::format("{}: {}", builtins.string(), builtins_id.error().message));
     }
-    search.files = NvrtcFiles{library, builtins, origin,
-                              toolchain_of(library, builtins, *library_id, *builtins_id, reaching)};
+    search.files =
+        LibraryFiles{library, builtins, origin,
+                     toolchain_of(library, builtins, *library_id, *builtins_id, reaching)};
     return {};
   };
   search.steps = search_library(wanted, exact, {}, examine);
   return search;
 }
 
-Error nvrtc_missing(const NvrtcSearch& search) {
-  return {ErrorCode::compiler_missing,
-          fmt::format("NVRTC: not found, so nothing can be compiled. Looked at:\n{}\n"
-                      "Install a CUDA toolkit or the package nvidia-cuda-nvrtc, or name the "
-                      "library with KILN_NVRTC",
-                      describe(search.steps)),
-          {},
-          0};
-}
+Error nvrtc_missing(const LibrarySearch& search) { return missing(wanted, search).value(); }
 
-std::vector<fs::path> toolkit_include_dirs(const NvrtcSearch& search) {
+const WantedLibrary& wanted_nvrtc() noexcept { return wanted; }
+
+std::vector<fs::path> toolkit_include_dirs(const LibrarySearch& search) {
   std::vector<fs::path> directories;
   if (search.files) {
     const auto library_folder = search.files->library.parent_path();

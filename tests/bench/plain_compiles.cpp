@@ -74,7 +74,7 @@ void compile_one(const Nvrtc& nvrtc, const ProgramSpec& spec, const std::string&
 PlainCompiles compile_plainly_here(const std::filesystem::path& manifest) {
   const auto listing = read_manifest(manifest).value();
   const auto search = vendor::find_nvrtc(test::wanted_nvrtc());
-  const auto nvrtc = vendor::open_nvrtc(search.files.value()).value();
+  const auto nvrtc = vendor::Nvrtc::open(search).value();
   const auto toolkit = vendor::toolkit_include_dirs(search);
   PlainCompiles outcome;
   for (const auto& listed : listing) {

@@ -114,7 +114,7 @@ class Precompiled : public CompileFixture {
 class BareNvrtc {
  public:
   explicit BareNvrtc(const fs::path& folder)
-      : nvrtc_(vendor::open_nvrtc(*vendor::find_nvrtc(wanted_nvrtc()).files).value()),
+      : nvrtc_(vendor::Nvrtc::open(vendor::find_nvrtc(wanted_nvrtc())).value()),
         folder_(folder) {
     fs::create_directories(folder_);
   }
