@@ -123,23 +123,6 @@ std::vector<Target> targets_of(const kiln_target* targets, std::size_t count) {
   return copies;
 }
 
-Availability availability_of(const Runtime& runtime, kiln_tool tool) {
-  switch (tool) {
-    case KILN_TOOL_COMPILER:
-      return runtime.compiler();
-    case KILN_TOOL_DRIVER:
-      return runtime.driver();
-    case KILN_TOOL_LINKER:
-      return runtime.linker();
-    case KILN_TOOL_PACKER:
-      return runtime.packer();
-    case KILN_TOOL_WORKER:
-      return runtime.worker();
-    default:
-      refuse(fmt::format("'tool' is {}, which is none of its values", tool));
-  }
-}
-
 std::vector<PrefetchItem> prefetch_items(const kiln_prefetch_item* items, std::size_t count) {
   std::vector<PrefetchItem> copies;
   for (const kiln_prefetch_item& item : given_list(items, count, "items")) {
@@ -180,10 +163,9 @@ class PrefetchTeller {
 uint32_t kiln_api_version() { return KILN_API_VERSION; }
 
 kiln_error* kiln_runtime_open(const kiln_runtime_options* options, kiln_runtime** runtime) {
-  return guarded([&] {
-    auto& opened = given(runtime, "runtime");
+  return make_handle(runtime, "runtime", [&] {
     const auto from = options ? read(options, "options") : kiln_runtime_options{};
-    opened = new kiln_runtime{Runtime::open(runtime_options(from)).value()};
+    return Runtime::open(runtime_options(from)).value();
   });
 }
 
@@ -191,21 +173,21 @@ void kiln_runtime_close(kiln_runtime* runtime) { delete runtime; }
 
 kiln_error* kiln_runtime_set_mode(kiln_runtime* runtime, kiln_mode mode) {
   return guarded([&] {
-    given(runtime, "runtime")
-        .runtime.set_mode(enumerator_at(modes, std::int64_t{mode} - KILN_MODE_JIT, mode, "mode"));
+    runtime_of(runtime).set_mode(
+        enumerator_at(modes, std::int64_t{mode} - KILN_MODE_JIT, mode, "mode"));
   });
 }
 
 kiln_error* kiln_runtime_check_cache(const kiln_runtime* runtime) {
   return guarded([&] {
-    std::string fault = given(runtime, "runtime").runtime.cache_fault();
+    std::string fault = runtime_of(runtime).cache_fault();
     if (!fault.empty()) refuse(std::move(fault), ErrorCode::cache_unusable);
   });
 }
 
 kiln_error* kiln_runtime_get_counters(const kiln_runtime* runtime, kiln_counters* counters) {
   return guarded([&] {
-    const RuntimeCounters counted = given(runtime, "runtime").runtime.counters();
+    const RuntimeCounters counted = runtime_of(runtime).counters();
     write(counters, "counters",
           kiln_counters{.size = sizeof(kiln_counters),
                         .memory_hits = counted.memory_hits,
@@ -225,10 +207,8 @@ kiln_error* kiln_runtime_get_counters(const kiln_runtime* runtime, kiln_counters
 
 kiln_error* kiln_runtime_availability(const kiln_runtime* runtime, kiln_tool tool,
                                       kiln_availability** availability) {
-  return guarded([&] {
-    auto& told = given(availability, "availability");
-    told = new kiln_availability{availability_of(given(runtime, "runtime").runtime, tool)};
-  });
+  return make_handle(availability, "availability",
+                     [&] { return (runtime_of(runtime).*enumerator(tools, tool, "tool"))(); });
 }
 
 kiln_error* kiln_availability_get_info(const kiln_availability* availability,
@@ -248,31 +228,23 @@ void kiln_availability_free(kiln_availability* availability) { delete availabili
 
 kiln_error* kiln_runtime_compile(kiln_runtime* runtime, const kiln_program* program,
                                  const char* arch, kiln_image_kind kind, kiln_artifact** artifact) {
-  return guarded([&] {
-    auto& made = given(artifact, "artifact");
-    auto& asked = given(runtime, "runtime").runtime;
-    made = new kiln_artifact(
-        asked.compile(given(program, "program").program, target_of(arch, kind)).value());
+  return make_handle(artifact, "artifact", [&] {
+    return runtime_of(runtime).compile(program_of(program), target_of(arch, kind)).value();
   });
 }
 
 kiln_error* kiln_runtime_link(kiln_runtime* runtime, const kiln_link_spec* spec,
                               kiln_artifact** artifact) {
-  return guarded([&] {
-    auto& made = given(artifact, "artifact");
-    auto& asked = given(runtime, "runtime").runtime;
-    made = new kiln_artifact(asked.link(link_spec(read(spec, "spec"))).value());
+  return make_handle(artifact, "artifact", [&] {
+    return runtime_of(runtime).link(link_spec(read(spec, "spec"))).value();
   });
 }
 
 kiln_error* kiln_runtime_fatbin(kiln_runtime* runtime, const kiln_program* program,
                                 const kiln_target* targets, size_t count,
                                 kiln_artifact** artifact) {
-  return guarded([&] {
-    auto& made = given(artifact, "artifact");
-    auto& asked = given(runtime, "runtime").runtime;
-    made = new kiln_artifact(
-        asked.fatbin(given(program, "program").program, targets_of(targets, count)).value());
+  return make_handle(artifact, "artifact", [&] {
+    return runtime_of(runtime).fatbin(program_of(program), targets_of(targets, count)).value();
   });
 }
 
@@ -284,7 +256,7 @@ kiln_error* kiln_artifact_get_info(const kiln_artifact* artifact, kiln_artifact_
                              .key = artifact->key.c_str(),
                              .program = told.program.c_str(),
                              .arch = told.arch.c_str(),
-                             .kind = number_of(image_kinds, parse_image_kind(told.kind).value()),
+                             .kind = image_kind_number(told.kind),
                              .origin = number_of(origins, told.origin),
                              .image = {told.image.data(), told.image.size()},
                              .log = told.log.c_str(),
@@ -301,9 +273,7 @@ kiln_error* kiln_artifact_get_kernel(const kiln_artifact* artifact, size_t index
     if (index >= told.kernels.size()) {
       refuse(fmt::format("there is no kernel {}: the artifact has {}", index, told.kernels.size()));
     }
-    write(info, "info",
-          info_of(told.kernels[index], params[index], told.arch,
-                  parse_image_kind(told.kind).value()));
+    write(info, "info", info_of(told.kernels[index], params[index], told.arch, told.kind));
   });
 }
 
@@ -312,11 +282,8 @@ void kiln_artifact_free(kiln_artifact* artifact) { delete artifact; }
 kiln_error* kiln_runtime_explain(kiln_runtime* runtime, const kiln_program* program,
                                  const char* arch, kiln_image_kind kind,
                                  kiln_explanation** explanation) {
-  return guarded([&] {
-    auto& told = given(explanation, "explanation");
-    auto& asked = given(runtime, "runtime").runtime;
-    told = new kiln_explanation(
-        asked.explain(given(program, "program").program, target_of(arch, kind)).value());
+  return make_handle(explanation, "explanation", [&] {
+    return runtime_of(runtime).explain(program_of(program), target_of(arch, kind)).value();
   });
 }
 
@@ -339,11 +306,9 @@ void kiln_explanation_free(kiln_explanation* explanation) { delete explanation; 
 kiln_error* kiln_runtime_compile_async(kiln_runtime* runtime, const kiln_program* program,
                                        const char* arch, kiln_image_kind kind, int32_t priority,
                                        kiln_compiling** compiling) {
-  return guarded([&] {
-    auto& begun = given(compiling, "compiling");
-    auto& asked = given(runtime, "runtime").runtime;
-    begun = new kiln_compiling{
-        asked.compile_async(given(program, "program").program, target_of(arch, kind), {priority})};
+  return make_handle(compiling, "compiling", [&] {
+    return runtime_of(runtime).compile_async(program_of(program), target_of(arch, kind),
+                                             {priority});
   });
 }
 
@@ -356,10 +321,8 @@ kiln_error* kiln_compiling_wait(const kiln_compiling* compiling, uint64_t patien
 }
 
 kiln_error* kiln_compiling_get(const kiln_compiling* compiling, kiln_artifact** artifact) {
-  return guarded([&] {
-    auto& made = given(artifact, "artifact");
-    made = new kiln_artifact(given(compiling, "compiling").compiling.get().value());
-  });
+  return make_handle(artifact, "artifact",
+                     [&] { return given(compiling, "compiling").compiling.get().value(); });
 }
 
 kiln_error* kiln_compiling_cancel(const kiln_compiling* compiling) {

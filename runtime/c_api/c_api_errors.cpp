@@ -5,61 +5,10 @@
 #include <new>
 #include <utility>
 
+#include "c_api/c_api_values.h"
+
 namespace kiln::c_api {
 namespace {
-
-/// By name, so that the numbers stay where they are whatever becomes of ErrorCode.
-kiln_code code_of(ErrorCode code) noexcept {
-  switch (code) {
-    case ErrorCode::invalid_argument:
-      return KILN_ERROR_INVALID_ARGUMENT;
-    case ErrorCode::invalid_setting:
-      return KILN_ERROR_INVALID_SETTING;
-    case ErrorCode::invalid_option:
-      return KILN_ERROR_INVALID_OPTION;
-    case ErrorCode::unknown_arch:
-      return KILN_ERROR_UNKNOWN_ARCH;
-    case ErrorCode::unknown_kernel:
-      return KILN_ERROR_UNKNOWN_KERNEL;
-    case ErrorCode::header_not_found:
-      return KILN_ERROR_HEADER_NOT_FOUND;
-    case ErrorCode::compile_failed:
-      return KILN_ERROR_COMPILE_FAILED;
-    case ErrorCode::link_failed:
-      return KILN_ERROR_LINK_FAILED;
-    case ErrorCode::not_cached:
-      return KILN_ERROR_NOT_CACHED;
-    case ErrorCode::cancelled:
-      return KILN_ERROR_CANCELLED;
-    case ErrorCode::queue_full:
-      return KILN_ERROR_QUEUE_FULL;
-    case ErrorCode::timed_out:
-      return KILN_ERROR_TIMED_OUT;
-    case ErrorCode::worker_failed:
-      return KILN_ERROR_WORKER_FAILED;
-    case ErrorCode::compiler_missing:
-      return KILN_ERROR_COMPILER_MISSING;
-    case ErrorCode::driver_missing:
-      return KILN_ERROR_DRIVER_MISSING;
-    case ErrorCode::driver_failed:
-      return KILN_ERROR_DRIVER_FAILED;
-    case ErrorCode::capturing:
-      return KILN_ERROR_CAPTURING;
-    case ErrorCode::argument_mismatch:
-      return KILN_ERROR_ARGUMENT_MISMATCH;
-    case ErrorCode::cache_unusable:
-      return KILN_ERROR_CACHE_UNUSABLE;
-    case ErrorCode::too_large:
-      return KILN_ERROR_TOO_LARGE;
-    case ErrorCode::not_found:
-      return KILN_ERROR_NOT_FOUND;
-    case ErrorCode::ambiguous:
-      return KILN_ERROR_AMBIGUOUS;
-    case ErrorCode::io_failed:
-      return KILN_ERROR_IO_FAILED;
-  }
-  return KILN_ERROR_INTERNAL;
-}
 
 /// Of static lifetime, for when there is no memory for another one.
 kiln_error* out_of_memory() noexcept {
@@ -93,7 +42,7 @@ void refuse(std::string message, ErrorCode code) {
   throw tl::bad_expected_access<Error>({code, std::move(message), {}, 0});
 }
 
-kiln_error error_of(const Error& error) { return {code_of(error.code), error}; }
+kiln_error error_of(const Error& error) { return {1 + number_of(error_codes, error.code), error}; }
 
 kiln_error* error_of_exception() noexcept {
   try {

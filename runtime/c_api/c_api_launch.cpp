@@ -55,26 +55,21 @@ kiln_dim3 c_dim3_of(const Dim3& size) { return {size.x, size.y, size.z}; }
 
 kiln_error* kiln_runtime_kernel(kiln_runtime* runtime, const kiln_program* program,
                                 const char* expression, kiln_kernel** kernel) {
-  return guarded([&] {
-    auto& made = given(kernel, "kernel");
-    auto& asked = given(runtime, "runtime").runtime;
-    made = new kiln_kernel(
-        asked,
-        asked.kernel(given(program, "program").program, &given(expression, "expression")).value());
+  return make_handle(kernel, "kernel", [&] {
+    auto& asked = runtime_of(runtime);
+    return kiln_kernel(asked,
+                       asked.kernel(program_of(program), &given(expression, "expression")).value());
   });
 }
 
 kiln_error* kiln_runtime_kernel_for_target(kiln_runtime* runtime, const kiln_program* program,
                                            const char* expression, const char* arch,
                                            kiln_image_kind kind, kiln_kernel** kernel) {
-  return guarded([&] {
-    auto& made = given(kernel, "kernel");
-    auto& asked = given(runtime, "runtime").runtime;
-    made =
-        new kiln_kernel(asked, asked
-                                   .kernel(given(program, "program").program,
-                                           &given(expression, "expression"), target_of(arch, kind))
-                                   .value());
+  return make_handle(kernel, "kernel", [&] {
+    auto& asked = runtime_of(runtime);
+    auto found =
+        asked.kernel(program_of(program), &given(expression, "expression"), target_of(arch, kind));
+    return kiln_kernel(asked, found.value());
   });
 }
 
@@ -83,8 +78,7 @@ void kiln_kernel_free(kiln_kernel* kernel) { delete kernel; }
 kiln_error* kiln_kernel_get_info(const kiln_kernel* kernel, kiln_kernel_info* info) {
   return guarded([&] {
     const auto& [runtime, told, params] = given(kernel, "kernel");
-    const ImageKind kind = parse_image_kind(told.image_kind()).value();
-    write(info, "info", info_of(told.info(), params, told.arch(), kind));
+    write(info, "info", info_of(told.info(), params, told.arch(), told.image_kind()));
   });
 }
 
@@ -127,39 +121,35 @@ kiln_error* kiln_kernel_blocks_per_multiprocessor(const kiln_kernel* kernel, uin
 
 kiln_error* kiln_runtime_module(kiln_runtime* runtime, const kiln_program* program,
                                 kiln_module** module) {
-  return guarded([&] {
-    auto& made = given(module, "module");
-    auto& asked = given(runtime, "runtime").runtime;
-    made = new kiln_module{asked, asked.module(given(program, "program").program).value()};
+  return make_handle(module, "module", [&] {
+    auto& asked = runtime_of(runtime);
+    return kiln_module{asked, asked.module(program_of(program)).value()};
   });
 }
 
 kiln_error* kiln_runtime_module_of_artifact(kiln_runtime* runtime, const kiln_artifact* artifact,
                                             kiln_module** module) {
-  return guarded([&] {
-    auto& made = given(module, "module");
-    auto& asked = given(runtime, "runtime").runtime;
-    made = new kiln_module{asked, asked.module(given(artifact, "artifact").artifact).value()};
+  return make_handle(module, "module", [&] {
+    auto& asked = runtime_of(runtime);
+    return kiln_module{asked, asked.module(given(artifact, "artifact").artifact).value()};
   });
 }
 
 kiln_error* kiln_runtime_module_of_image(kiln_runtime* runtime, kiln_bytes image, const char* name,
                                          kiln_module** module) {
-  return guarded([&] {
-    auto& made = given(module, "module");
-    auto& asked = given(runtime, "runtime").runtime;
+  return make_handle(module, "module", [&] {
+    auto& asked = runtime_of(runtime);
     const auto bytes = given_bytes(image, "image");
     std::string copy(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    made = new kiln_module{
-        asked, asked.module_of_image(std::move(copy), given_text(name, "name")).value()};
+    return kiln_module{asked,
+                       asked.module_of_image(std::move(copy), given_text(name, "name")).value()};
   });
 }
 
 kiln_error* kiln_module_kernel(const kiln_module* module, const char* name, kiln_kernel** kernel) {
-  return guarded([&] {
-    auto& made = given(kernel, "kernel");
+  return make_handle(kernel, "kernel", [&] {
     const auto& [runtime, loaded] = given(module, "module");
-    made = new kiln_kernel(runtime, loaded.kernel(&given(name, "name")).value());
+    return kiln_kernel(runtime, loaded.kernel(&given(name, "name")).value());
   });
 }
 

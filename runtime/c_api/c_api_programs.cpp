@@ -45,13 +45,12 @@ ProgramSpec program_spec(const kiln_program_spec& from) {
 }  // namespace
 
 kiln_error* kiln_header_set_make(const kiln_header* headers, size_t count, kiln_header_set** set) {
-  return guarded([&] {
-    auto& made = given(set, "set");
+  return make_handle(set, "set", [&] {
     std::vector<HeaderSet::NamedText> texts;
     for (const kiln_header& header : given_list(headers, count, "headers")) {
       texts.push_back({given_text(header.name, "name"), given_text(header.text, "text")});
     }
-    made = new kiln_header_set{HeaderSet::from_texts(std::move(texts))};
+    return HeaderSet::from_texts(std::move(texts));
   });
 }
 
@@ -71,18 +70,14 @@ const kiln_header_set* kiln_standard_headers() {
 }
 
 kiln_error* kiln_program_make(const kiln_program_spec* spec, kiln_program** program) {
-  return guarded([&] {
-    auto& made = given(program, "program");
-    made = new kiln_program{Program::make(program_spec(read(spec, "spec"))).value()};
-  });
+  return make_handle(program, "program",
+                     [&] { return Program::make(program_spec(read(spec, "spec"))).value(); });
 }
 
 kiln_error* kiln_program_with_variant(const kiln_program* program, const char* name,
                                       kiln_program** chosen) {
-  return guarded([&] {
-    auto& made = given(chosen, "chosen");
-    made = new kiln_program{
-        given(program, "program").program.with_variant(&given(name, "name")).value()};
+  return make_handle(chosen, "chosen", [&] {
+    return program_of(program).with_variant(&given(name, "name")).value();
   });
 }
 

@@ -30,6 +30,28 @@ template <class T>
   return *pointer;
 }
 
+[[nodiscard]] inline Runtime& runtime_of(kiln_runtime* handle) {
+  return given(handle, "runtime").runtime;
+}
+
+[[nodiscard]] inline const Runtime& runtime_of(const kiln_runtime* handle) {
+  return given(handle, "runtime").runtime;
+}
+
+[[nodiscard]] inline const Program& program_of(const kiln_program* handle) {
+  return given(handle, "program").program;
+}
+
+/// What the function does that gives its caller a handle of what `make` gives. Where it fails, `*handle` is unchanged.
+template <class Handle, class Make>
+[[nodiscard]] kiln_error* make_handle(Handle** handle, std::string_view name,
+                                      const Make& make) noexcept {
+  return guarded([&] {
+    auto& made = given(handle, name);
+    made = new Handle{make()};
+  });
+}
+
 [[nodiscard]] inline std::string given_text(const char* text, std::string_view name) {
   return &given(text, name);
 }
@@ -118,6 +140,20 @@ inline constexpr std::array modes{Mode::jit, Mode::warn, Mode::cache_only};
 inline constexpr std::array log_levels{LogLevel::off, LogLevel::warn, LogLevel::info,
                                        LogLevel::debug};
 inline constexpr std::array switches{true, false};
+inline constexpr std::array tools{&Runtime::compiler, &Runtime::driver, &Runtime::linker,
+                                  &Runtime::packer, &Runtime::worker};
+/// The first is 1, as 0 is no error.
+inline constexpr std::array error_codes{
+    ErrorCode::invalid_argument, ErrorCode::invalid_setting,  ErrorCode::invalid_option,
+    ErrorCode::unknown_arch,     ErrorCode::unknown_kernel,   ErrorCode::header_not_found,
+    ErrorCode::compile_failed,   ErrorCode::link_failed,      ErrorCode::not_cached,
+    ErrorCode::cancelled,        ErrorCode::queue_full,       ErrorCode::timed_out,
+    ErrorCode::worker_failed,    ErrorCode::compiler_missing, ErrorCode::driver_missing,
+    ErrorCode::driver_failed,    ErrorCode::capturing,        ErrorCode::argument_mismatch,
+    ErrorCode::cache_unusable,   ErrorCode::too_large,        ErrorCode::not_found,
+    ErrorCode::ambiguous,        ErrorCode::io_failed};
+static_assert(error_codes.size() == static_cast<std::size_t>(ErrorCode::io_failed) + 1 &&
+              error_codes.size() == KILN_ERROR_IO_FAILED);
 inline constexpr std::array cluster_schedulings{ClusterScheduling::spread,
                                                 ClusterScheduling::load_balancing};
 
@@ -148,6 +184,10 @@ template <class Values>
   return static_cast<std::int32_t>(std::ranges::find(values, value) - values.begin());
 }
 
+[[nodiscard]] inline kiln_image_kind image_kind_number(const std::string& name) {
+  return number_of(image_kinds, parse_image_kind(name).value());
+}
+
 [[nodiscard]] inline Target target_of(const char* arch, kiln_image_kind kind) {
   return Target::parse(given_text(arch, "arch"), enumerator(image_kinds, kind, "kind")).value();
 }
@@ -167,12 +207,12 @@ template <class Values>
 /// Borrows all that it is given.
 [[nodiscard]] inline kiln_kernel_info info_of(const KernelInfo& info,
                                               const std::vector<kiln_parameter>& params,
-                                              const std::string& arch, ImageKind kind) {
+                                              const std::string& arch, const std::string& kind) {
   return {.size = sizeof(kiln_kernel_info),
           .expression = info.expression.c_str(),
           .symbol = info.symbol.c_str(),
           .arch = arch.c_str(),
-          .kind = number_of(image_kinds, kind),
+          .kind = image_kind_number(kind),
           .registers = info.registers,
           .shared_bytes = info.shared_bytes,
           .local_bytes = info.local_bytes,
