@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace kiln {
 
@@ -8,11 +9,19 @@ namespace kiln {
 class Stopwatch {
  public:
   [[nodiscard]] double milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
-        .count();
+    return std::chrono::duration<double, std::milli>(time()).count();
+  }
+
+  [[nodiscard]] std::uint64_t microseconds() const {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(time()).count());
   }
 
  private:
+  [[nodiscard]] std::chrono::steady_clock::duration time() const {
+    return std::chrono::steady_clock::now() - begin_;
+  }
+
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 

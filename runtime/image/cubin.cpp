@@ -235,9 +235,8 @@ class Reader {
     return kernels;
   }
 
-  std::optional<CubinKernel> read_kernel(const Symbol& symbol, std::uint32_t arch) const {
-    CubinKernel kernel;
-    kernel.symbol = symbol.name;
+  std::optional<KernelInfo> read_kernel(const Symbol& symbol, std::uint32_t arch) const {
+    KernelInfo kernel{.symbol = std::string(symbol.name), .params_known = true};
     const auto shared = shared_bytes(kernel.symbol, arch);
     auto params = parameters(kernel.symbol);
     if (!shared || !params) return std::nullopt;

@@ -10,21 +10,14 @@
 
 namespace kiln {
 
-/// One kernel as a cubin describes it.
-struct CubinKernel {
-  std::string symbol;
-  std::uint32_t registers = 0;     ///< Per thread.
-  std::uint32_t shared_bytes = 0;  ///< Static, per block, without what the system reserves.
-  std::uint32_t local_bytes = 0;   ///< Per thread; of the kernel's own frame where it recurses.
-  std::vector<Parameter> params;   ///< In position order, not overlapping.
-};
-
 /// What a cubin says of itself.
 struct CubinInfo {
   std::uint32_t arch = 0;     ///< 10 * major + minor, e.g. 90.
   bool exact_device = false;  ///< Made for an `a` target: runs on this compute capability alone.
   bool relocatable = false;   ///< Made to be linked with others (`-rdc=true`).
-  std::vector<CubinKernel> kernels;  ///< In the order of the symbol table.
+  /// In the order of the symbol table, each without an expression. Shared memory is without what the system reserves,
+  /// local memory of the kernel's own frame where it recurses. Parameters do not overlap.
+  std::vector<KernelInfo> kernels;
   /// What it defines for others that no other input of a link may define: global, not weak.
   std::vector<std::string> definitions;
   std::vector<std::string> others;  ///< What else it defines: weak, or for itself.

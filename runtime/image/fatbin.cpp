@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +11,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "base/stopwatch.h"
 
 namespace kiln {
 
@@ -119,7 +120,7 @@ Result<Recipe> fatbin_recipe(const Program& program, const std::vector<Artifact>
 
 Result<Artifact> pack_fatbin(const vendor::NvFatbin& packer, const Recipe& recipe,
                              const std::vector<Artifact>& images) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   std::vector<vendor::FatbinMember> members;
   for (const auto& image : images) {
     const auto kind = image.kind == to_string(ImageKind::cubin) ? ImageKind::cubin : ImageKind::ptx;
@@ -140,9 +141,7 @@ Result<Artifact> pack_fatbin(const vendor::NvFatbin& packer, const Recipe& recip
   artifact.kind = recipe.request.kind;
   artifact.image = std::move(*packed);
   artifact.kernels = std::move(*kernels);
-  const auto time = std::chrono::steady_clock::now() - begin;
-  artifact.compile_us = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+  artifact.compile_us = watch.microseconds();
   return artifact;
 }
 

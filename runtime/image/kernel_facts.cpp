@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "image/cubin.h"
@@ -19,7 +20,12 @@ bool defines(const CubinInfo& cubin, const std::string& symbol) {
   return std::any_of(cubin.definitions.begin(), cubin.definitions.end(), is_it) ||
          std::any_of(cubin.others.begin(), cubin.others.end(), is_it) ||
          std::any_of(cubin.kernels.begin(), cubin.kernels.end(),
-                     [&](const CubinKernel& kernel) { return kernel.symbol == symbol; });
+                     [&](const KernelInfo& kernel) { return kernel.symbol == symbol; });
+}
+
+KernelInfo named(KernelInfo kernel, std::string expression) {
+  kernel.expression = std::move(expression);
+  return kernel;
 }
 
 bool is_part_of_word(char c) {
@@ -53,24 +59,12 @@ void add_facts(Artifact& artifact, bool all) {
     bool listed = false;
     for (auto& known : artifact.kernels) {
       if (known.symbol != kernel.symbol) continue;
-      known.registers = kernel.registers;
-      known.shared_bytes = kernel.shared_bytes;
-      known.local_bytes = kernel.local_bytes;
-      known.params = kernel.params;
-      known.params_known = true;
+      known = named(kernel, known.expression);
       listed = true;
     }
-    if (listed || !all) continue;
-    artifact.kernels.push_back({.expression = kernel.symbol,
-                                .symbol = kernel.symbol,
-                                .registers = kernel.registers,
-                                .shared_bytes = kernel.shared_bytes,
-                                .local_bytes = kernel.local_bytes,
-                                .params_known = true,
-                                .params = kernel.params});
+    if (!listed && all) artifact.kernels.push_back(named(kernel, kernel.symbol));
   }
-  std::sort(artifact.kernels.begin(), artifact.kernels.end(),
-            [](const auto& left, const auto& right) { return left.expression < right.expression; });
+  std::ranges::sort(artifact.kernels, {}, &KernelInfo::expression);
 }
 
 const KernelInfo* kernel_without_code(const Artifact& artifact) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/stopwatch.h"
 #include "image/kernel_facts.h"
 #include "image/link_inputs.h"
 #include "image/ptx.h"
@@ -188,8 +188,7 @@ void add_kernels_of_ptx(Artifact& linked) {
                                     [&](const auto& known) { return known.symbol == symbol; });
     if (!listed) linked.kernels.push_back({.expression = symbol, .symbol = symbol});
   }
-  std::sort(linked.kernels.begin(), linked.kernels.end(),
-            [](const auto& left, const auto& right) { return left.expression < right.expression; });
+  std::ranges::sort(linked.kernels, {}, &KernelInfo::expression);
 }
 
 // What was wanted and is not there; a program may list variables as well, which are not missed.
@@ -230,7 +229,7 @@ Result<Recipe> link_recipe(const LinkSpec& spec) {
 }
 
 Result<Artifact> link_images(const vendor::NvJitLink& linker, const LinkSpec& spec) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   if (auto checked = check_link_inputs(spec); !checked) return tl::unexpected(checked.error());
   auto kernels = wanted_kernels(spec);
   if (!kernels) return tl::unexpected(kernels.error());
@@ -253,9 +252,7 @@ Result<Artifact> link_images(const vendor::NvJitLink& linker, const LinkSpec& sp
   if (to_ptx && spec.kernels.empty()) add_kernels_of_ptx(artifact);
   if (auto checked = check_complete(spec, artifact); !checked)
     return tl::unexpected(checked.error());
-  const auto time = std::chrono::steady_clock::now() - begin;
-  artifact.compile_us = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+  artifact.compile_us = watch.microseconds();
   return artifact;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "kiln/args.h"
 #include "kiln/launch.h"
@@ -14,6 +16,18 @@ struct ArgsAccess {
   /// for each that fits.
   [[nodiscard]] static detail::GivenArgs given(const Args& args,
                                                std::span<void*> pointers) noexcept;
+
+  /// Calls `use` with given(), with room for the pointers that lasts as long as the call.
+  template <class Use>
+  static Result<void> with_given(const Args& args, const Use& use) {
+    if (args.size() <= Args::inline_count) {
+      std::array<void*, Args::inline_count> pointers;
+      return use(given(args, pointers));
+    }
+    std::vector<void*> pointers(args.size());
+    return use(given(args, pointers));
+  }
+
   [[nodiscard]] static std::size_t refused(const Args& args) noexcept { return args.refused_; }
   [[nodiscard]] static const ArgType& type(const Args& args, std::size_t position) noexcept {
     return *args.types()[position];

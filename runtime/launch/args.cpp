@@ -13,80 +13,74 @@
 namespace kiln {
 namespace {
 
-template <class T>
-T read_as(std::span<const std::byte> bytes) {
+using Bytes = std::span<const std::byte>;
+
+template <class T, class Shown>
+std::string number_text(Bytes bytes) {
   T value;
   std::memcpy(&value, bytes.data(), sizeof(value));
-  return value;
+  return fmt::to_string(static_cast<Shown>(value));
 }
 
-std::size_t size_of(ArgKind kind) {
-  constexpr std::array<std::size_t, 16> sizes{1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 1, 1, 4, 8, 8};
-  const auto index = static_cast<std::size_t>(kind);
-  return index < sizes.size() ? sizes[index] : 0;
+std::string pointer_text(Bytes bytes) {
+  std::uintptr_t value = 0;
+  std::memcpy(&value, bytes.data(), sizeof(value));
+  return fmt::format("{:#x}", value);
 }
 
-void append_hexadecimal(std::string& text, std::span<const std::byte> bytes) {
+std::string structure_text(Bytes bytes) {
   constexpr std::size_t shown = 16;
-  fmt::format_to(std::back_inserter(text), "{} bytes:", bytes.size());
+  std::string text = fmt::format("{{{} bytes:", bytes.size());
   for (const std::byte byte : bytes.first(std::min(bytes.size(), shown))) {
     fmt::format_to(std::back_inserter(text), " {:02x}", static_cast<unsigned>(byte));
   }
-  if (bytes.size() > shown) text += " …";
+  return text + (bytes.size() > shown ? " …}" : "}");
 }
 
-std::string value_text(ArgKind kind, std::span<const std::byte> bytes) {
-  switch (kind) {
-    case ArgKind::boolean:
-      return bytes[0] == std::byte{0} ? "false" : "true";
-    case ArgKind::int8:
-      return fmt::to_string(static_cast<int>(read_as<std::int8_t>(bytes)));
-    case ArgKind::int16:
-      return fmt::to_string(read_as<std::int16_t>(bytes));
-    case ArgKind::int32:
-      return fmt::to_string(read_as<std::int32_t>(bytes));
-    case ArgKind::int64:
-      return fmt::to_string(read_as<std::int64_t>(bytes));
-    case ArgKind::uint8:
-      return fmt::to_string(static_cast<unsigned>(read_as<std::uint8_t>(bytes)));
-    case ArgKind::uint16:
-      return fmt::to_string(read_as<std::uint16_t>(bytes));
-    case ArgKind::uint32:
-      return fmt::to_string(read_as<std::uint32_t>(bytes));
-    case ArgKind::uint64:
-      return fmt::to_string(read_as<std::uint64_t>(bytes));
-    case ArgKind::half:
-      return fmt::to_string(static_cast<float>(read_as<Half>(bytes)));
-    case ArgKind::bfloat16:
-      return fmt::to_string(static_cast<float>(read_as<BFloat16>(bytes)));
-    case ArgKind::float8_e4m3:
-      return fmt::to_string(static_cast<float>(read_as<Float8E4M3>(bytes)));
-    case ArgKind::float8_e5m2:
-      return fmt::to_string(static_cast<float>(read_as<Float8E5M2>(bytes)));
-    case ArgKind::float32:
-      return fmt::to_string(read_as<float>(bytes));
-    case ArgKind::float64:
-      return fmt::to_string(read_as<double>(bytes));
-    case ArgKind::pointer:
-      return fmt::format("{:#x}", read_as<std::uintptr_t>(bytes));
-    case ArgKind::array:
-    case ArgKind::structure:
-      break;
-  }
-  std::string text = "{";
-  append_hexadecimal(text, bytes);
-  return text + "}";
+struct KindFacts {
+  const char* name;
+  std::size_t size;  ///< 0 where it is not the kind that tells.
+  std::string (*text)(Bytes);
+};
+
+template <class T, class Shown = T>
+constexpr KindFacts number(const char* name) {
+  return {name, sizeof(T), number_text<T, Shown>};
 }
 
-std::string array_text(ArgKind element, std::span<const std::byte> bytes) {
+constexpr std::array kinds{
+    number<std::uint8_t, bool>("bool"),
+    number<std::int8_t, int>("int8"),
+    number<std::int16_t>("int16"),
+    number<std::int32_t>("int32"),
+    number<std::int64_t>("int64"),
+    number<std::uint8_t, unsigned>("uint8"),
+    number<std::uint16_t>("uint16"),
+    number<std::uint32_t>("uint32"),
+    number<std::uint64_t>("uint64"),
+    number<Half, float>("half"),
+    number<BFloat16, float>("bfloat16"),
+    number<Float8E4M3, float>("float8_e4m3"),
+    number<Float8E5M2, float>("float8_e5m2"),
+    number<float>("float"),
+    number<double>("double"),
+    KindFacts{"pointer", sizeof(void*), pointer_text},
+    KindFacts{"array", 0, structure_text},
+    KindFacts{"structure", 0, structure_text},
+};
+static_assert(kinds.size() == static_cast<std::size_t>(ArgKind::structure) + 1);
+
+const KindFacts& facts_of(ArgKind kind) { return kinds[static_cast<std::size_t>(kind)]; }
+
+std::string array_text(ArgKind element, Bytes bytes) {
   constexpr std::size_t shown = 8;
-  const std::size_t size = size_of(element);
-  if (size == 0) return value_text(ArgKind::structure, bytes);
+  const auto& [name, size, text_of] = facts_of(element);
+  if (size == 0) return structure_text(bytes);
   std::string text = "{";
   const std::size_t count = bytes.size() / size;
   for (std::size_t index = 0; index < std::min(count, shown); ++index) {
     if (index != 0) text += ", ";
-    text += value_text(element, bytes.subspan(index * size, size));
+    text += text_of(bytes.subspan(index * size, size));
   }
   if (count > shown) text += fmt::format(", … {} in all", count);
   return text + "}";
@@ -94,14 +88,7 @@ std::string array_text(ArgKind element, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-const char* to_string(ArgKind kind) noexcept {
-  constexpr std::array names{"bool",     "int8",        "int16",       "int32",  "int64",
-                             "uint8",    "uint16",      "uint32",      "uint64", "half",
-                             "bfloat16", "float8_e4m3", "float8_e5m2", "float",  "double",
-                             "pointer",  "array",       "structure"};
-  static_assert(names.size() == static_cast<std::size_t>(ArgKind::structure) + 1);
-  return names[static_cast<std::size_t>(kind)];
-}
+const char* to_string(ArgKind kind) noexcept { return facts_of(kind).name; }
 
 struct Args::Large {
   struct alignas(max_alignment) Block {
@@ -254,7 +241,7 @@ std::string to_string(const Args& args) {
     text.append(view.type).append(" ");
     text += view.kind == ArgKind::array
                 ? array_text(ArgsAccess::type(args, position).element, view.bytes)
-                : value_text(view.kind, view.bytes);
+                : facts_of(view.kind).text(view.bytes);
   }
   if (!args.fits()) text += fmt::format(", and {} that did not fit", args.size() - held);
   return text + ")";

@@ -1,8 +1,6 @@
 #include "kiln/graph.h"
 
-#include <array>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,13 +15,7 @@ namespace {
 CUDA_KERNEL_NODE_PARAMS_v2 node_params(const KernelRecord& record, const LaunchConfig& config,
                                        void** pointers) {
   CUDA_KERNEL_NODE_PARAMS_v2 params{};
-  params.gridDimX = config.grid.x;
-  params.gridDimY = config.grid.y;
-  params.gridDimZ = config.grid.z;
-  params.blockDimX = config.block.x;
-  params.blockDimY = config.block.y;
-  params.blockDimZ = config.block.z;
-  params.sharedMemBytes = config.shared_bytes;
+  set_sizes(params, config);
   params.kernelParams = pointers;
   params.kern = record.kernel;  // And no CUfunction, so that the node takes the current context.
   return params;
@@ -41,21 +33,14 @@ Result<void> check(const KernelRecord& record, const LaunchConfig& config, const
 template <class Use>
 Result<void> with_node_params(const KernelRecord& record, const LaunchConfig& config,
                               const Args& args, const char* what, const Use& use) {
-  const auto use_pointers = [&](std::span<void*> pointers) -> Result<void> {
-    const detail::GivenArgs given = ArgsAccess::given(args, pointers);
+  return ArgsAccess::with_given(args, [&](const detail::GivenArgs& given) -> Result<void> {
     if (auto sound = check(record, config, args, given); !sound) return sound;
     const CUDA_KERNEL_NODE_PARAMS_v2 params = node_params(record, config, given.pointers);
     const CUresult result = use(params);
     if (result == CUDA_SUCCESS) return {};
     return record.driver->failure(
         fmt::format("kernel '{}': cannot {} a graph's node", record.info.expression, what), result);
-  };
-  if (args.size() <= Args::inline_count) {
-    std::array<void*, Args::inline_count> pointers;
-    return use_pointers(pointers);
-  }
-  std::vector<void*> pointers(args.size());
-  return use_pointers(pointers);
+  });
 }
 
 Result<void> set_attributes(const KernelRecord& record, CUgraphNode node,

@@ -12,25 +12,16 @@
 namespace kiln {
 namespace {
 
-CUfunction function_of(const KernelRecord& record) {
-  return reinterpret_cast<CUfunction>(record.kernel);
-}
-
 /// Asks the driver for one attribute after the other, until it refuses one.
 class AttributeReader {
  public:
   explicit AttributeReader(const KernelRecord& record) : record_(record) {}
 
-  [[nodiscard]] std::uint32_t operator()(CUfunction_attribute attribute) {
+  template <class Attribute>
+  [[nodiscard]] std::uint32_t operator()(Attribute attribute) {
     int value = 0;
-    keep(record_.driver->functions().kernel_get_attribute(&value, attribute, record_.kernel,
-                                                          record_.device));
-    return static_cast<std::uint32_t>(value);
-  }
-
-  [[nodiscard]] std::uint32_t operator()(CUdevice_attribute attribute) {
-    int value = 0;
-    keep(record_.driver->functions().device_get_attribute(&value, attribute, record_.device));
+    const CUresult result = record_.ask(attribute, value);
+    if (result_ == CUDA_SUCCESS) result_ = result;
     return static_cast<std::uint32_t>(value);
   }
 
@@ -44,10 +35,6 @@ class AttributeReader {
   [[nodiscard]] CUresult result() const { return result_; }
 
  private:
-  void keep(CUresult result) {
-    if (result_ == CUDA_SUCCESS) result_ = result;
-  }
-
   const KernelRecord& record_;
   CUresult result_ = CUDA_SUCCESS;
 };
@@ -81,7 +68,7 @@ Result<std::uint32_t> ask_of_clusters(const KernelRecord& record, const LaunchCo
   if (!attributes) return tl::unexpected(std::move(attributes.error()));
   const CUlaunchConfig arguments = driver_config(nullptr, config, *attributes);
   int count = 0;
-  const CUresult result = function(&count, function_of(record), &arguments);
+  const CUresult result = function(&count, record.function(), &arguments);
   if (result != CUDA_SUCCESS) return cannot_tell(record, what, result);
   return static_cast<std::uint32_t>(count);
 }
@@ -116,7 +103,7 @@ Result<std::uint32_t> Kernel::blocks_per_multiprocessor(std::uint32_t threads,
   if (auto ready = prepare_launch(*record_, config); !ready) return tl::unexpected(ready.error());
   int blocks = 0;
   const CUresult result = record_->driver->functions().max_active_blocks(
-      &blocks, function_of(*record_), static_cast<int>(threads), dynamic_shared_bytes);
+      &blocks, record_->function(), static_cast<int>(threads), dynamic_shared_bytes);
   if (result != CUDA_SUCCESS) return cannot_tell(*record_, "how many blocks fit", result);
   return static_cast<std::uint32_t>(blocks);
 }
@@ -128,7 +115,7 @@ Result<BlockSuggestion> Kernel::best_block_size(std::uint32_t dynamic_shared_byt
   int blocks = 0;
   int threads = 0;
   const CUresult result = record_->driver->functions().max_potential_block_size(
-      &blocks, &threads, function_of(*record_), nullptr, dynamic_shared_bytes,
+      &blocks, &threads, record_->function(), nullptr, dynamic_shared_bytes,
       static_cast<int>(max_threads));
   if (result != CUDA_SUCCESS) return cannot_tell(*record_, "the best block size", result);
   return BlockSuggestion{static_cast<std::uint32_t>(threads), static_cast<std::uint32_t>(blocks)};

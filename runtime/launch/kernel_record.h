@@ -62,6 +62,19 @@ struct KernelRecord {
   CUdevice device = 0;           ///< The one it was loaded for.
   CUkernel kernel = nullptr;     ///< Lives as long as its module.
   LaunchFailureCallback failed;  ///< May be empty.
+  /// The kernel as a launch takes it: the driver's headers say that a CUkernel is launched by casting it.
+  [[nodiscard]] CUfunction function() const noexcept {
+    return reinterpret_cast<CUfunction>(kernel);
+  }
+
+  /// What the driver tells of the kernel, and of its device.
+  [[nodiscard]] CUresult ask(CUfunction_attribute attribute, int& value) const {
+    return driver->functions().kernel_get_attribute(&value, attribute, kernel, device);
+  }
+  [[nodiscard]] CUresult ask(CUdevice_attribute attribute, int& value) const {
+    return driver->functions().device_get_attribute(&value, attribute, device);
+  }
+
   /// Learned and raised by launches, so the one part that changes.
   std::unique_ptr<LaunchLimits> limits = std::make_unique<LaunchLimits>();
 };

@@ -1,8 +1,6 @@
 #include "kiln/launch.h"
 
-#include <array>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,15 +20,10 @@ struct Launch {
   void** pointers;
 };
 
-/// The driver's headers say that a CUkernel is launched by casting it.
-CUfunction function_of(const KernelRecord& record) {
-  return reinterpret_cast<CUfunction>(record.kernel);
-}
-
 CUresult call_driver(const Launch& launch) {
   const auto& [record, stream, config, pointers] = launch;
   return record.driver->functions().launch_kernel(
-      function_of(record), config.grid.x, config.grid.y, config.grid.z, config.block.x,
+      record.function(), config.grid.x, config.grid.y, config.grid.z, config.block.x,
       config.block.y, config.block.z, config.shared_bytes, stream, pointers, nullptr);
 }
 
@@ -46,7 +39,7 @@ Result<CUresult> call_driver_with_attributes(const Launch& launch) {
                             record.info.expression));
   }
   const CUlaunchConfig arguments = driver_config(stream, config, *attributes);
-  return call(&arguments, function_of(record), pointers, nullptr);
+  return call(&arguments, record.function(), pointers, nullptr);
 }
 
 /// What a cooperative launch may have, where the driver says that this one has more.
@@ -55,12 +48,10 @@ std::string explanation(const Launch& launch, CUresult result) {
   const auto& [record, stream, config, pointers] = launch;
   int blocks = 0;
   int multiprocessors = 0;
-  const auto& functions = record.driver->functions();
   const auto threads = static_cast<int>(config.block.x * config.block.y * config.block.z);
-  if (functions.max_active_blocks(&blocks, function_of(record), threads, config.shared_bytes) !=
-          CUDA_SUCCESS ||
-      functions.device_get_attribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-                                     record.device) != CUDA_SUCCESS) {
+  if (record.driver->functions().max_active_blocks(&blocks, record.function(), threads,
+                                                   config.shared_bytes) != CUDA_SUCCESS ||
+      record.ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, multiprocessors) != CUDA_SUCCESS) {
     return {};
   }
   return fmt::format("; the device runs {} blocks of this kernel at once",
@@ -131,17 +122,10 @@ Result<void> Kernel::launch_given(CUstream stream, const LaunchConfig& config,
 Result<void> Kernel::launch_args(CUstream stream, const LaunchConfig& config, const Args& args,
                                  bool checks) const {
   if (!args.fits()) return reported(*record_, check_fits(*record_, args));
-  const auto launch_with = [&](std::span<void*> pointers) {
-    detail::GivenArgs given = ArgsAccess::given(args, pointers);
+  return ArgsAccess::with_given(args, [&](detail::GivenArgs given) {
     given.checked = checks;
     return launch_given(stream, config, given);
-  };
-  if (args.size() <= Args::inline_count) {
-    std::array<void*, Args::inline_count> pointers;
-    return launch_with(pointers);
-  }
-  std::vector<void*> pointers(args.size());
-  return launch_with(pointers);
+  });
 }
 
 const KernelInfo& Kernel::info() const noexcept { return record_->info; }

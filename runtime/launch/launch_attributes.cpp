@@ -64,8 +64,6 @@ void set_size(Size& size, const Dim3& to) {
   size.z = to.z;
 }
 
-bool is_set(const Dim3& size) noexcept { return (size.x | size.y | size.z) != 0; }
-
 }  // namespace
 
 CUlaunchAttributeValue& LaunchAttributes::add(CUlaunchAttributeID id) noexcept {
@@ -143,13 +141,7 @@ Result<LaunchAttributes> LaunchAttributes::of(const KernelRecord& record,
 CUlaunchConfig driver_config(CUstream stream, const LaunchConfig& config,
                              LaunchAttributes& attributes) noexcept {
   CUlaunchConfig result{};
-  result.gridDimX = config.grid.x;
-  result.gridDimY = config.grid.y;
-  result.gridDimZ = config.grid.z;
-  result.blockDimX = config.block.x;
-  result.blockDimY = config.block.y;
-  result.blockDimZ = config.block.z;
-  result.sharedMemBytes = config.shared_bytes;
+  set_sizes(result, config);
   result.hStream = stream;
   result.attrs = attributes.all().data();
   result.numAttrs = static_cast<unsigned>(attributes.all().size());

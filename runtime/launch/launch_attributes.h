@@ -13,6 +13,10 @@ namespace kiln {
 /// Where attributes go: not all are for both.
 enum class AttributeUse { launch, graph_node };
 
+[[nodiscard]] inline bool is_set(const Dim3& size) noexcept {
+  return (size.x | size.y | size.z) != 0;
+}
+
 /// Whether a configuration asks for anything beyond grid, block and shared memory.
 [[nodiscard]] inline bool has_attributes(const LaunchConfig& config) noexcept {
   const Dim3& cluster = config.cluster;
@@ -42,6 +46,18 @@ class LaunchAttributes {
   std::array<CUlaunchAttribute, 11> values_;  ///< Room for each there is.
   std::size_t count_ = 0;
 };
+
+/// Sets grid, block and shared memory in a structure of the driver's.
+template <class Structure>
+void set_sizes(Structure& structure, const LaunchConfig& config) noexcept {
+  structure.gridDimX = config.grid.x;
+  structure.gridDimY = config.grid.y;
+  structure.gridDimZ = config.grid.z;
+  structure.blockDimX = config.block.x;
+  structure.blockDimY = config.block.y;
+  structure.blockDimZ = config.block.z;
+  structure.sharedMemBytes = config.shared_bytes;
+}
 
 /// Grid, block, shared memory and stream as cuLaunchKernelEx and the occupancy functions take them; the
 /// attributes are borrowed.

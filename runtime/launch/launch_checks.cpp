@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "image/symbol_name.h"
+#include "launch/launch_attributes.h"
 
 namespace kiln {
 namespace {
@@ -68,20 +69,11 @@ std::size_t first_misfit(const std::vector<Parameter>& params,
   return position;
 }
 
-/// The device's attribute, or what all devices so far have where it cannot be told.
-std::uint32_t device_limit(const KernelRecord& record, CUdevice_attribute attribute,
-                           std::uint32_t otherwise) {
+/// The attribute of the device or of the kernel, or what all so far have where it cannot be told.
+template <class Attribute>
+std::uint32_t limit_of(const KernelRecord& record, Attribute attribute, std::uint32_t otherwise) {
   int value = 0;
-  const CUresult result =
-      record.driver->functions().device_get_attribute(&value, attribute, record.device);
-  return result == CUDA_SUCCESS && value >= 0 ? static_cast<std::uint32_t>(value) : otherwise;
-}
-
-std::uint32_t kernel_limit(const KernelRecord& record, CUfunction_attribute attribute,
-                           std::uint32_t otherwise) {
-  int value = 0;
-  const CUresult result = record.driver->functions().kernel_get_attribute(
-      &value, attribute, record.kernel, record.device);
+  const CUresult result = record.ask(attribute, value);
   return result == CUDA_SUCCESS && value >= 0 ? static_cast<std::uint32_t>(value) : otherwise;
 }
 
@@ -90,7 +82,7 @@ void learn_limits(const KernelRecord& record) {
   if (limits.known.load(std::memory_order_acquire)) return;
   const auto learn = [&](LaunchLimits::Limit& limit, CUdevice_attribute attribute,
                          std::uint32_t otherwise) {
-    limit.store(device_limit(record, attribute, otherwise), std::memory_order_relaxed);
+    limit.store(limit_of(record, attribute, otherwise), std::memory_order_relaxed);
   };
   learn(limits.grid.x, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff);
   learn(limits.grid.y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535);
@@ -98,14 +90,13 @@ void learn_limits(const KernelRecord& record) {
   learn(limits.block.x, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024);
   learn(limits.block.y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024);
   learn(limits.block.z, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64);
-  const auto threads =
-      kernel_limit(record, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-                   device_limit(record, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024));
+  const auto threads = limit_of(record, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                limit_of(record, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024));
   limits.threads.store(threads, std::memory_order_relaxed);
   // Another thread may have raised it meanwhile: that of the driver is asked for when it is to be.
   std::uint32_t nothing = 0;
   limits.dynamic_shared.compare_exchange_strong(
-      nothing, kernel_limit(record, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0));
+      nothing, limit_of(record, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0));
   limits.known.store(true, std::memory_order_release);
 }
 
@@ -152,9 +143,9 @@ Result<void> allow_shared_bytes(const KernelRecord& record, std::uint32_t bytes)
   LaunchLimits& limits = *record.limits;
   if (bytes <= limits.dynamic_shared) return {};
   const std::uint32_t own =
-      kernel_limit(record, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, record.info.shared_bytes);
+      limit_of(record, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, record.info.shared_bytes);
   const std::uint32_t device =
-      device_limit(record, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 48 * 1024);
+      limit_of(record, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 48 * 1024);
   if (std::uint64_t{bytes} + own > device) {
     return refuse(record, fmt::format("{} bytes of dynamic shared memory and the kernel's own {} "
                                       "are more than the {} that the device gives a block",
@@ -165,8 +156,6 @@ Result<void> allow_shared_bytes(const KernelRecord& record, std::uint32_t bytes)
   if (raised) limits.dynamic_shared = device - own;
   return raised;
 }
-
-bool is_set(const Dim3& size) { return size != Dim3{0, 0, 0}; }
 
 bool has_zero(const Dim3& size) { return size.x == 0 || size.y == 0 || size.z == 0; }
 
@@ -219,7 +208,7 @@ Result<void> allow_cluster_blocks(const KernelRecord& record, std::uint64_t bloc
 
 Result<void> check_clusters(const KernelRecord& record, const LaunchConfig& config) {
   if (!is_set(config.cluster) && !is_set(config.preferred_cluster)) return {};
-  if (device_limit(record, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1) == 0) {
+  if (limit_of(record, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1) == 0) {
     return refuse(
         record, "clusters need a device of compute capability 9.0 or above, and this one has none");
   }
@@ -229,7 +218,7 @@ Result<void> check_clusters(const KernelRecord& record, const LaunchConfig& conf
 }
 
 Result<void> check_device(const KernelRecord& record, const LaunchConfig& config) {
-  if (config.cooperative && device_limit(record, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1) == 0) {
+  if (config.cooperative && limit_of(record, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1) == 0) {
     return refuse(record, "this device has no cooperative launches");
   }
   if (config.shared_carveout && *config.shared_carveout > 100) {

@@ -11,6 +11,21 @@
 
 namespace kiln {
 
+namespace {
+
+/// Waits for a copy that was queued. `what` says in the error what was done with the variable.
+Result<void> copied(const LoadedImage& image, const std::string& variable, const char* what,
+                    CUresult queued, CUstream stream) {
+  const auto& driver = image.driver();
+  const CUresult result =
+      queued == CUDA_SUCCESS ? driver.functions().stream_synchronize(stream) : queued;
+  if (result == CUDA_SUCCESS) return {};
+  return driver.failure(fmt::format("{}: {} the variable {}", image.program(), what, variable),
+                        result);
+}
+
+}  // namespace
+
 Variable::Variable(const LoadedImage& image, std::string name, std::uint64_t address,
                    std::size_t size) noexcept
     : image_(&image), name_(std::move(name)), address_(address), size_(size) {}
@@ -18,24 +33,16 @@ Variable::Variable(const LoadedImage& image, std::string name, std::uint64_t add
 Result<void> Variable::write(std::span<const std::byte> bytes, std::size_t offset,
                              CUstream stream) const {
   if (auto within = check_range(offset, bytes.size()); !within) return within;
-  const auto& driver = image_->driver();
-  CUresult result =
-      driver.functions().memcpy_htod_async(address_ + offset, bytes.data(), bytes.size(), stream);
-  if (result == CUDA_SUCCESS) result = driver.functions().stream_synchronize(stream);
-  if (result == CUDA_SUCCESS) return {};
-  return driver.failure(fmt::format("{}: writing the variable {}", image_->program(), name_),
-                        result);
+  const CUresult queued = image_->driver().functions().memcpy_htod_async(
+      address_ + offset, bytes.data(), bytes.size(), stream);
+  return copied(*image_, name_, "writing", queued, stream);
 }
 
 Result<void> Variable::read(std::span<std::byte> bytes, std::size_t offset, CUstream stream) const {
   if (auto within = check_range(offset, bytes.size()); !within) return within;
-  const auto& driver = image_->driver();
-  CUresult result =
-      driver.functions().memcpy_dtoh_async(bytes.data(), address_ + offset, bytes.size(), stream);
-  if (result == CUDA_SUCCESS) result = driver.functions().stream_synchronize(stream);
-  if (result == CUDA_SUCCESS) return {};
-  return driver.failure(fmt::format("{}: reading the variable {}", image_->program(), name_),
-                        result);
+  const CUresult queued = image_->driver().functions().memcpy_dtoh_async(
+      bytes.data(), address_ + offset, bytes.size(), stream);
+  return copied(*image_, name_, "reading", queued, stream);
 }
 
 Result<void> Variable::check_size(std::size_t given) const {

@@ -74,6 +74,13 @@ std::uint8_t float8_bits(float value, const Format& format) {
   return static_cast<std::uint8_t>(sign << 7 | narrowed(bits, format));
 }
 
+template <class Number, class Bits>
+Number number_of(Bits bits) {
+  Number number;
+  number.bits = bits;
+  return number;
+}
+
 }  // namespace
 
 Half::Half(float value) noexcept {
@@ -83,11 +90,7 @@ Half::Half(float value) noexcept {
 
 Half::operator float() const noexcept { return half_value(bits); }
 
-Half Half::from_bits(std::uint16_t bits) noexcept {
-  Half half;
-  half.bits = bits;
-  return half;
-}
+Half Half::from_bits(std::uint16_t bits) noexcept { return number_of<Half>(bits); }
 
 BFloat16::BFloat16(float value) noexcept {
   const auto from = std::bit_cast<std::uint32_t>(value);
@@ -98,11 +101,7 @@ BFloat16::operator float() const noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-BFloat16 BFloat16::from_bits(std::uint16_t bits) noexcept {
-  BFloat16 number;
-  number.bits = bits;
-  return number;
-}
+BFloat16 BFloat16::from_bits(std::uint16_t bits) noexcept { return number_of<BFloat16>(bits); }
 
 Float8E4M3::Float8E4M3(float value) noexcept : bits(float8_bits(value, e4m3_format)) {}
 
@@ -112,11 +111,7 @@ Float8E4M3::operator float() const noexcept {
   return widened(bits >> 7, magnitude, e4m3_format, 0x1p-9F);
 }
 
-Float8E4M3 Float8E4M3::from_bits(std::uint8_t bits) noexcept {
-  Float8E4M3 number;
-  number.bits = bits;
-  return number;
-}
+Float8E4M3 Float8E4M3::from_bits(std::uint8_t bits) noexcept { return number_of<Float8E4M3>(bits); }
 
 Float8E5M2::Float8E5M2(float value) noexcept : bits(float8_bits(value, e5m2_format)) {}
 
@@ -125,10 +120,6 @@ Float8E5M2::operator float() const noexcept {
   return half_value(static_cast<std::uint16_t>(bits << 8));
 }
 
-Float8E5M2 Float8E5M2::from_bits(std::uint8_t bits) noexcept {
-  Float8E5M2 number;
-  number.bits = bits;
-  return number;
-}
+Float8E5M2 Float8E5M2::from_bits(std::uint8_t bits) noexcept { return number_of<Float8E5M2>(bits); }
 
 }  // namespace kiln

@@ -29,7 +29,7 @@ struct CUctx_st {
   CUdevice device;
 };
 struct CUkern_st {
-  kiln::CubinKernel facts;
+  kiln::KernelInfo facts;
   fake::Image image;  // That it is from, without its kernels.
   std::map<CUfunction_attribute, int> set = {};
 };
@@ -249,7 +249,7 @@ CUresult library_load_data(CUlibrary* library, const void* code, CUjit_option*, 
   auto loaded = std::make_unique<CUlib_st>();
   for (const auto& [name, size] : image.variables) loaded->variables[name].resize(size);
   const auto kernels = std::exchange(image.kernels, {});
-  for (const kiln::CubinKernel& kernel : kernels) loaded->kernels.push_back({kernel, image});
+  for (const kiln::KernelInfo& kernel : kernels) loaded->kernels.push_back({kernel, image});
   *library = loaded.get();
   state().libraries.push_back(std::move(loaded));
   return CUDA_SUCCESS;
@@ -392,7 +392,7 @@ CUresult kernel_get_param_info(CUkernel kernel, std::size_t index, std::size_t* 
 
 int kernel_attribute(const CUkern_st& kernel, CUfunction_attribute attribute) {
   if (const auto set = kernel.set.find(attribute); set != kernel.set.end()) return set->second;
-  const kiln::CubinKernel& facts = kernel.facts;
+  const kiln::KernelInfo& facts = kernel.facts;
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
       return facts.registers > 64 ? 512 : 1024;
@@ -446,7 +446,7 @@ CUresult refusal(const CUlaunchConfig& config, const CUkern_st& kernel, void** e
 }
 
 Launch make_launch(const CUlaunchConfig& config, const CUkern_st& kernel, void** params) {
-  const kiln::CubinKernel& facts = kernel.facts;
+  const kiln::KernelInfo& facts = kernel.facts;
   Launch launch{{facts.symbol.c_str(),
                  {config.gridDimX, config.gridDimY, config.gridDimZ},
                  {config.blockDimX, config.blockDimY, config.blockDimZ},

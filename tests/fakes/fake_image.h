@@ -14,7 +14,7 @@ namespace fake {
 struct Image {
   kiln::Architecture architecture = {};  ///< A cubin for a family counts as a plain one.
   bool is_ptx = false;
-  std::vector<kiln::CubinKernel> kernels = {};
+  std::vector<kiln::KernelInfo> kernels = {};
   std::map<std::string, std::size_t> variables =
       {};  ///< By their symbols: bytes. Of a cubin alone.
 };

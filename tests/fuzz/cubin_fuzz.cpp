@@ -11,11 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Time has no place in a test; what was made of the image tells how often it was looked at.
   std::size_t made = 0;
   for (const std::string& name : info->definitions) made += name.size();
-  for (const kiln::CubinKernel& kernel : info->kernels) {
+  for (const kiln::KernelInfo& kernel : info->kernels) {
     made += kernel.symbol.size() + 12 * kernel.params.size();
   }
   kiln::fuzz::require(made <= 32 * size, "no part is looked at time and again");
-  for (const kiln::CubinKernel& kernel : info->kernels) {
+  for (const kiln::KernelInfo& kernel : info->kernels) {
     std::uint64_t end = 0;
     for (const kiln::Parameter& parameter : kernel.params) {
       kiln::fuzz::require(parameter.offset >= end, "parameters do not overlap");

@@ -64,8 +64,8 @@ class CubinTest : public testing::TestWithParam<Arch> {
   }
 };
 
-const CubinKernel& kernel_of(const CubinInfo& info, const std::string& name) {
-  const auto found = std::ranges::find_if(info.kernels, [&](const CubinKernel& kernel) {
+const KernelInfo& kernel_of(const CubinInfo& info, const std::string& name) {
+  const auto found = std::ranges::find_if(info.kernels, [&](const KernelInfo& kernel) {
     return kernel.symbol.find(name) != std::string::npos;
   });
   if (found == info.kernels.end()) throw std::runtime_error("the cubin has no kernel " + name);
@@ -98,7 +98,7 @@ TEST_P(CubinTest, TellsEachParameter) {
 // The numbers are those of `ptxas -v`.
 TEST_P(CubinTest, TellsWhatAThreadAndABlockUse) {
   const CubinInfo info = read(GetParam().name);
-  for (const CubinKernel& kernel : info.kernels) {
+  for (const KernelInfo& kernel : info.kernels) {
     EXPECT_GE(kernel.registers, 4U) << kernel.symbol;
     EXPECT_LE(kernel.registers, 64U) << kernel.symbol;
     const bool is_sharing = kernel.symbol.find("sharing") != std::string::npos;
@@ -240,9 +240,9 @@ TEST(CubinReaderTest, RefusesATruncatedOne) {
   }
 }
 
-/// Whatever was read keeps the promises of CubinKernel.
+/// Whatever was read keeps the promises of CubinInfo.
 void expect_sound(const CubinInfo& info) {
-  for (const CubinKernel& kernel : info.kernels) {
+  for (const KernelInfo& kernel : info.kernels) {
     std::uint64_t end = 0;
     for (const Parameter& parameter : kernel.params) {
       EXPECT_GE(parameter.offset, end);
