@@ -86,15 +86,35 @@ std::map<std::string, fs::path> read_listing(const fs::path& listing, const fs::
   return headers;
 }
 
-std::string header_source(const std::string& scope, const std::string& function) {
-  return "#pragma once\n\n#include \"kiln/headers.h\"\n\nnamespace " + scope +
-         " {\n\n/// Embedded headers. Static lifetime.\n[[nodiscard]] const kiln::HeaderSet& " +
-         function + "();\n\n}  // namespace " + scope + "\n";
+std::string folder_of(std::string scope) {
+  for (std::size_t at; (at = scope.find("::")) != std::string::npos;) scope.replace(at, 2, "/");
+  return scope;
 }
 
-std::string table_source(const std::string& scope, const std::string& function,
-                         const std::string& include,
-                         const std::map<std::string, fs::path>& headers) {
+// The function that is written, and its two files.
+struct Written {
+  std::string scope;
+  std::string function;
+  fs::path output_dir;
+
+  [[nodiscard]] std::string file() const { return folder_of(scope) + "/" + function; }
+  [[nodiscard]] std::string stem() const { return (output_dir / file()).string(); }
+};
+
+std::string headers_header(const Written& written) {
+  return "#pragma once\n\n#include \"kiln/headers.h\"\n\nnamespace " + written.scope +
+         " {\n\n/// Embedded headers. Static lifetime.\n[[nodiscard]] const kiln::HeaderSet& " +
+         written.function + "();\n\n}  // namespace " + written.scope + "\n";
+}
+
+// What the functions of headers end with, where the rows are in `table`.
+constexpr const char* return_headers =
+    "  // Never destroyed: other threads may read while the process exits.\n"
+    "  static const auto& set = *new const "
+    "kiln::HeaderSet(kiln::HeaderSet::from_static(table));\n"
+    "  return set;\n";
+
+std::string table_source(const Written& written, const std::map<std::string, fs::path>& headers) {
   std::string texts;
   std::string rows;
   for (const auto& [name, file] : headers) {
@@ -105,20 +125,12 @@ std::string table_source(const std::string& scope, const std::string& function,
     rows += "    {" + literal(name) + ", {" + variable + ", " + std::to_string(text.size()) +
             "}, " + initializer(kiln::digest_of(text)) + "},\n";
   }
-  return "#include \"" + include + "\"\n\n" +
+  return "#include \"" + written.file() + ".h\"\n\n" +
          "// Headers are longer than the standard asks compilers to take.\n"
          "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n\nnamespace {\n\n" +
          texts + "\nconstexpr kiln::EmbeddedHeader table[] = {\n" + rows +
-         "};\n\n}  // namespace\n\n" + "const kiln::HeaderSet& " + scope + "::" + function +
-         "() {\n  // Never destroyed: other threads may read while the process exits.\n"
-         "  static const auto& set = *new const "
-         "kiln::HeaderSet(kiln::HeaderSet::from_static(table));\n"
-         "  return set;\n}\n";
-}
-
-std::string folder_of(std::string scope) {
-  for (std::size_t at; (at = scope.find("::")) != std::string::npos;) scope.replace(at, 2, "/");
-  return scope;
+         "};\n\n}  // namespace\n\n" + "const kiln::HeaderSet& " + written.scope +
+         "::" + written.function + "() {\n" + return_headers + "}\n";
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -127,11 +139,11 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-std::string bundle_header(const std::string& scope, const std::string& function) {
-  return "#pragma once\n\n#include <cstddef>\n#include <span>\n\nnamespace " + scope +
+std::string bundle_header(const Written& written) {
+  return "#pragma once\n\n#include <cstddef>\n#include <span>\n\nnamespace " + written.scope +
          " {\n\n/// The embedded bundle, for kiln::Cache::open_bundle(). Static lifetime.\n"
          "[[nodiscard]] std::span<const std::byte> " +
-         function + "() noexcept;\n\n}  // namespace " + scope + "\n";
+         written.function + "() noexcept;\n\n}  // namespace " + written.scope + "\n";
 }
 
 // The size is the assembler's word, so that it is that of the bytes it took in. '%' begins a section's
@@ -165,19 +177,18 @@ __asm__(
 )source";
 
 // A function whose body has the bytes of a file, linked in, as `bytes` and `size`.
-std::string bytes_source(const std::string& kind, const std::string& scope,
-                         const std::string& function, const fs::path& file,
+std::string bytes_source(const std::string& kind, const Written& written, const fs::path& file,
                          const std::string& result, const std::string& exceptions,
                          const std::string& body) {
-  std::string symbol = "kiln." + kind + "." + scope + "." + function;
+  std::string symbol = "kiln." + kind + "." + written.scope + "." + written.function;
   replace_all(symbol, "::", ".");
   std::string source = bytes_template;
-  replace_all(source, "{include}", folder_of(scope) + "/" + function + ".h");
+  replace_all(source, "{include}", written.file() + ".h");
   replace_all(source, "{digest}", kiln::digest_of(read_file(file)).hex());
   replace_all(source, "{symbol}", symbol);
   replace_all(source, "{result}", result);
-  replace_all(source, "{scope}", scope);
-  replace_all(source, "{function}", function);
+  replace_all(source, "{scope}", written.scope);
+  replace_all(source, "{function}", written.function);
   replace_all(source, "{exceptions}", exceptions);
   // Once for the assembler, once more for C++.
   replace_all(source, "{file}", literal(literal(file.string())));
@@ -185,9 +196,8 @@ std::string bytes_source(const std::string& kind, const std::string& scope,
   return source;
 }
 
-std::string bundle_source(const std::string& scope, const std::string& function,
-                          const fs::path& file) {
-  return bytes_source("bundle", scope, function, file, "std::span<const std::byte>", "noexcept ",
+std::string bundle_source(const Written& written, const fs::path& file) {
+  return bytes_source("bundle", written, file, "std::span<const std::byte>", "noexcept ",
                       "  return {bytes, size};\n");
 }
 
@@ -198,23 +208,18 @@ void check_bundle(const fs::path& file) {
 }
 
 void embed_headers(char** words) {
-  const std::string scope = words[0];
-  const std::string function = words[1];
+  const Written written{words[0], words[1], words[5]};
   const auto headers = read_listing(words[4], words[2], words[3]);
-  const std::string include = folder_of(scope) + "/" + function + ".h";
-  const fs::path stem = fs::path(words[5]) / folder_of(scope) / function;
-  write_file(stem.string() + ".h", header_source(scope, function));
-  write_file(stem.string() + ".cpp", table_source(scope, function, include, headers));
+  write_file(written.stem() + ".h", headers_header(written));
+  write_file(written.stem() + ".cpp", table_source(written, headers));
 }
 
 void embed_bundle(char** words) {
-  const std::string scope = words[0];
-  const std::string function = words[1];
+  const Written written{words[0], words[1], words[3]};
   const fs::path file = words[2];
   check_bundle(file);
-  const fs::path stem = fs::path(words[3]) / folder_of(scope) / function;
-  write_file(stem.string() + ".h", bundle_header(scope, function));
-  write_file(stem.string() + ".cpp", bundle_source(scope, function, file));
+  write_file(written.stem() + ".h", bundle_header(written));
+  write_file(written.stem() + ".cpp", bundle_source(written, file));
 }
 
 // The texts of a toolkit's headers one after the other, and the rows that say where each is.
@@ -244,16 +249,12 @@ std::string compress(const std::string& text) {
   return frame;
 }
 
-std::string packed_source(const std::string& scope, const std::string& function,
-                          const fs::path& frame, const PackedTable& table) {
-  const std::string body =
-      "  static const kiln::PackedTexts packed(bytes, size, " + std::to_string(table.texts.size()) +
-      ");\n  static constexpr kiln::EmbeddedHeader table[] = {\n" + table.rows +
-      "  };\n  // Never destroyed: other threads may read while the process exits.\n"
-      "  static const auto& set = *new const "
-      "kiln::HeaderSet(kiln::HeaderSet::from_static(table));\n"
-      "  return set;\n";
-  return bytes_source("headers", scope, function, frame, "const kiln::HeaderSet&", "", body);
+std::string packed_source(const Written& written, const fs::path& frame, const PackedTable& table) {
+  const std::string body = "  static const kiln::PackedTexts packed(bytes, size, " +
+                           std::to_string(table.texts.size()) +
+                           ");\n  static constexpr kiln::EmbeddedHeader table[] = {\n" +
+                           table.rows + "  };\n" + return_headers;
+  return bytes_source("headers", written, frame, "const kiln::HeaderSet&", "", body);
 }
 
 // For the build tool, so that it embeds again what has changed.
@@ -277,16 +278,15 @@ std::string make_rule(const fs::path& target, const kiln::ToolkitHeaders& header
 void embed_toolkit(const std::vector<std::string>& words) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (dashes - words.begin() < 4 || words.end() - dashes < 2) refuse_usage();
-  const std::string& scope = words[0];
-  const std::string& function = words[1];
+  const Written written{words[0], words[1], words[2]};
   const auto headers =
       kiln::toolkit_headers({words.begin() + 3, dashes}, {std::next(dashes), words.end()});
   if (!headers) give_up(headers.error().message);
   const auto table = pack(*headers);
-  const std::string stem = (fs::path(words[2]) / folder_of(scope) / function).string();
+  const std::string stem = written.stem();
   write_file(stem + ".zst", compress(table.texts));
-  write_file(stem + ".h", header_source(scope, function));
-  write_file(stem + ".cpp", packed_source(scope, function, stem + ".zst", table));
+  write_file(stem + ".h", headers_header(written));
+  write_file(stem + ".cpp", packed_source(written, stem + ".zst", table));
   write_file(stem + ".d", make_rule(stem + ".cpp", *headers));
 }
 
