@@ -3,7 +3,8 @@
 // kiln/cache.h: the cache alone, without CUDA: enough for an inspector.
 //
 //     auto cache = kiln::Cache::open("/var/cache/engine", {.access = kiln::Cache::Access::read_only}).value();
-//     for (const auto& entry : cache.list().value())
+//     const auto entries = cache.list().value();
+//     for (const auto& entry : entries)
 //       std::printf("%s %s %s\n", entry.key.hex().c_str(), entry.program.c_str(), entry.arch.c_str());
 
 #include <array>

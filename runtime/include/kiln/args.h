@@ -52,7 +52,7 @@ enum class ArgKind : std::uint8_t {
 
 /// CUDA's limit for all arguments together, padding included. Bytes.
 inline constexpr std::size_t max_argument_bytes = 32764;
-/// CUtensorMap's, as of CUDA 13.
+/// The largest alignment of an argument: CUtensorMap's, as of CUDA 13. Bytes.
 inline constexpr std::size_t max_argument_alignment = 128;
 
 namespace detail {
@@ -106,13 +106,13 @@ template <class T>
   }
 }
 
-/// A type that arguments have, described once for the whole process.
+/// Describes one type of arguments, once for the whole process.
 struct ArgType {
   std::string_view name;  ///< As the compiler spells it. Static lifetime.
   ArgKind kind;
-  ArgKind element;         ///< An array's elements'; otherwise the kind itself.
+  ArgKind element;         ///< The kind of an array's elements; for other kinds the kind itself.
   std::uint8_t alignment;  ///< Bytes.
-  bool raw;                ///< Bytes that may stand for any type, whatever its alignment.
+  bool raw;                ///< std::byte elements: they fit parameters of any alignment.
 };
 
 namespace detail {
@@ -126,7 +126,8 @@ constexpr auto spelled_name() noexcept {
   return text.substr(begin, text.rfind(']') - begin);
 }
 
-/// How a value becomes an argument: its bytes, and how many where the type alone tells it.
+/// How a value is passed: where its bytes are and how many. `fixed_size` is 0 where only the value tells how
+/// many.
 template <class T>
 struct ArgPassing {
   using Aligned = T;
@@ -149,7 +150,7 @@ template <class T, std::size_t extent>
 struct ArgPassing<std::span<T, extent>> {
   using Aligned = T;
   static constexpr std::size_t fixed_size =
-      extent == std::dynamic_extent ? 0 : extent * sizeof(T);  ///< 0: told by the value.
+      extent == std::dynamic_extent ? 0 : extent * sizeof(T);  ///< 0: only the value tells.
   static const void* data(std::span<T, extent> value) noexcept { return value.data(); }
   static constexpr std::size_t size(std::span<T, extent> value) noexcept {
     return value.size_bytes();
@@ -188,17 +189,17 @@ constexpr std::size_t align_up(std::size_t offset, std::size_t alignment) noexce
   return (offset + alignment - 1) & ~(alignment - 1);
 }
 
-/// Arguments as a launch takes them: borrowed. `layout` is where C++ places values of these types one
-/// behind the other, which is how kernels take them, but for alignments above 16.
+/// Borrowed arguments, as a launch takes them. `layout` holds the places that members of these types have in
+/// a C++ structure. Kernels take their parameters at these places, unless an alignment is above 16.
 struct GivenArgs {
   void** pointers;
   const Parameter* layout;
   const ArgType* const* types;
   std::size_t count;
-  bool checked;  ///< Whether layout and types are there, and to be compared with the kernel's.
+  bool checked;  ///< Whether the launch compares `layout` and `types` with the kernel's parameters.
 };
 
-/// Where the next argument lies, behind `end` bytes, which it is moved behind.
+/// The place of the next argument, which begins behind `end` bytes. Moves `end` behind it.
 constexpr Parameter place(std::size_t& end, std::size_t alignment, std::size_t size) noexcept {
   const std::size_t offset = align_up(end, alignment);
   end = offset + size;
@@ -276,7 +277,7 @@ class Args {
 
   Args() noexcept = default;
 
-  /// The same as add() for each, in order.
+  /// Adds each value, in order.
   template <class... Ts>
   requires(sizeof...(Ts) > 0) explicit Args(const Ts&... values) { (add(values), ...); }
 
@@ -286,8 +287,8 @@ class Args {
   Args& operator=(Args&& other) noexcept;
   ~Args() = default;
 
-  /// Copies a value behind the others. What does not fit into max_bytes any more is only counted,
-  /// and refused by the launch.
+  /// Copies a value behind the others. A value that no longer fits into max_bytes is only counted; the launch
+  /// then refuses the Args.
   template <class T>
   Args& add(const T& value) {
     detail::require_argument<T>();
@@ -308,9 +309,9 @@ class Args {
     return *this;
   }
 
-  /// Replaces the argument at this position, the first being 0; the others stay as they are.
-  /// Errors: invalid_argument, where there is no such argument; argument_mismatch for a value of
-  /// another size or alignment, as it would move the others. Both change nothing.
+  /// Replaces the argument at this position, counted from 0. The others stay as they are.
+  /// Errors: invalid_argument where there is no such argument; argument_mismatch for a value of another size
+  /// or alignment, since it would move the others. On an error nothing changes.
   template <class T>
   [[nodiscard]] Result<void> set(std::size_t position, const T& value) {
     detail::require_argument<T>();
@@ -318,16 +319,16 @@ class Args {
     return replace(position, Passing::data(value), Passing::size(value), detail::arg_type<T>);
   }
 
-  /// How many were added, the ones that did not fit included.
+  /// How many arguments were added, including those that did not fit.
   [[nodiscard]] std::size_t size() const noexcept { return count_ + refused_; }
 
-  /// False when one of them did not fit into max_bytes.
+  /// Whether all of them fit into max_bytes.
   [[nodiscard]] bool fits() const noexcept { return refused_ == 0; }
 
   /// The argument at this position. REQUIRES: there is one, and it fits.
   [[nodiscard]] ArgView operator[](std::size_t position) const noexcept;
 
-  /// Equal kinds, alignments and bytes, the padding inside structures included.
+  /// Compares kinds, alignments and bytes, including the padding inside structures.
   [[nodiscard]] bool operator==(const Args& other) const noexcept;
 
  private:
@@ -346,7 +347,7 @@ class Args {
   [[nodiscard]] const ArgType* const* types() const noexcept;
   [[nodiscard]] const std::byte* bytes() const noexcept;
 
-  // Only the first used_bytes_ and count_ are ever set: an Args is made for every launch.
+  // Nothing beyond used_bytes_ and count_ is ever set, since an Args may be made for every launch.
   alignas(max_alignment) std::array<std::byte, inline_bytes> inline_storage_;
   std::array<Parameter, inline_count> inline_layout_;
   std::array<const ArgType*, inline_count> inline_types_;

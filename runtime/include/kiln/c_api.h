@@ -14,19 +14,18 @@
 // - Errors. A function that can fail returns a kiln_error, or NULL where it succeeded. The error belongs to
 //   the caller, who ends it with kiln_error_free(). On failure what out-parameters point to is unchanged.
 //   No C++ exception leaves a function.
-// - Ownership. A handle that a function gives through an out-parameter belongs to the caller and is ended by
-//   its own `_free` or `_close` function, for which NULL is no handle and does nothing. Handles may be ended
-//   in any order: each keeps alive what it needs. What a caller gives is copied, unless a comment says
-//   otherwise.
+// - Ownership. A handle that a function gives through an out-parameter belongs to the caller, who ends it
+//   with its own `_free` or `_close` function. Given NULL, these do nothing. Handles may be ended in any
+//   order: each keeps alive what it needs. kiln copies what a caller gives, unless a comment says otherwise.
 // - Text is bytes up to a zero, UTF-8 where it matters. Text and bytes that a function gives belong to the
-//   handle they were asked of, and are valid as long as that is; text that there is none of is empty, not
-//   NULL.
-// - Threads. Every function may be called from any thread, with the same handle from several at once, but
-//   for the function that ends a handle, which is the last to be given it. Not for use in a child that was
-//   forked after a runtime was opened: open another one there.
+//   handle that the function was given, and are valid as long as that is. Where there is no text, a function
+//   gives an empty one, not NULL.
+// - Threads. Every function may be called from any thread, and with the same handle from several threads at
+//   once. Only the function that ends a handle must be the last to be given it. Do not use a runtime in a
+//   child that was forked after it was opened: open another one there.
 // - Structures with a `size` begin with it, and the caller sets it to sizeof. A field that is 0 or NULL is
-//   not set. Such structures grow at their end; an older library refuses fields that it does not know,
-//   where they are set. Structures without a `size`, of which there are arrays, never change.
+//   not set. Such structures grow at their end. An older library refuses a structure in which a field is set
+//   that it does not know. Structures without a `size`, of which there are arrays, never change.
 // - Numbers of enumerations never change, and are given as int32_t. Yes and no are 1 and 0.
 //
 // A program that was built with this header runs with every later library in which KILN_API_VERSION is the
@@ -102,7 +101,7 @@ typedef struct kiln_bytes {
   size_t size;
 } kiln_bytes;
 
-/// What a compile stops at.
+/// What a compile gives.
 typedef int32_t kiln_image_kind;
 enum {
   KILN_IMAGE_CUBIN = 0,    ///< Machine code for one architecture.
@@ -145,7 +144,7 @@ enum { KILN_SWITCH_UNSET = 0, KILN_SWITCH_ON = 1, KILN_SWITCH_OFF = 2 };
 
 // Programs
 
-/// A header that travels inside the program instead of on its disk.
+/// A header that the host program holds in memory instead of reading it from disk.
 typedef struct kiln_header {
   const char* name;  ///< As it is included, e.g. "engine/vec.cuh".
   const char* text;
@@ -154,18 +153,18 @@ typedef struct kiln_header {
 /// Embedded headers, for as many programs as one likes. Immutable.
 typedef struct kiln_header_set kiln_header_set;
 
-/// Copies these headers; a later one of the same name is ignored. Errors: invalid_argument.
+/// Copies these headers. Of two of one name the first counts. Errors: invalid_argument.
 kiln_error* kiln_header_set_make(const kiln_header* headers, size_t count, kiln_header_set** set);
 void kiln_header_set_free(kiln_header_set* set);
 
 /// kiln's own device headers: what a kernel may `#include <kiln/…>`. Static lifetime, not to be freed.
 const kiln_header_set* kiln_device_headers(void);
 
-/// For kernels that include `<cstdint>`, `<type_traits>` and others of the C++ standard library, which NVRTC does
-/// not bring. Static lifetime, not to be freed.
+/// Headers of the C++ standard library that NVRTC does not bring, such as `<cstdint>` and `<type_traits>`,
+/// for kernels that include them. Static lifetime, not to be freed.
 const kiln_header_set* kiln_standard_headers(void);
 
-/// One of a program's name expressions, and a variant's own that is compiled in its place.
+/// One of a program's name expressions, and a variant's own that is compiled instead.
 typedef struct kiln_replaced_kernel {
   const char* expression;
   const char* replacement;
@@ -175,12 +174,13 @@ typedef struct kiln_replaced_kernel {
 typedef struct kiln_variant_spec {
   size_t size;
   const char* name;  ///< E.g. "hopper"; not "default", which is the program without its variants.
-  /// "sm_90a" for that target alone, "sm_100f" for the `a` and `f` targets of that family, "sm_80" for it and
-  /// all later ones. The most specific wins, in that order, and then the highest.
+  /// Which targets it is for: "sm_90a" means that target alone, "sm_100f" the `a` and `f` targets of that
+  /// family, "sm_80" that target and all later ones. The most specific one wins, in that order, and then the
+  /// highest.
   const char* since;
-  const char* file;  ///< What its source is called in the place of the program's name.
+  const char* file;  ///< The name of its source, instead of the program's.
   const char* source;
-  const char* const* options;  ///< In the place of the program's, all of them.
+  const char* const* options;  ///< Instead of the program's, all of them.
   size_t option_count;
   const kiln_replaced_kernel* kernels;
   size_t kernel_count;
@@ -200,7 +200,8 @@ typedef struct kiln_program_spec {
   size_t kernel_count;
   const char* const* options;  ///< For the compiler, e.g. "--std=c++20".
   size_t option_count;
-  const kiln_variant_spec* const* variants;  ///< Alternatives, of which the target decides.
+  const kiln_variant_spec* const*
+      variants;  ///< Alternatives; the target decides which one is compiled.
   size_t variant_count;
 } kiln_program_spec;
 
@@ -217,9 +218,9 @@ void kiln_program_free(kiln_program* program);
 
 // The runtime
 
-/// What kiln says, a line at a time without a line end. Called from any thread, also from several at once.
-/// `text` is valid during the call. Must not call back into the runtime that called it, nor end it, nor
-/// throw. `user` must outlive the runtime.
+/// Takes what kiln logs, one line at a time, without a line end. kiln calls it from any thread, also from
+/// several at once. `text` is valid during the call. It must not call back into the runtime that called it,
+/// nor end it, nor throw. `user` must outlive the runtime.
 typedef void (*kiln_log_callback)(void* user, kiln_log_level level, const char* text);
 
 typedef int32_t kiln_event_kind;
@@ -246,10 +247,10 @@ typedef struct kiln_event {
   const char* detail;
 } kiln_event;
 
-/// Sees what kiln does. The same rules as for kiln_log_callback.
+/// Takes each event. The same rules as for kiln_log_callback.
 typedef void (*kiln_observer)(void* user, const kiln_event* event);
 
-/// In the place of a number of workers.
+/// Instead of a number of workers.
 enum {
   KILN_WORKERS_NONE = -1,      ///< Compiles run in this process, one at a time.
   KILN_WORKERS_AUTOMATIC = -2  ///< As many as the machine has cores for, and memory.
@@ -265,7 +266,8 @@ typedef struct kiln_runtime_options {
   kiln_switch cache_trust_others;  ///< Accept what others may write. `KILN_CACHE_TRUST_OTHERS`.
   kiln_switch allow_ptx;     ///< Stored PTX may be loaded for want of a cubin. `KILN_ALLOW_PTX`.
   uint64_t cache_max_bytes;  ///< What the cache may grow to. `KILN_CACHE_MAX_SIZE`.
-  /// Beneath the cache, in this order; where it is set and their count is 0, none. `KILN_BUNDLES`.
+  /// Bundles beneath the cache, in this order. Where it is set and the count is 0, there are none.
+  /// `KILN_BUNDLES`.
   const char* const* bundles;
   size_t bundle_count;
   /// Bundles in memory, asked last. Borrowed: the bytes must outlive the runtime.
@@ -291,8 +293,8 @@ typedef struct kiln_runtime_options {
 } kiln_runtime_options;
 
 /// The pipeline: asks the cache, compiles on a miss, stores, loads. The runtime ends when its handle is
-/// closed and the last kernel and module that it gave is freed: the driver unloads its images, what was
-/// asked for and is not done is cancelled, and its threads are waited for, which is soon.
+/// closed and the last kernel and module that it gave is freed. It then unloads its images, cancels compiles
+/// that are not done, and waits a short time for its threads.
 typedef struct kiln_runtime kiln_runtime;
 
 /// Needs no GPU, no driver and no NVRTC: each is looked for when first needed. `options` may be NULL.
@@ -318,8 +320,8 @@ typedef struct kiln_counters {
   uint64_t combines;     ///< Links and fatbins that were made here.
   uint64_t waits;        ///< For another process that was compiling the same.
   uint64_t stores;
-  uint64_t refusals;      ///< Stored images that the driver did not take, and were dropped.
-  uint64_t cache_errors;  ///< Faults of the cache that were lived with.
+  uint64_t refusals;      ///< Stored images that the driver refused and kiln dropped.
+  uint64_t cache_errors;  ///< Faults of the cache that no call failed for.
   uint64_t loads;
 } kiln_counters;
 
@@ -451,10 +453,10 @@ typedef struct kiln_explanation kiln_explanation;
 typedef struct kiln_explanation_info {
   size_t size;
   int32_t hit;
-  kiln_origin origin;   ///< Of the layer that would serve it; KILN_ORIGIN_COMPILED on a miss.
+  kiln_origin origin;   ///< The layer that would serve it; KILN_ORIGIN_COMPILED on a miss.
   const char* key;      ///< Of the entry that would be served; empty on a miss.
   const char* reason;   ///< Of a miss, in one line; empty on a hit.
-  const char* summary;  ///< All of it in one line, also in what the nearest entry differs.
+  const char* summary;  ///< All of it in one line, with the nearest entry's differences.
 } kiln_explanation_info;
 
 /// Compiles, writes and counts nothing. Errors: unknown_arch; driver_missing for "native" without a device;
@@ -470,31 +472,32 @@ void kiln_explanation_free(kiln_explanation* explanation);
 /// A compile on its way; outlives the runtime. When the handle is freed, the compile goes on.
 typedef struct kiln_compiling kiln_compiling;
 
-/// As kiln_runtime_compile(), without waiting for the compiler: a hit is ready at once, what has to be
-/// compiled is queued, the higher priority first. Errors of the compile come through
-/// kiln_compiling_get(), also cancelled and queue_full. Errors: unknown_arch, invalid_argument.
+/// As kiln_runtime_compile(), without waiting for the compiler: a hit is ready at once, and a miss is queued,
+/// the higher priority first. Errors of the compile come through kiln_compiling_get(), also cancelled and
+/// queue_full. Errors: unknown_arch, invalid_argument.
 kiln_error* kiln_runtime_compile_async(kiln_runtime* runtime, const kiln_program* program,
                                        const char* arch, kiln_image_kind kind, int32_t priority,
                                        kiln_compiling** compiling);
-/// Waits for so many milliseconds at most; whether it is ready then. Errors: invalid_argument.
+/// Waits until it is ready, but no longer than `patience` milliseconds. `*ready` is whether it is ready then.
+/// Errors: invalid_argument.
 kiln_error* kiln_compiling_wait(const kiln_compiling* compiling, uint64_t patience, int32_t* ready);
-/// Waits until it is ready, and gives an artifact of the caller's own, as often as asked. Errors: those of
+/// Waits until it is ready, and gives an artifact of the caller's own, a new one each time. Errors: those of
 /// kiln_runtime_compile(), cancelled, queue_full.
 kiln_error* kiln_compiling_get(const kiln_compiling* compiling, kiln_artifact** artifact);
 /// Makes it ready with the error cancelled, unless it is ready already. Errors: invalid_argument.
 kiln_error* kiln_compiling_cancel(const kiln_compiling* compiling);
 void kiln_compiling_free(kiln_compiling* compiling);
 
-/// One of many to have ready.
+/// One item of a prefetch.
 typedef struct kiln_prefetch_item {
   const kiln_program* program;
   const char* arch;
   kiln_image_kind kind;
 } kiln_prefetch_item;
 
-/// Called when an item is done, one call at a time, on the thread that prefetches: with its artifact, or
-/// with the error; the other is NULL. Both are borrowed and valid during the call. Whatever it returns but 0
-/// ends the prefetch. Must not throw.
+/// Called when an item is done, one call at a time, on the thread that prefetches: with its artifact, or with
+/// the error; the other is NULL. Both are borrowed and valid during the call. Where it returns anything but
+/// 0, the prefetch ends. It must not throw.
 typedef int32_t (*kiln_prefetch_callback)(void* user, size_t index, const kiln_artifact* artifact,
                                           const kiln_error* error, size_t done, size_t total);
 
@@ -502,12 +505,12 @@ typedef struct kiln_prefetch_report {
   size_t size;
   size_t hits;
   size_t compiled;
-  size_t failures;  ///< What was not done since the prefetch was ended is among them.
+  size_t failures;  ///< Includes items that were not done because the prefetch was ended.
 } kiln_prefetch_report;
 
-/// Has all of them in the cache, compiling what is missing, behind whatever kiln_runtime_compile_async()
-/// was asked for. Waits until all are done; one that fails does not keep the others. `progress` and
-/// `report` may be NULL. Errors: unknown_arch, invalid_argument.
+/// Brings all items into the cache, and compiles what is missing. What kiln_runtime_compile_async() was asked
+/// for goes first. Waits until all are done; one that fails does not stop the others. `progress` and `report`
+/// may be NULL. Errors: unknown_arch, invalid_argument.
 kiln_error* kiln_runtime_prefetch(kiln_runtime* runtime, const kiln_prefetch_item* items,
                                   size_t count, kiln_prefetch_callback progress, void* user,
                                   kiln_prefetch_report* report);
@@ -524,9 +527,8 @@ typedef struct kiln_kernel kiln_kernel;
 kiln_error* kiln_runtime_kernel(kiln_runtime* runtime, const kiln_program* program,
                                 const char* expression, kiln_kernel** kernel);
 
-/// The same from the image for this architecture and of this kind and no other, whatever else is stored.
-/// It is for the caller to know that the device runs it. Errors: as above; invalid_argument for LTO-IR
-/// and OptiX-IR.
+/// The same from the image for exactly this architecture and of this kind, whatever else is stored. The
+/// caller has to know that the device runs it. Errors: as above; invalid_argument for LTO-IR and OptiX-IR.
 kiln_error* kiln_runtime_kernel_for_target(kiln_runtime* runtime, const kiln_program* program,
                                            const char* expression, const char* arch,
                                            kiln_image_kind kind, kiln_kernel** kernel);
@@ -568,13 +570,13 @@ typedef struct kiln_launch_config {
   int32_t priority;      ///< As cuStreamCreateWithPriority has it; lower goes first.
 } kiln_launch_config;
 
-/// Queues a launch in a stream of the calling thread's current context; with no context, that of the device
-/// the kernel was loaded for becomes current. `stream` is a CUstream; NULL is the legacy default stream.
+/// Queues a launch in a stream of the calling thread's current context. Where there is none, the primary
+/// context of the kernel's device becomes current. `stream` is a CUstream; NULL is the legacy default stream.
 ///
-/// Each argument is the bytes of one parameter, in order, which are copied. Count and sizes are compared
-/// with the kernel's parameters where those are known, unless the library was built with
-/// KILN_LAUNCH_CHECKS=0; alignments and types are not told by bytes. Where they are not known, the driver
-/// reads as many bytes as the kernel takes.
+/// Each argument is the bytes of one parameter, in order, which are copied. Count and sizes are compared with
+/// the kernel's parameters where those are known, unless the library was built with KILN_LAUNCH_CHECKS=0;
+/// bytes do not tell alignments and types. Where the parameters are not known, the driver reads as many bytes
+/// as the kernel takes.
 ///
 /// Errors, with nothing launched: argument_mismatch, naming kernel, position, expected and given;
 /// invalid_argument, also for a configuration that is beyond a limit, which is named; driver_failed.

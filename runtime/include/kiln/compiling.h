@@ -21,9 +21,9 @@
 
 namespace KILN_EXPORT kiln {
 
-/// A compile on its way. A handle, cheap to copy; all copies mean the same compile. Safe to use from any
-/// thread, and longer than the runtime. When the last one goes, the compile goes on: its result is stored
-/// all the same.
+/// A compile that is queued, running or done. A handle, cheap to copy; all copies mean the same compile. Safe
+/// to use from any thread, also after the runtime has ended. When the last copy is destroyed, the compile
+/// goes on, and its result is stored.
 class Compiling {
  public:
   class KILN_INTERNAL State;
@@ -31,50 +31,52 @@ class Compiling {
 
   [[nodiscard]] bool ready() const;
 
-  /// Ready, and with an artifact: what an engine asks before it goes over to the new kernel. Costs nothing.
+  /// Whether it is ready and has an artifact. An engine asks this before it goes over to the new kernel.
+  /// Costs nothing.
   [[nodiscard]] bool succeeded() const;
 
-  /// Waits for so long at most; whether it is ready then.
+  /// Waits until it is ready, but no longer than `time`. Gives whether it is ready then.
   bool wait_for(std::chrono::milliseconds time) const;
 
-  /// Waits, and gives what it came to; as often as asked. Errors: those of Runtime::compile(),
-  /// and cancelled.
+  /// Waits until it is ready, and gives the artifact or the error. May be called again. Errors: those of
+  /// Runtime::compile(), and cancelled.
   [[nodiscard]] Result<Artifact> get() const;
 
-  /// Makes it ready at once with the error `cancelled`, unless it is ready already. Where nobody else
-  /// asked for the same, what is queued is dropped, and what runs is stopped and not stored; a compiler
-  /// that does not let itself be stopped goes on alone, and holds no lock of kiln's. What the compiler
-  /// had already finished may still be stored.
+  /// Makes it ready at once with the error `cancelled`, unless it is ready already. If nobody else asked for
+  /// the same compile, kiln drops it from the queue, or stops it and stores nothing. A compiler that cannot
+  /// be stopped runs on alone, and holds no lock of kiln's. If the compiler had already finished, its result
+  /// may still be stored.
   void cancel() const;
 
  private:
   std::shared_ptr<State> state_;
 };
 
-/// How a compile is asked for that is not waited for.
+/// Options of Runtime::compile_async().
 struct CompileOptions {
-  int priority = 0;  ///< The higher, the sooner; equal ones in the order in which they were asked.
+  int priority =
+      0;  ///< Higher ones go first, equal ones in the order in which they were asked for.
 };
 
-/// One of many to have ready.
+/// A program and a target for Runtime::prefetch().
 struct PrefetchItem {
   Program program;
   Target target;
 };
 
-/// One item is done.
+/// Tells that one item of a prefetch is done.
 struct PrefetchStep {
   std::size_t index;                ///< Of the item.
   const Result<Artifact>& outcome;  ///< Valid during the call.
-  std::size_t done;                 ///< Of all, this one included.
+  std::size_t done;                 ///< How many are done, including this one.
   std::size_t total;
 };
 
-/// Called as each is done, one call at a time, on the thread that called Runtime::prefetch(). What it throws
-/// goes no further.
+/// Called when an item is done, one call at a time, on the thread that called Runtime::prefetch(). kiln drops
+/// what it throws.
 using PrefetchProgress = std::function<void(const PrefetchStep&)>;
 
-/// What a prefetch came to.
+/// The result of a prefetch.
 struct PrefetchReport {
   struct Failure {
     std::size_t index;  ///< Of the item.
@@ -82,7 +84,8 @@ struct PrefetchReport {
   };
   std::size_t hits = 0;
   std::size_t compiled = 0;
-  std::vector<Failure> failures = {};  ///< In the items' order; what was cancelled is among them.
+  std::vector<Failure> failures =
+      {};  ///< In the items' order, including those that were cancelled.
 };
 
 }  // namespace kiln

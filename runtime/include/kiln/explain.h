@@ -1,6 +1,6 @@
 #pragma once
 
-// kiln/explain.h: would it hit; if not, in what does the nearest entry differ.
+// kiln/explain.h: whether a compile would hit, and if not, how the nearest entry differs.
 //
 //     const kiln::Explanation why = runtime.explain(program, target).value();
 //     if (!why.hit && why.nearest)
@@ -16,7 +16,7 @@
 
 namespace KILN_EXPORT kiln {
 
-/// One thing in which what is asked for differs from a stored entry.
+/// One difference between a request and a stored entry.
 struct Difference {
   enum class Field {
     program,            ///< The program's name.
@@ -27,8 +27,8 @@ struct Difference {
     image,              ///< The image kind.
     toolchain,          ///< The compiler.
     header,             ///< A header's content, or whether it is there.
-    path,               ///< Where a header lies, since that reached the output.
-    working_directory,  ///< Since it reached the output.
+    path,               ///< A header's path, which reached the output.
+    working_directory,  ///< Of the compile, where it reached the output.
     entry,              ///< The entry itself, which is damaged or was refused.
   };
   Field field;
@@ -40,7 +40,7 @@ struct Difference {
 /// "program", "source", … Static lifetime.
 [[nodiscard]] const char* to_string(Difference::Field field) noexcept;
 
-/// The stored entry that is most like what was asked for.
+/// The stored entry that is most like the request.
 struct NearestEntry {
   Digest key;
   std::string program;
@@ -52,28 +52,27 @@ struct NearestEntry {
   std::vector<Difference> differences;  ///< At least one; the weightier kinds first.
 };
 
-/// What would become of a compile that was asked for now. A value.
+/// What a compile of a program for a target would find now. A value.
 struct Explanation {
   std::string program;
-  std::string variant;  ///< Of the program, for this target; empty where it has none.
-  std::string arch;     ///< Of the device, where "native" was asked for.
+  std::string variant;  ///< The one for this target; empty where the program has none.
+  std::string arch;     ///< The device's, where "native" was asked for.
   std::string kind;
-  Digest request;  ///< What entries are looked up by: the key without headers and compiler.
+  Digest request;  ///< Entries are looked up by it: the key without headers and compiler.
 
   bool hit = false;
-  Origin origin = Origin::compiled;  ///< Of the layer that would serve it; `compiled` on a miss.
-  Digest key;                        ///< Of the entry that would be served; empty() on a miss.
+  Origin origin = Origin::compiled;  ///< The layer that would serve it; `compiled` on a miss.
+  Digest key;                        ///< The key of that entry; empty() on a miss.
   std::string remark;  ///< About a hit, e.g. that headers are not here and are trusted.
 
-  std::string reason;  ///< Of a miss, in one line; empty on a hit.
-  /// On a miss, where a store holds an entry of the same source or the same program name.
+  std::string reason;  ///< Why it would miss, in one line; empty on a hit.
+  /// Set on a miss, where a store holds an entry of the same source or of the same program name.
   std::optional<NearestEntry> nearest;
 
-  /// Why the result of a compile could not be kept by any cache, such as `__TIME__`; empty where it
-  /// could.
+  /// Why no cache could keep the result of a compile, e.g. for `__TIME__`; empty where one could.
   std::string not_stored;
 
-  /// All of it in one line of bounded length, as it goes with a miss in the modes warn and cache-only.
+  /// All of it in one line of bounded length. A miss comes with it in the modes warn and cache-only.
   [[nodiscard]] std::string summary() const;
 };
 

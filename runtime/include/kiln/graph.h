@@ -20,30 +20,30 @@ typedef struct CUgraphExec_st* CUgraphExec;
 
 namespace KILN_EXPORT kiln {
 
-// Launches as kernel nodes of explicit graphs, from the same configuration and arguments, with the same
-// checks and the same errors as Kernel::launch(). Arguments are copied into the node. A node keeps the
-// kernel: it must not be launched after the kernel's runtime has ended. The functions are as safe to use
-// from several threads as CUDA's own: not on one graph at once. Programmatic serialization and events are
-// for streams and refused: in a graph, edges say the same.
+// These functions take the same configuration and arguments as Kernel::launch(), check the same, and give the
+// same errors. CUDA copies the arguments into the node. A node refers to its kernel, so do not launch it
+// after the kernel's runtime has ended. As with CUDA's own functions, two threads must not work on one graph
+// at once. Programmatic serialization and events are for streams, and refused here: in a graph, edges say the
+// same.
 
-/// Adds a node that depends on these, which are of the same graph. On an error the graph is unchanged.
+/// Adds a node that depends on `dependencies`, which are nodes of the same graph. On an error the graph is
+/// unchanged.
 /// Errors: those of Kernel::launch().
 [[nodiscard]] Result<CUgraphNode> add_kernel_node(CUgraph graph,
                                                   std::span<const CUgraphNode> dependencies,
                                                   const Kernel& kernel, const LaunchConfig& config,
                                                   const Args& args);
 
-/// Gives a node of a graph another configuration, other arguments, another kernel. Executable graphs made
-/// before are unchanged. Attributes that the node has and `config` does not name stay. On an error from
-/// the driver the node may have a part of what was asked for.
+/// Gives a node of a graph another configuration, other arguments or another kernel. Executable graphs that
+/// were made before do not change. The node keeps attributes that `config` does not set. After an error of
+/// the driver the node may have some of the new values.
 /// Errors: those of Kernel::launch().
 [[nodiscard]] Result<void> set_kernel_node(CUgraphNode node, const Kernel& kernel,
                                            const LaunchConfig& config, const Args& args);
 
-/// The same in an executable graph: `node` is that of the graph it was made from. Launches of it that are
-/// queued already are not affected. Attributes cannot be changed there: they are those that the node had
-/// when the graph was instantiated, whatever `config` names. Takes nothing from the heap up to
-/// Args::inline_count arguments.
+/// The same in an executable graph; `node` is the node of the graph that it was made from. Launches that are
+/// queued already do not change. Attributes stay as they were when the graph was instantiated, whatever
+/// `config` sets. With up to Args::inline_count arguments it takes nothing from the heap.
 /// Errors: those of Kernel::launch().
 [[nodiscard]] Result<void> set_kernel_node(CUgraphExec executable, CUgraphNode node,
                                            const Kernel& kernel, const LaunchConfig& config,

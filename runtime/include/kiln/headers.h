@@ -1,6 +1,6 @@
 #pragma once
 
-// kiln/headers.h: headers that travel inside a program instead of on its disk.
+// kiln/headers.h: headers that a program brings along in memory, instead of reading them from disk.
 //
 //     const auto own = kiln::HeaderSet::from_texts({{"engine/by.cuh", "constexpr float by = 0.5f;"}});
 //     const auto program = kiln::Program::make({.name = "scale.cu",
@@ -21,9 +21,9 @@
 
 namespace KILN_EXPORT kiln {
 
-/// The texts of many headers one after the other, compressed (one zstd frame), in a program's constant data. For
-/// generated code; has static lifetime. Decompressed once, when somebody first reads one of them, and kept
-/// until the process ends. Safe to use from any thread.
+/// The texts of many headers, one after the other in one zstd frame, in a program's constant data. For
+/// generated code, with static lifetime. Decompressed once, when somebody first reads a text, and kept until
+/// the process ends. Safe to use from any thread.
 class PackedTexts {
  public:
   /// REQUIRES: a whole frame of `size` bytes.
@@ -48,7 +48,7 @@ class EmbeddedHeader {
                            const Digest& text_digest) noexcept
       : name(header_name), digest(text_digest), plain_(text) {}
 
-  /// The text is `size` bytes from `offset` of the packed ones.
+  /// The text is `size` bytes of the packed texts, from `offset` on.
   constexpr EmbeddedHeader(std::string_view header_name, const PackedTexts& packed,
                            std::size_t offset, std::size_t size, const Digest& text_digest) noexcept
       : name(header_name), digest(text_digest), packed_(&packed), offset_(offset), size_(size) {}
@@ -56,7 +56,7 @@ class EmbeddedHeader {
   std::string_view name;
   Digest digest;
 
-  /// Lives as long as the set that the header is of. The first one of a packed set takes milliseconds.
+  /// Valid as long as the header's set. Reading the first text of a packed set takes milliseconds.
   [[nodiscard]] std::string_view text() const {
     return packed_ == nullptr ? plain_ : packed_->texts().substr(offset_, size_);
   }
@@ -68,14 +68,14 @@ class EmbeddedHeader {
   std::size_t size_ = 0;
 };
 
-/// Some headers that travel inside the program instead of on its disk. An immutable value, cheap to
-/// copy; the texts live as long as any copy. Made by kiln_embed_headers() (CMake) at build time, or
-/// by from_texts() at run time.
+/// Headers that the host program holds in memory instead of reading them from disk. An immutable value, cheap
+/// to copy; the texts live as long as any copy. Made by kiln_embed_headers() (CMake) at build time, or by
+/// from_texts() at run time.
 class HeaderSet {
  public:
   HeaderSet() = default;
 
-  /// A table with static lifetime; nothing is copied. For generated code.
+  /// Refers to a table with static lifetime, and copies nothing. For generated code.
   /// REQUIRES: sorted by name, no name twice.
   [[nodiscard]] static HeaderSet from_static(std::span<const EmbeddedHeader> headers);
 
@@ -84,7 +84,7 @@ class HeaderSet {
     std::string text;
   };
 
-  /// Copies the texts and computes their digests. A later one of the same name is ignored.
+  /// Copies the texts and computes their digests. Of two headers of one name the first counts.
   [[nodiscard]] static HeaderSet from_texts(std::vector<NamedText> texts);
 
   struct SharedText {
@@ -92,7 +92,7 @@ class HeaderSet {
     std::shared_ptr<const std::string> text;  ///< REQUIRES: not null.
   };
 
-  /// The same without copying: the texts live as long as any copy of the set, and may be in many.
+  /// The same without copying. A text may be in many sets, and lives as long as any copy of them.
   [[nodiscard]] static HeaderSet from_shared(std::vector<SharedText> texts);
 
   [[nodiscard]] std::span<const EmbeddedHeader> headers() const noexcept { return headers_; }
@@ -108,10 +108,10 @@ class HeaderSet {
 /// kiln's own device headers: what a kernel may `#include <kiln/…>`. See device/README.md.
 [[nodiscard]] const HeaderSet& device_headers();
 
-/// For kernels that include `<cstdint>`, `<type_traits>` and others of the C++ standard library, which
-/// NVRTC does not bring: these names forward to libcu++ where the compile finds it, on disk or embedded,
-/// and are small ones of kiln's own where not. Optional: to be listed in ProgramSpec::headers, where an
-/// earlier set may replace one of them. See device/README.md for which there are.
+/// Headers of the C++ standard library that NVRTC does not bring, such as `<cstdint>` and `<type_traits>`,
+/// for kernels that include them. Each forwards to libcu++ where the compile finds that, on disk or embedded;
+/// else it is a small header of kiln's own. Optional: list them in ProgramSpec::headers, where an earlier set
+/// may replace one of them. device/README.md lists them.
 [[nodiscard]] const HeaderSet& standard_headers();
 
 }  // namespace kiln

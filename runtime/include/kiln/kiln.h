@@ -6,15 +6,15 @@
 //     const kiln::Kernel kernel = runtime.kernel(program, "scale<float>").value();
 //     kernel.launch(stream, {.grid = {1}, .block = {256}}, x, 0.5f).value();
 //
-// Program -> look up --hit--> Artifact -> load -> Kernel -> launch(Args); a miss is compiled and stored before.
+// Program -> look up --hit--> Artifact -> load -> Kernel -> launch(Args); a miss is compiled and stored
+// first.
 //
-// In reading order: program.h (what is compiled), headers.h (what it may include), target.h (for
-// what), settings.h and runtime.h (the pipeline), compiling.h (what is not waited for), artifact.h (what
+// In reading order: program.h (what is compiled), headers.h (what it may include), target.h (for what),
+// settings.h and runtime.h (the pipeline), compiling.h (compiles that nobody waits for), artifact.h (what
 // comes out), explain.h (why it would miss), numbers.h and args.h (what kernels are given), launch.h (what
-// runs), graph.h (what runs in graphs), module.h (images as they are,
-// and their variables), manifest.h (programs written down),
-// observer.h (what it says meanwhile), error.h (how it fails).
-// cache.h alone is enough to inspect a cache.
+// runs), graph.h (what runs in graphs), module.h (images as they are, and their variables), manifest.h
+// (programs written down), observer.h (what kiln says meanwhile), error.h (how it fails). cache.h alone is
+// enough to inspect a cache.
 
 #include "kiln/args.h"
 #include "kiln/artifact.h"

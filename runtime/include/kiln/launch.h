@@ -17,15 +17,15 @@
 #include "kiln/error.h"
 #include "kiln/export.h"
 
-/// Whether launches compare their arguments with the kernel's parameters. 0, given to the compiler
-/// before this header, leaves the comparison and all that it needs out of this file's launches;
-/// CMake's option of the same name does so for all that link kiln.
+/// Whether launches compare their arguments with the kernel's parameters. Define it as 0 before this header,
+/// and this file's launches are made without the comparison and all that it needs. CMake's option of the same
+/// name does so for every target that links kiln.
 #ifndef KILN_LAUNCH_CHECKS
 #define KILN_LAUNCH_CHECKS 1
 #endif
 
-// cuda.h's own declarations, so that what either API made can be given; both headers may be
-// included.
+// cuda.h's own declarations, so that streams and events of both of CUDA's APIs can be given. Both headers may
+// be included.
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
 
@@ -35,8 +35,8 @@ struct KernelRecord;
 
 namespace KILN_EXPORT kiln {
 
-/// The stream that waits for all others of the context but non-blocking ones: what a null stream means
-/// to kiln. Any thread's.
+/// The stream that waits for all other streams of the context, except non-blocking ones. To kiln a null
+/// stream means this one, in every thread.
 inline const CUstream legacy_default_stream = reinterpret_cast<CUstream>(0x1);
 /// The default stream of the thread that launches.
 inline const CUstream per_thread_default_stream = reinterpret_cast<CUstream>(0x2);
@@ -54,7 +54,7 @@ struct Dim3 {
 /// its own domain alone.
 enum class MemorySyncDomain : std::uint8_t { ordinary, remote };
 
-/// To which of the GPU's domains each of the two is mapped.
+/// Which of the GPU's domains each of the two stands for.
 struct MemorySyncDomainMap {
   std::uint8_t ordinary = 0;
   std::uint8_t remote = 1;
@@ -65,7 +65,7 @@ struct MemorySyncDomainMap {
 /// How blocks of a cluster are spread over the GPU.
 enum class ClusterScheduling : std::uint8_t { spread, load_balancing };
 
-/// An event recorded once every block has triggered it (or has begun), so that what waits for it may
+/// An event that is recorded when every block has triggered it (or has begun). Work that waits for it may
 /// begin before the kernel ends.
 struct ProgrammaticEvent {
   CUevent event = nullptr;      ///< Null for none.
@@ -74,8 +74,8 @@ struct ProgrammaticEvent {
   bool operator==(const ProgrammaticEvent&) const = default;
 };
 
-/// How a kernel is launched. What is left as it is costs nothing and needs nothing of the driver; each
-/// of the others needs a driver and a device that know it, and the launch says so where they do not.
+/// How a kernel is launched. Each field after `shared_bytes` needs, where it is set, a driver and a device
+/// that know it; where they do not, the launch fails and says so. A field that is not set costs nothing.
 struct LaunchConfig {
   Dim3 grid = {};                  ///< Blocks.
   Dim3 block = {};                 ///< Threads per block.
@@ -88,12 +88,12 @@ struct LaunchConfig {
   Dim3 preferred_cluster = {0, 0, 0};
   std::optional<ClusterScheduling> cluster_scheduling = {};
 
-  bool cooperative = false;  ///< All blocks at once, so that the grid may synchronise.
+  bool cooperative = false;  ///< All blocks run at once, so that the grid can synchronise.
 
-  /// Programmatic dependent launch, the dependent's end: may begin before the kernel ahead of it in the
-  /// stream has ended, once that allows it, and waits itself for what it needs of it.
+  /// Programmatic dependent launch, for the dependent kernel: it may begin before the kernel ahead of it in
+  /// the stream has ended, once that one allows it. It then waits itself for what it needs of that one.
   bool programmatic_serialization = false;
-  /// Programmatic dependent launch, the other end.
+  /// Programmatic dependent launch, for the kernel ahead.
   ProgrammaticEvent programmatic_event = {};
   /// Recorded when the last block has begun; null for none. CUDA 12.3. Both events must have been made
   /// with timing disabled.
@@ -102,8 +102,8 @@ struct LaunchConfig {
   std::optional<int> priority = {};  ///< As cuStreamCreateWithPriority has it; lower goes first.
   std::optional<MemorySyncDomain> memory_sync_domain = {};
   std::optional<MemorySyncDomainMap> memory_sync_domain_map = {};
-  /// Of the memory that a multiprocessor divides between L1 and shared, the part wanted as shared: 0 to
-  /// 100 per cent. A hint.
+  /// How much of the memory that L1 and shared memory divide is wanted as shared memory: 0 to 100 per cent. A
+  /// hint.
   std::optional<std::uint8_t> shared_carveout = {};
 
   bool operator==(const LaunchConfig&) const = default;
@@ -132,7 +132,7 @@ struct BlockSuggestion {
 };
 
 namespace detail {
-/// Part of each launch function's type, so that files with and without checks go together.
+/// Part of each launch function's type, so that files with and without checks may be linked together.
 using LaunchChecks = std::bool_constant<KILN_LAUNCH_CHECKS != 0>;
 }  // namespace detail
 
@@ -143,14 +143,14 @@ class Kernel {
   /// For the runtime, which keeps the record.
   explicit Kernel(const KernelRecord& record) noexcept : record_(&record) {}
 
-  /// Queues a launch in a stream of the calling thread's current context; with no context, that of
-  /// the device the kernel was loaded for becomes current. Takes no lock; takes nothing from the
-  /// heap up to Args::inline_count arguments. The kernel's limit of dynamic shared memory, and that of
-  /// its cluster size, are raised where the launch needs it.
+  /// Queues a launch in a stream of the calling thread's current context. Where there is none, the primary
+  /// context of the kernel's device becomes current. Takes no lock, and with up to Args::inline_count
+  /// arguments nothing from the heap. Raises the kernel's limits of dynamic shared memory and of cluster size
+  /// where the launch needs it.
   ///
-  /// Count, sizes and alignments are compared with the kernel's parameters where those are known. A
-  /// value in the place of a pointer, and one structure in the place of another, are told by these
-  /// alone: a std::uint64_t passes for a pointer. std::byte elements pass for any type of their size.
+  /// Compares the arguments' count, sizes and alignments with the kernel's parameters where those are known,
+  /// and nothing else: a std::uint64_t passes for a pointer, and a structure for another one of its size and
+  /// alignment. std::byte elements pass for any type of their size.
   ///
   /// Errors, with nothing launched: argument_mismatch (naming kernel, position, expected, given and
   /// the C++ type given), invalid_argument (a configuration that is beyond a limit, which is named,
@@ -161,7 +161,7 @@ class Kernel {
     return launch_args(stream, config, args, Checks::value);
   }
 
-  /// The same with the arguments given one by one: as Args takes them, read where they are.
+  /// The same with the arguments one by one. Takes what Args takes, and reads it in place.
   template <class Checks = detail::LaunchChecks, class... Ts>
   [[nodiscard]] Result<void> launch(CUstream stream, const LaunchConfig& config,
                                     const Ts&... values) const {
@@ -172,13 +172,13 @@ class Kernel {
 
   [[nodiscard]] const KernelInfo& info() const noexcept;
 
-  /// What the image that was loaded was compiled for, e.g. "sm_90a".
+  /// The architecture that the loaded image was compiled for, e.g. "sm_90a".
   [[nodiscard]] const std::string& arch() const noexcept;
   /// That image's kind: "cubin", "ptx" (which the driver compiled) or "fatbin".
   [[nodiscard]] const std::string& image_kind() const noexcept;
 
-  /// Registers, memory, limits: without a launch. What the image tells is taken from it, the rest asked
-  /// of the driver, which may load the kernel for it. Errors: driver_failed.
+  /// Registers, memory and limits, without a launch. Asks the driver for what the image does not tell; the
+  /// driver may load the kernel for that. Errors: driver_failed.
   [[nodiscard]] Result<KernelAttributes> attributes() const;
 
   /// How many blocks of so many threads, each with so much dynamic shared memory, one multiprocessor
@@ -195,8 +195,8 @@ class Kernel {
   /// it has no cluster; driver_failed.
   [[nodiscard]] Result<std::uint32_t> max_active_clusters(const LaunchConfig& config) const;
 
-  /// How many blocks a cluster can have at most, with this block size and shared memory; up to 8 on
-  /// every device with clusters, more where the kernel may have them, which a launch of more allows it.
+  /// How many blocks a cluster of this block size and shared memory can have at most. Every device with
+  /// clusters takes up to 8. The kernel may have more after a launch with more, which allows it.
   /// Errors: invalid_argument, where the driver has no clusters; driver_failed.
   [[nodiscard]] Result<std::uint32_t> max_cluster_blocks(const LaunchConfig& config) const;
 

@@ -20,22 +20,22 @@ namespace KILN_EXPORT kiln {
 /// What a link is made from. A value.
 struct LinkSpec {
   std::string name;  ///< For messages and listings, as a program's name is, e.g. "engine.link".
-  /// Images of one program each, in order: LTO-IR, relocatable cubins (compiled with `-rdc=true`), PTX.
-  /// What compile() gives goes in as it is; of an artifact made by hand `program`, `kind`, `image` and
-  /// `kernels` count. The link of what is in the cache is found there without the linker.
+  /// Images of one program each, in order: LTO-IR, relocatable cubins (compiled with `-rdc=true`) or PTX. An
+  /// artifact of compile() goes in as it is. Of an artifact made by hand kiln reads `program`, `kind`,
+  /// `image` and `kernels`. Where the cache holds the link of these images, no linker is needed.
   std::vector<Artifact> inputs;
-  /// The architecture, and whether to stop at PTX, for which all inputs have to be LTO-IR.
+  /// The architecture, and whether to stop at PTX. For PTX all inputs have to be LTO-IR.
   Target target;
-  /// For the linker, e.g. "-maxrregcount=64". `-lto` is added where an input is LTO-IR.
+  /// For the linker, e.g. "-maxrregcount=64". kiln adds `-lto` where an input is LTO-IR.
   std::vector<std::string> options = {};
-  /// Name expressions of the inputs, or symbols: what the linked artifact lists. All, where this is
-  /// empty: the kernels of an input that lists none under their symbols.
+  /// The kernels that the linked artifact lists, by name expressions of the inputs or by symbols. Where this
+  /// is empty, it lists all; those of an input that lists none stand under their symbols.
   std::vector<std::string> kernels = {};
 };
 
-/// Whether an entry of this request was made of other images: linked, or packed into a fatbin. The
-/// source of such a one is a recipe that names the images by digest, no CUDA C++: it is served, shown,
-/// shipped and verified like any other, and cannot be compiled again or for another architecture.
+/// Whether an entry of this request was made of other images: linked, or packed into a fatbin. Its source is
+/// then no CUDA C++, but a recipe that names the images by digest. Such an entry is served, shown, shipped
+/// and verified like any other. It cannot be compiled again, nor for another architecture.
 [[nodiscard]] bool made_of_images(const Request& request) noexcept;
 
 }  // namespace kiln

@@ -1,6 +1,6 @@
 #pragma once
 
-// kiln/module.h: an image in the driver, whoever made it: its kernels and variables.
+// kiln/module.h: the kernels and variables of an image in the driver, whoever made the image.
 //
 //     const kiln::Module module = runtime.module(program).value();
 //     module.variable("table").value().set(std::array<float, 2>{1, 2}).value();
@@ -36,14 +36,14 @@ class Variable {
   [[nodiscard]] std::uint64_t address() const noexcept { return address_; }  ///< On the device.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }          ///< Bytes.
 
-  /// Copies in the stream, and waits for the stream: afterwards the caller's bytes are his again. Errors:
-  /// invalid_argument where the bytes do not lie within the variable; driver_failed.
+  /// Copies in the stream, and waits until the copy is done. Errors: invalid_argument where the bytes do not
+  /// lie within the variable; driver_failed.
   [[nodiscard]] Result<void> write(std::span<const std::byte> bytes, std::size_t offset = 0,
                                    CUstream stream = nullptr) const;
   [[nodiscard]] Result<void> read(std::span<std::byte> bytes, std::size_t offset = 0,
                                   CUstream stream = nullptr) const;
 
-  /// The whole variable as one value, whose size must be the variable's. Errors: as above.
+  /// Copies the whole variable as one value, whose size must be the variable's. Errors: as above.
   template <class T>
   requires(std::is_trivially_copyable_v<T>)
       [[nodiscard]] Result<void> set(const T& value, CUstream stream = nullptr) const {
@@ -85,13 +85,13 @@ class Module {
   /// What is known of its kernels, in the order of the expressions.
   [[nodiscard]] std::vector<KernelInfo> kernels() const;
 
-  /// A variable by its symbol (the plain name of one in no namespace), or by the name expression under
-  /// which the program lists its address ("&engine::table"); for the calling thread's context. The device's
-  /// compiler drops a variable that nothing uses and no expression names.
+  /// A variable of the calling thread's context. `name` is its symbol (for one in no namespace, its plain
+  /// name), or the name expression under which the program lists its address ("&engine::table"). The compiler
+  /// drops a variable that nothing uses and no expression names.
   /// Errors: not_found, driver_failed.
   [[nodiscard]] Result<Variable> variable(std::string_view name) const;
 
-  /// What the image was made for, e.g. "sm_90a".
+  /// The architecture that the image was made for, e.g. "sm_90a".
   [[nodiscard]] const std::string& arch() const noexcept;
 
  private:

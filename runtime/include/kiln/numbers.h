@@ -12,15 +12,15 @@
 
 namespace KILN_EXPORT kiln {
 
-// The device's narrow floating-point numbers, for arguments that the host has no type for. Each is a
-// plain value of the device type's size and alignment. Equality is that of the bits.
+// The device's narrow floating-point numbers, for arguments that the host has no type for. Each is a plain
+// value of the device type's size and alignment. Two are equal where their bits are.
 
 /// An IEEE binary16 number as the device's `__half` holds it.
 struct Half {
   std::uint16_t bits = 0;
 
   Half() = default;
-  /// Rounds to nearest, ties to even; too large is infinity, a NaN stays one.
+  /// Rounds to nearest, ties to even. A value that is too large becomes infinity; a NaN stays a NaN.
   explicit Half(float value) noexcept;
   explicit operator float() const noexcept;
   [[nodiscard]] static Half from_bits(std::uint16_t bits) noexcept;
@@ -33,7 +33,7 @@ struct BFloat16 {
   std::uint16_t bits = 0;
 
   BFloat16() = default;
-  /// Rounds to nearest, ties to even; too large is infinity, a NaN stays one.
+  /// Rounds to nearest, ties to even. A value that is too large becomes infinity; a NaN stays a NaN.
   explicit BFloat16(float value) noexcept;
   explicit operator float() const noexcept;
   [[nodiscard]] static BFloat16 from_bits(std::uint16_t bits) noexcept;
@@ -47,8 +47,8 @@ struct Float8E4M3 {
   std::uint8_t bits = 0;
 
   Float8E4M3() = default;
-  /// As CUDA's own constructor: rounds to nearest, ties to even; too large, infinity included, is the
-  /// largest number; every NaN is 0x7f.
+  /// Converts as CUDA's own constructor does: rounds to nearest, ties to even. A value that is too large,
+  /// infinity included, becomes the largest number. Every NaN becomes 0x7f.
   explicit Float8E4M3(float value) noexcept;
   explicit operator float() const noexcept;
   [[nodiscard]] static Float8E4M3 from_bits(std::uint8_t bits) noexcept;
@@ -56,14 +56,14 @@ struct Float8E4M3 {
   bool operator==(const Float8E4M3&) const = default;
 };
 
-/// Five bits of exponent and two of mantissa, as the device's `__nv_fp8_e5m2` holds them: 57,344 at
-/// most, and infinity beyond, which no conversion makes.
+/// Five bits of exponent and two of mantissa, as the device's `__nv_fp8_e5m2` holds them: 57,344 at most.
+/// There is an infinity, which no conversion makes.
 struct Float8E5M2 {
   std::uint8_t bits = 0;
 
   Float8E5M2() = default;
-  /// As CUDA's own constructor: rounds to nearest, ties to even; too large, infinity included, is the
-  /// largest number; every NaN is 0x7f.
+  /// Converts as CUDA's own constructor does: rounds to nearest, ties to even. A value that is too large,
+  /// infinity included, becomes the largest number. Every NaN becomes 0x7f.
   explicit Float8E5M2(float value) noexcept;
   explicit operator float() const noexcept;
   [[nodiscard]] static Float8E5M2 from_bits(std::uint8_t bits) noexcept;

@@ -18,8 +18,8 @@ namespace KILN_EXPORT kiln {
 
 enum class LogLevel { off, warn, info, debug };
 
-/// What kiln says, a line at a time without a line end. Called from any thread, also from several at
-/// once; must not call back into the runtime that called it. What it throws goes no further.
+/// Takes what kiln logs, one line at a time, without a line end. kiln calls it from any thread, also from
+/// several at once, and drops what it throws. It must not call back into the runtime that called it.
 using LogCallback = std::function<void(LogLevel, std::string_view)>;
 
 enum class EventKind {
@@ -47,7 +47,7 @@ struct Event {
   std::string_view detail;
 };
 
-/// Sees what kiln does. The same rules as for LogCallback.
+/// Takes each event. The same rules as for LogCallback.
 using Observer = std::function<void(const Event&)>;
 
 }  // namespace kiln

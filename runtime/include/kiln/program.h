@@ -28,15 +28,14 @@ namespace KILN_EXPORT kiln {
 /// An alternative of a program for some architectures. What it leaves out is the program's own.
 struct VariantSpec {
   std::string name;  ///< E.g. "hopper"; not "default", which is the program without its variants.
-  /// What it is for: "sm_90a" for that target alone, "sm_100f" for the `a` and `f` targets of that
-  /// family, "sm_80" for it and all later ones. Of several that are for a target the most specific wins,
-  /// in that order, and then the highest.
+  /// Which targets it is for: "sm_90a" means that target alone, "sm_100f" the `a` and `f` targets of that
+  /// family, "sm_80" that target and all later ones. Where several variants are for a target, the most
+  /// specific one wins, in that order, and then the highest.
   std::string since;
-  std::string file = {};  ///< What its source is called in the place of ProgramSpec::name.
+  std::string file = {};  ///< The name of its source, instead of ProgramSpec::name.
   std::optional<std::string> source = {};
-  std::optional<std::vector<std::string>> options =
-      {};  ///< In the place of the program's, all of them.
-  /// From an expression of the program's to the variant's own, which is compiled in its place.
+  std::optional<std::vector<std::string>> options = {};  ///< Instead of the program's, all of them.
+  /// From an expression of the program to the variant's own, which is compiled instead.
   std::map<std::string, std::string> kernels = {};
 };
 
@@ -45,20 +44,20 @@ struct ProgramSpec {
   std::string name;    ///< For messages and `__FILE__`, e.g. "rms_norm.cu"; relative, no "..".
   std::string source;  ///< CUDA C++.
   std::vector<HeaderSet> headers =
-      {};  ///< Searched by literal spelling before any directory, in order.
+      {};  ///< Searched before any directory, in order, by literal spelling.
   std::vector<std::filesystem::path> include_dirs = {};  ///< What `-I` would name, in order.
   std::vector<std::string> kernels = {};  ///< Name expressions, e.g. "rms_norm<__half, 4096>".
   std::vector<std::string> options = {};  ///< For the compiler, e.g. "--std=c++20", "-DEPS=1e-5f".
   /// Whether the CUDA toolkit's headers are searched as well, after all others.
   bool toolkit_headers = true;
-  /// Alternatives, of which the target decides. None is the usual case.
+  /// Alternatives; the target decides which one is compiled. Usually there are none.
   std::vector<VariantSpec> variants = {};
 };
 
 class Program;
 
-/// What a program comes to for one target: one of its variants, or its default. A view, valid as long as
-/// the handle that it was asked of.
+/// What is compiled of a program for one target: one of its variants, or its default. A view, valid as long
+/// as the Program that gave it.
 class ProgramChoice {
  public:
   ProgramChoice(std::string_view variant, const Program& program,
@@ -69,7 +68,7 @@ class ProgramChoice {
   [[nodiscard]] std::string_view variant() const noexcept { return variant_; }
   /// What is compiled: an ordinary program, without variants. Artifacts name kernels by its expressions.
   [[nodiscard]] const Program& program() const noexcept { return *program_; }
-  /// The expression that stands here for one of the asked program's.
+  /// The expression that is compiled here for this one of the original program.
   [[nodiscard]] std::string_view expression(std::string_view asked) const noexcept;
 
  private:
@@ -82,10 +81,10 @@ class ProgramChoice {
 /// digested once when made. Safe to use from any thread.
 class Program {
  public:
-  /// Errors: invalid_argument (a name that is absolute, empty or climbs out with "..", an empty
-  /// expression, a NUL byte; a variant without a name, of a name or a `since` that another one has, or
-  /// with a mapping for an expression that the program does not list), invalid_option (one that kiln owns;
-  /// the message names the field to use).
+  /// Errors: invalid_argument (a name that is absolute, empty or climbs out with "..", an empty expression, a
+  /// NUL byte; a variant without a name, with a name or a `since` that another variant has, or with a mapping
+  /// for an expression that the program does not list), invalid_option (one that kiln owns; the message names
+  /// the field to use).
   [[nodiscard]] static Result<Program> make(ProgramSpec spec);
 
   [[nodiscard]] const std::string& name() const noexcept;
@@ -102,8 +101,8 @@ class Program {
   /// In the order in which they were given.
   [[nodiscard]] const std::vector<VariantSpec>& variants() const noexcept;
 
-  /// The same program with this variant for every target, whatever that is for; "default" is the program
-  /// without its variants. For all that a Program is good for; cheap, and the same id() each time.
+  /// The same program with this variant for every target, whatever its `since` says; "default" is the program
+  /// without its variants. Use it like any Program. Cheap, and has the same id() each time.
   /// Errors: invalid_argument, listing the names there are.
   [[nodiscard]] Result<Program> with_variant(std::string_view name) const;
 
@@ -116,7 +115,8 @@ class Program {
   [[nodiscard]] ProgramChoice for_target(const Target& target,
                                          std::string_view preferred = {}) const noexcept;
 
-  /// The same for all copies of one handle, never used twice in a process: what memoisation goes by.
+  /// All copies of one handle share it, and no other program of the process ever has it. Memoisation goes by
+  /// it.
   [[nodiscard]] std::uint64_t id() const noexcept;
 
  private:

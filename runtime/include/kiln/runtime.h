@@ -41,8 +41,8 @@ struct RuntimeCounters {
   std::uint64_t combines = 0;     ///< Links and fatbins that were made here.
   std::uint64_t waits = 0;        ///< For another process that was compiling the same.
   std::uint64_t stores = 0;
-  std::uint64_t refusals = 0;  ///< Stored images that the driver did not take, and were dropped.
-  std::uint64_t cache_errors = 0;  ///< Faults of the cache that were lived with.
+  std::uint64_t refusals = 0;      ///< Stored images that the driver refused and kiln dropped.
+  std::uint64_t cache_errors = 0;  ///< Faults of the cache that no call failed for.
   std::uint64_t loads = 0;
   std::uint64_t not_kept = 0;  ///< Compiles whose result is not kept: see Artifact::not_kept.
 };
@@ -53,87 +53,86 @@ struct Availability {
   std::string description;     ///< E.g. "NVRTC 13.0, /usr/local/cuda/lib64/libnvrtc.so.13".
   std::string reason;          ///< Why not; empty when available.
   std::filesystem::path path;  ///< The library's file, where it is known.
-  /// A line each of what else was found: each place that was looked at and what it came to; a compiler's
-  /// builtins and headers; a driver's devices.
+  /// What else was found, a line each: the places that were searched and what was there, a compiler's
+  /// builtins and headers, a driver's devices.
   std::vector<std::string> details = {};
 };
 
 /// The pipeline: asks the cache, compiles on a miss, stores, loads.
 ///
-/// A handle: cheap to copy, all copies share one runtime, which ends with the last of them. Safe to
-/// use from any thread. Opening needs no GPU, no driver and no NVRTC; each is looked for when first
-/// needed, once, and what was found (or why not) is remembered. No fault of the cache fails a call.
-/// A runtime that ends makes what it was asked for and is not done ready with `cancelled`, and waits for
-/// its threads, which is soon; it must not end in one of its own callbacks. Compiles that NVRTC does not
-/// let go of run out on their own, and what they make is dropped.
-/// Not for use in a child that was forked after it was opened: open another one there.
+/// A handle: cheap to copy, all copies share one runtime, which ends with the last of them. Safe to use from
+/// any thread. Opening needs no GPU, no driver and no NVRTC: the runtime looks for each of them once, when it
+/// first needs it, and remembers what it found, or why it found nothing. No fault of the cache fails a call.
+/// When a runtime ends, compiles that are not done become ready with `cancelled`, and it waits a short time
+/// for its threads. It must not end in one of its own callbacks. A compile that NVRTC cannot stop runs on
+/// alone, and its result is dropped. Do not use a runtime in a child that was forked after it was opened:
+/// open another one there.
 class Runtime {
  public:
   /// Errors: invalid_setting, naming the variable or field whose value makes no sense.
   [[nodiscard]] static Result<Runtime> open(RuntimeOptions options = {});
 
-  /// The artifact of this program for this target: from memory, from the cache, or compiled and
-  /// stored. Needs no GPU (but for "native"). Threads and processes that ask for the same one share one
-  /// compile. A
-  /// handle that was served once is served the same as long as this process keeps the artifact; a new
-  /// handle looks at the headers anew. Of a program with variants it is the one for this target
-  /// (Program::for_target()), here and wherever a target is asked for, and the artifact names its kernels.
+  /// The artifact of this program for this target: from memory, from the cache, or compiled and stored. Needs
+  /// no GPU, except for "native". Threads and processes that ask for the same artifact share one compile. A
+  /// Program that was served once is served the same artifact as long as this process keeps that; a new
+  /// Program looks at the headers again. Of a program with variants the one for this target is compiled
+  /// (Program::for_target()), here and wherever a target is given, and the artifact names the variant's
+  /// kernels.
   /// Errors: compile_failed, header_not_found, unknown_kernel, unknown_arch, invalid_option,
   /// compiler_missing, timed_out; driver_missing for "native" without a device; not_cached in the mode
   /// cache_only.
   [[nodiscard]] Result<Artifact> compile(const Program& program, const Target& target);
 
-  /// The images of these inputs linked to one: from memory, from the cache, or linked by nvJitLink and
-  /// stored. Kernels are found in it by the expressions of the programs that they came from. Threads and
-  /// processes that ask for the same one share one link.
-  /// Errors: link_failed with the linker's whole log; invalid_argument, also for an image that a link
-  /// cannot give; invalid_option, unknown_kernel, unknown_arch; compiler_missing where there is no
-  /// nvJitLink; driver_missing for "native" without a device; not_cached in the mode cache_only.
+  /// One image, linked of these inputs: from memory, from the cache, or linked by nvJitLink and stored. Its
+  /// kernels keep the expressions of the programs that they came from. Threads and processes that ask for the
+  /// same link share it.
+  /// Errors: link_failed with the linker's whole log; invalid_argument, also for an image that a link cannot
+  /// give; invalid_option, unknown_kernel, unknown_arch; compiler_missing where there is no nvJitLink;
+  /// driver_missing for "native" without a device; not_cached in the mode cache_only.
   [[nodiscard]] Result<Artifact> link(LinkSpec spec);
 
-  /// One fatbin of this program for all these targets, which are cubins and PTX: each image is obtained
-  /// as by compile(), and what nvFatbin makes of them is stored. compile() for a target of the kind
-  /// fatbin is the same for one architecture.
-  /// Errors: those of compile(); invalid_argument, link_failed; compiler_missing where there is no
-  /// nvFatbin.
+  /// One fatbin of this program for all these targets, which are cubins and PTX. Each image is obtained as by
+  /// compile(); nvFatbin packs them, and the fatbin is stored. compile() for a target of the kind fatbin does
+  /// the same for one architecture.
+  /// Errors: those of compile(); invalid_argument, link_failed; compiler_missing where there is no nvFatbin.
   [[nodiscard]] Result<Artifact> fatbin(const Program& program, const std::vector<Target>& targets);
 
-  /// As compile(), without waiting for the compiler: what is in memory or in the cache is looked for on the
-  /// calling thread (microseconds; the time of reading headers where they are new) and is ready at
-  /// once; what has to be compiled is queued, and compiled by priority on threads of the runtime's own, as
-  /// many as there are workers. Requests for one program and target share one compile, and cancelling
-  /// one leaves it to the others. "native" means the calling thread's device. A fatbin is always queued.
-  /// Errors come through the Compiling: those of compile(), cancelled (also when the runtime ends), and
-  /// queue_full at once where RuntimeOptions::compile_queue are waiting already.
+  /// As compile(), without waiting for the compiler. The calling thread looks into memory and the cache,
+  /// which takes microseconds, and longer where it has to read new headers. A hit is ready at once. A miss is
+  /// queued, and compiled by priority on threads of the runtime's own, as many as there are workers. Requests
+  /// for one program and target share one compile; cancelling one of them does not stop it for the others.
+  /// "native" means the calling thread's device. A fatbin is always queued. Errors come through the
+  /// Compiling: those of compile(), cancelled (also when the runtime ends), and queue_full at once where
+  /// RuntimeOptions::compile_queue are waiting already.
   [[nodiscard]] Compiling compile_async(const Program& program, const Target& target,
                                         const CompileOptions& options = {});
 
-  /// Has all of them in the cache, compiling what is missing: programs that begin alike after each other,
-  /// on as many workers as there are, behind whatever compile_async() was asked for. Waits until all are
-  /// done. One that fails does not keep the others. `stop` ends it early, and what was not done is
+  /// Brings all items into the cache: compiles what is missing on as many workers as there are, programs that
+  /// begin alike one after the other. What compile_async() was asked for goes first. Waits until all are
+  /// done; one that fails does not stop the others. `stop` ends it early; items that were not done are then
   /// among the failures.
   PrefetchReport prefetch(const std::vector<PrefetchItem>& items,
                           const PrefetchProgress& progress = {}, const std::stop_token& stop = {});
 
-  /// A program of a manifest, or of a cache's record, as it is compiled on this machine. Recorded
-  /// headers that this machine's toolkit holds alike are taken from there, so that the program asks for
-  /// what its engine asks for; where the toolkit holds one differently (or one that was recorded as
-  /// absent), the program sees the recorded headers alone, and two toolkits are never mixed.
+  /// A program of a manifest, or of a cache's record, as it is compiled on this machine. Where this machine's
+  /// toolkit holds the recorded headers alike, the program takes them from there, so that it asks for what
+  /// its engine asks for. Where the toolkit holds one of them differently, or has one that was recorded as
+  /// absent, the program sees the recorded headers alone: two toolkits are never mixed.
   /// Errors: those of Program::make(); invalid_argument where a path of the recorded compile reaches the
-  /// output and is another one here, so that no engine would ever ask for the result.
+  /// output and is another one here, since no engine would ever ask for that result.
   [[nodiscard]] Result<Program> program_of(const ListedProgram& listed);
 
-  /// The kernel of this expression for the device of the calling thread's current context (the
-  /// first device's primary context where there is none). Memoised; the handle is valid as long as
-  /// the runtime. The best stored image is taken that the device runs: its own `a` target, then `f` targets
-  /// of its family, then plain ones; then, where RuntimeOptions::allow_ptx says so, PTX. Only where there is
-  /// none is one compiled, for the device's own target. Errors: unknown_kernel (not one of the program's),
-  /// driver_missing, driver_failed, capturing, and those of compile().
+  /// The kernel of this expression for the device of the calling thread's current context (the first device's
+  /// primary context where there is none). Memoised; the handle is valid as long as the runtime. Takes the
+  /// best stored image that the device runs: for its own `a` target, then for `f` targets of its family, then
+  /// for plain ones; then PTX, where RuntimeOptions::allow_ptx says so. Only where there is none, it compiles
+  /// one for the device's own target. Errors: unknown_kernel (not one of the program's), driver_missing,
+  /// driver_failed, capturing, and those of compile().
   [[nodiscard]] Result<Kernel> kernel(const Program& program, std::string_view expression);
 
-  /// The same from the image for this target and no other, whatever else is stored; compiled where it is
-  /// missing. It is for the caller to know that the device runs it. Asking again is a look-up too, but a
-  /// longer one: keep the handle. Errors: as above; invalid_argument for LTO-IR and OptiX-IR.
+  /// The same from the image for exactly this target, whatever else is stored; where that is missing, it is
+  /// compiled. The caller has to know that the device runs it. Asking again is a look-up too, but a longer
+  /// one: keep the handle. Errors: as above; invalid_argument for LTO-IR and OptiX-IR.
   [[nodiscard]] Result<Kernel> kernel(const Program& program, std::string_view expression,
                                       const Target& target);
 
@@ -152,36 +151,35 @@ class Runtime {
   /// invalid_argument for what is no such image.
   [[nodiscard]] Result<Module> module_of_image(std::string image, std::string name);
 
-  /// module() for all of them: so that nothing has to be loaded later, as while streams are captured.
-  /// Goes on after a failure. Errors: that of the one that failed; of several the first, and all of their
-  /// messages.
+  /// Calls module() for all of them, so that nothing has to be loaded later, e.g. while a stream is captured.
+  /// Goes on after a failure. Errors: that of the first program that failed, with the messages of all that
+  /// did.
   [[nodiscard]] Result<void> load_all(std::span<const Program> programs);
 
-  /// What becomes of a miss from now on: so that a server may forbid compiling once it is warm. What is
-  /// being compiled goes on.
+  /// Says what becomes of a miss from now on. A server may so forbid compiling once it is warm. Compiles that
+  /// are running go on.
   void set_mode(Mode mode) noexcept;
   [[nodiscard]] Mode mode() const noexcept;
 
-  /// Whether compile() would be served now, and by whom; if not, why, and in what the stored entry that
-  /// is most like it differs. Compiles, maps, writes and counts nothing, and needs no GPU (but for
-  /// "native"). Reads the program's headers, and on a miss the names of all entries.
-  /// Errors: driver_missing for "native" without a device; invalid_argument for a fatbin, of which the
-  /// images can be explained.
+  /// Whether compile() would be served now, and by whom; if not, why, and how the stored entry that is most
+  /// like it differs. Compiles, maps, writes and counts nothing, and needs no GPU, except for "native". Reads
+  /// the program's headers, and on a miss the names of all entries.
+  /// Errors: driver_missing for "native" without a device; invalid_argument for a fatbin: explain its images.
   [[nodiscard]] Result<Explanation> explain(const Program& program, const Target& target);
 
-  /// Can this machine compile, can it launch: answered at run time, each with the reason.
+  /// Whether this machine can compile, and whether it can launch, with the reason.
   [[nodiscard]] Availability compiler() const;
   [[nodiscard]] Availability driver() const;
   /// Whether compiles run in worker processes: kiln-worker, and how many there may be. Where it is not found or not
   /// wanted, they run in this process.
   [[nodiscard]] Availability worker() const;
-  /// Can it link, can it make fatbins: nvJitLink and nvFatbin.
+  /// Whether it can link (nvJitLink), and whether it can make fatbins (nvFatbin).
   [[nodiscard]] Availability linker() const;
   [[nodiscard]] Availability packer() const;
 
   /// What the runtime was set up with. Valid as long as the runtime.
   [[nodiscard]] const Settings& settings() const noexcept;
-  /// Why the cache cannot be used, where it cannot; empty when it is well or disabled.
+  /// Why the cache cannot be used; empty when it is well or disabled.
   [[nodiscard]] std::string cache_fault() const;
   [[nodiscard]] RuntimeCounters counters() const;
 

@@ -3,7 +3,8 @@
 // kiln/settings.h: what a runtime is set up with, and where each setting came from.
 //
 //     kiln::RuntimeOptions options{.cache_directory = "/var/cache/engine", .mode = kiln::Mode::cache_only};
-//     for (const auto& setting : kiln::resolve_settings(options).value().listing)
+//     const kiln::Settings settings = kiln::resolve_settings(options).value();
+//     for (const auto& setting : settings.listing)
 //       std::printf("%s=%s (%s)\n", setting.variable.c_str(), setting.value.c_str(), setting.origin.c_str());
 
 #include <chrono>
@@ -61,11 +62,11 @@ struct RuntimeOptions {
   /// What precompiled headers may take of the temporary directory, in bytes; 0 for none. CUB's take 180
   /// MB. They go with the runtime. `KILN_PCH_MAX_SIZE`, else 2 GiB.
   std::optional<std::uint64_t> precompiled_max_bytes = {};
-  /// Whether workers read precompiled headers into large pages that stay, in the place of NVRTC's own mapping of them:
-  /// quicker, and the same to NVRTC. `KILN_PCH_LARGE_PAGES`, else they do.
+  /// Whether workers read precompiled headers into large pages, and keep these, instead of letting NVRTC map
+  /// the files: quicker, and no different to NVRTC. `KILN_PCH_LARGE_PAGES`, else they do.
   std::optional<bool> precompiled_large_pages = {};
-  /// How many helper processes compile side by side, at most: each is started when it is first needed. 0
-  /// compiles in this process, one at a time, as is done where no kiln-worker is found.
+  /// How many helper processes may compile side by side. Each is started when it is first needed. With 0 this
+  /// process compiles, one program at a time; so it does where no kiln-worker is found.
   /// `KILN_COMPILE_WORKERS` (a number or "auto"), else automatic_workers.
   std::optional<unsigned> compile_workers = {};
   /// How long one compile may take before it is given up with timed_out. `KILN_COMPILE_TIMEOUT`, in
@@ -74,7 +75,7 @@ struct RuntimeOptions {
   /// How many compiles may wait for their turn after Runtime::compile_async(); one more is answered
   /// with queue_full. `KILN_COMPILE_QUEUE`, else 65,536.
   std::optional<std::size_t> compile_queue = {};
-  /// What a worker may have of address space, in bytes. A compile that needs more fails with worker_failed.
+  /// How much address space a worker may have, in bytes. A compile that needs more fails with worker_failed.
   /// `KILN_COMPILE_MEMORY` (2G, or "auto"), else automatic_memory: a compile that runs out of its share is
   /// then tried once more with all that the machine has.
   std::optional<std::uint64_t> compile_memory = {};
@@ -93,16 +94,17 @@ struct RuntimeOptions {
   std::optional<std::filesystem::path> cuda_driver = {};
   /// Which compilers' entries serve beside those of this machine's own, which always go first: `own` (none;
   /// where there is no compiler, those of any), `same-major`, `any`, or the text of one, e.g. "NVRTC 12.8".
-  /// What the driver is too old for is never loaded. `KILN_TOOLCHAINS`, else own.
+  /// An image that the driver is too old for is never loaded. `KILN_TOOLCHAINS`, else own.
   std::optional<std::string> toolchains = {};
   /// Whether a stored PTX image may be loaded where no cubin is stored that the device runs, before one is
   /// compiled; the driver then compiles it, on each start. `KILN_ALLOW_PTX`, else not.
   std::optional<bool> allow_ptx = {};
-  /// The variant of each program that has one of this name, whatever the target; "default" for none of
-  /// them. Program::with_variant() goes before it. `KILN_VARIANT`, else the target decides.
+  /// Of each program that has a variant of this name, that variant is compiled, whatever the target;
+  /// "default" means none of them. Program::with_variant() goes before it. `KILN_VARIANT`, else the target
+  /// decides.
   std::optional<std::string> variant = {};
-  /// Where to write down, as a manifest, each program and target that is asked for: a file that ends in
-  /// .json, absolute; added to where it is there. `KILN_RECORD`.
+  /// A file to which kiln adds, as a manifest, each program and target that is asked for; absolute, ending in
+  /// .json. `KILN_RECORD`.
   std::optional<std::filesystem::path> record = {};
   /// What is logged. `KILN_LOG` (off, warn, info, debug), else warn.
   std::optional<LogLevel> log_level = {};

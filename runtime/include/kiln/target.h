@@ -14,7 +14,7 @@
 
 namespace KILN_EXPORT kiln {
 
-/// What the pipeline stops at.
+/// What a compile gives.
 enum class ImageKind {
   cubin,  ///< Machine code for one architecture; the default.
   ptx,    ///< Text for this architecture and later ones; the driver compiles it when it is loaded.
@@ -32,8 +32,8 @@ enum class ImageKind {
 /// An architecture and an image kind. A value.
 class Target {
  public:
-  /// Reads "sm_90a", "sm_100f", "compute_90" or "native" (the current device, resolved when used).
-  /// Whether an architecture exists is the compiler's to say; this checks that it is spelled like one.
+  /// Reads "sm_90a", "sm_100f", "compute_90" or "native" (the current device, resolved when used). Checks
+  /// only that it is spelled like an architecture: whether there is one is for the compiler to say.
   /// Errors: unknown_arch, listing known ones; invalid_argument for a cubin of a `compute_` one.
   [[nodiscard]] static Result<Target> parse(std::string_view arch,
                                             ImageKind kind = ImageKind::cubin);
