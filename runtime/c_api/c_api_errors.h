@@ -11,7 +11,7 @@ namespace kiln::c_api {
 
 [[noreturn]] void refuse(std::string message, ErrorCode code = ErrorCode::invalid_argument);
 
-/// An error object like this one; the code is one that C knows it by.
+/// An error object for this error, with C's code for it.
 [[nodiscard]] kiln_error error_of(const Error& error);
 
 /// The exception that is being handled as an object of the caller's. REQUIRES: there is one.

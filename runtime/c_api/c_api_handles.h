@@ -7,7 +7,8 @@
 #include "kiln/c_api.h"
 #include "kiln/kiln.h"
 
-// What the handles of kiln/c_api.h are: values of the C++ API, beside what C asks of them in another form.
+// The handles of kiln/c_api.h: values of the C++ API, and beside them what C is given of them in another
+// form.
 
 struct kiln_error {
   kiln_code code;

@@ -19,7 +19,7 @@ kiln_kernel::kiln_kernel(Runtime owner, Kernel loaded)
 
 namespace {
 
-/// A y and a z that were left out.
+/// Sets a y and a z that were left out to 1.
 Dim3 dim3_of(const kiln_dim3& size) {
   if (size.x == 0) return {size.x, size.y, size.z};
   return {size.x, std::max(size.y, 1U), std::max(size.z, 1U)};

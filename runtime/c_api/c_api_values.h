@@ -42,7 +42,8 @@ template <class T>
   return given(handle, "program").program;
 }
 
-/// What the function does that gives its caller a handle of what `make` gives. Where it fails, `*handle` is unchanged.
+/// Makes a handle of what `make` gives, and stores it in `*handle`. Gives what `make` throws as an error;
+/// `*handle` is then unchanged.
 template <class Handle, class Make>
 [[nodiscard]] kiln_error* make_handle(Handle** handle, std::string_view name,
                                       const Make& make) noexcept {
@@ -89,8 +90,8 @@ template <class T>
   return {copies.begin(), copies.end()};
 }
 
-/// The `size` of a caller's structure, which may be another one than this library's. One that is larger
-/// than any structure will be was never set.
+/// The `size` of a caller's structure, which may differ from this library's. A size beyond that of any
+/// structure means that it was never set.
 template <class T>
 [[nodiscard]] std::size_t size_of(const T* structure, std::string_view name) {
   constexpr std::size_t most = 4096;
@@ -102,7 +103,8 @@ template <class T>
   return size;
 }
 
-/// A caller's structure: what it lacks is not set, and what this library lacks must not be.
+/// Reads a caller's structure. Fields that it lacks are not set; fields that this library lacks must not be
+/// set.
 template <class T>
 [[nodiscard]] T read(const T* structure, std::string_view name) {
   const std::size_t size = size_of(structure, name);
@@ -117,7 +119,7 @@ template <class T>
   return value;
 }
 
-/// Fills a caller's structure as far as both know it; the rest of it is zero.
+/// Fills a caller's structure as far as both know it, and sets the rest of it to zero.
 template <class T>
 void write(T* structure, std::string_view name, T value) {
   value.size = size_of(structure, name);
@@ -157,7 +159,7 @@ static_assert(error_codes.size() == static_cast<std::size_t>(ErrorCode::io_faile
 inline constexpr std::array cluster_schedulings{ClusterScheduling::spread,
                                                 ClusterScheduling::load_balancing};
 
-/// The value at this position, which `number` says for the caller.
+/// The value at this position. The error names `number`, which the caller gave.
 template <class Values>
 [[nodiscard]] auto enumerator_at(const Values& values, std::int64_t position, std::int32_t number,
                                  std::string_view name) {

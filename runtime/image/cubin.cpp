@@ -16,8 +16,8 @@ constexpr unsigned char kernel_symbol = 0x10;    // A bit of st_other.
 constexpr std::uint32_t reserved_shared = 1024;  // Per block, from sm_90 on.
 constexpr std::uint32_t max_parameter_bytes = 32764;
 
-/// Names and sections of a crafted image may all lie on the same bytes, and one section may be named by any number
-/// of kernels. All that is looked at together may be so many times the image; a compiler's is read but once.
+/// How many times the image's size may be read in all. A compiler's image is read once. But in a crafted
+/// image all names and sections may lie on the same bytes, and any number of kernels may name one section.
 constexpr std::uint64_t most_readings = 16;
 
 enum class AttributeFormat : std::uint8_t { none = 1, byte = 2, half = 3, payload = 4 };
@@ -297,7 +297,7 @@ class Reader {
   std::string_view image_;
   std::vector<Section> sections_;
   mutable std::uint64_t left_;  ///< Bytes that may still be looked at.
-  // Ordered, since what hashes alike can be crafted too.
+  // Ordered and not hashed, since names that hash alike can be crafted too.
   std::map<std::string_view, const Section*> by_name_;
   std::map<std::uint32_t, FunctionFacts> functions_;
 };

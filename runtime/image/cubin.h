@@ -18,9 +18,9 @@ struct CubinInfo {
   /// In the order of the symbol table, each without an expression. Shared memory is without what the system reserves,
   /// local memory of the kernel's own frame where it recurses. Parameters do not overlap.
   std::vector<KernelInfo> kernels;
-  /// What it defines for others that no other input of a link may define: global, not weak.
+  /// The symbols that it defines globally and not weakly: no other input of a link may define them.
   std::vector<std::string> definitions;
-  std::vector<std::string> others;  ///< What else it defines: weak, or for itself.
+  std::vector<std::string> others;  ///< The other symbols that it defines: weak or local ones.
 };
 
 /// Reads a cubin's metadata without a driver; nothing for bytes that are not a sound cubin. Total

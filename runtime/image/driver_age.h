@@ -13,8 +13,8 @@ namespace kiln {
 [[nodiscard]] bool is_too_new(std::string_view toolchain, std::string_view kind,
                               int driver_version);
 
-/// Why a driver of this version refuses an image, where that is its age: with both versions and what to do,
-/// fit to follow an error's message. Empty where the driver is not too old.
+/// Why a driver of this version refuses an image, where its age is the reason: names both versions and what
+/// to do. Fit to follow an error's message. Empty where the driver is not too old.
 [[nodiscard]] std::string why_too_old(const Artifact& artifact, int driver_version);
 
 }  // namespace kiln

@@ -38,7 +38,7 @@ bool comes_before(const Target& left, const Target& right) {
   return rank(left) < rank(right);
 }
 
-// How the image's part is named: PTX is for a virtual architecture, whatever it was asked for by.
+// The name of the image's part. PTX is for a virtual architecture, whichever one it was asked for by.
 std::string label_of(const Artifact& image) {
   if (image.kind == to_string(ImageKind::cubin)) return image.arch;
   return fmt::format("compute_{}", version_of(image.arch));
@@ -46,7 +46,7 @@ std::string label_of(const Artifact& image) {
 
 Result<std::vector<KernelInfo>> merged_kernels(const std::vector<Artifact>& images) {
   std::map<std::string, KernelInfo> merged;
-  // Variants may take other parameters under one name: which, the driver tells when it has chosen one.
+  // Variants may take other parameters under one name. The driver tells which when it has chosen an image.
   std::set<std::string> different;
   for (const auto& image : images) {
     for (const auto& kernel : image.kernels) {

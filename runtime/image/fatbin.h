@@ -11,9 +11,10 @@
 
 namespace kiln {
 
-/// The targets whose images a fatbin of these holds, each once, in an order that is not the caller's:
-/// a fatbin target stands for the cubin of its architecture, or for the PTX of a `compute_` one.
-/// Errors: invalid_argument where there are none, or one is of a kind that no driver takes.
+/// The targets whose images the fatbin of these holds: each once, in an order that the caller's does not
+/// change. A target of the kind fatbin stands for the cubin of its architecture, or for PTX where that is a
+/// `compute_` one.
+/// Errors: invalid_argument where there is no target, or one is of a kind that no driver takes.
 [[nodiscard]] Result<std::vector<Target>> fatbin_targets(const Program& program,
                                                          const std::vector<Target>& targets);
 

@@ -7,10 +7,10 @@
 
 namespace kiln {
 
-/// An image that some other tool made, as an artifact of this name: a cubin, a fatbin or PTX. Kernels of a
-/// cubin are listed by their symbols; those of the others are for the driver to tell. The key is the digest
-/// of the bytes. Total on any bytes: what is damaged in a way that could lead a driver beyond their end is
-/// refused. Errors: invalid_argument.
+/// Makes an artifact of this name of an image that another tool made: a cubin, a fatbin or PTX. Lists the
+/// kernels of a cubin by their symbols; those of the others the driver tells. The key is the digest of the
+/// bytes. Total on any bytes: refuses those that are damaged so that a driver could read beyond their end.
+/// Errors: invalid_argument.
 [[nodiscard]] Result<Artifact> artifact_of_image(std::string image, std::string name);
 
 }  // namespace kiln

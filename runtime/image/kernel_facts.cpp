@@ -14,7 +14,7 @@ namespace kiln {
 
 namespace {
 
-// Kernels, functions and variables, for all of which NVRTC gives names.
+// Looks among kernels, functions and variables, since NVRTC gives names for all of them.
 bool defines(const CubinInfo& cubin, const std::string& symbol) {
   const auto is_it = [&](const std::string& name) { return name == symbol; };
   return std::any_of(cubin.definitions.begin(), cubin.definitions.end(), is_it) ||

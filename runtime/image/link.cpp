@@ -30,7 +30,7 @@ struct OwnedOption {
   std::string_view remedy;
 };
 
-// By what stands before a "=".
+// `name` is what stands before a "=".
 constexpr std::array owned_options{
     OwnedOption{"-arch", "give the architecture in the target"},
     OwnedOption{"-ptx", "ask for PTX in the target"},
@@ -104,7 +104,8 @@ Result<void> check_options(const LinkSpec& spec) {
   return {};
 }
 
-// Where two inputs know different kernels under one expression, it says nothing.
+// From name expressions to kernels. One that means different kernels in two inputs stands twice, and is
+// ambiguous.
 using Names = std::multimap<std::string, const KernelInfo*, std::less<>>;
 
 Names names_of(const LinkSpec& spec) {
@@ -147,7 +148,7 @@ Result<std::vector<KernelInfo>> wanted_kernels(const LinkSpec& spec) {
     if (auto checked = check_unambiguous(spec, names, asked); !checked)
       return tl::unexpected(checked.error());
     const auto at = names.find(asked);
-    // One that no input lists may be the symbol of a kernel all the same.
+    // A name that no input lists may yet be the symbol of a kernel.
     wanted.push_back(
         {.expression = asked, .symbol = at != names.end() ? at->second->symbol : asked});
   }
@@ -166,7 +167,7 @@ std::vector<std::string> all_options(const vendor::NvJitLink& linker, const Link
   return options;
 }
 
-// What the image has under this symbol, whatever kind it is of.
+// The symbols of the kernels that the image has.
 std::vector<std::string> symbols_of(const Artifact& linked) {
   std::vector<std::string> symbols;
   if (linked.kind == to_string(ImageKind::ptx)) {
@@ -191,7 +192,8 @@ void add_kernels_of_ptx(Artifact& linked) {
   std::ranges::sort(linked.kernels, {}, &KernelInfo::expression);
 }
 
-// What was wanted and is not there; a program may list variables as well, which are not missed.
+// Each kernel that was asked for is there. What the inputs list beside these may be variables, and is not
+// missed.
 Result<void> check_complete(const LinkSpec& spec, const Artifact& linked) {
   const auto there = symbols_of(linked);
   for (const auto& kernel : linked.kernels) {

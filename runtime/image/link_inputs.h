@@ -5,9 +5,9 @@
 
 namespace kiln {
 
-/// Whether the linker may be given these images: it crashes on damaged ones, drops those that are not
-/// relocatable, and of two definitions takes the first or crashes, all without an error. What LTO-IR
-/// defines is the linker's to check, which it does.
+/// Checks that the linker may be given these images. It crashes on damaged ones, drops those that are not
+/// relocatable, and of two definitions takes the first or crashes, all without an error. What LTO-IR defines
+/// the linker checks itself.
 /// Errors: link_failed, naming the input and what to do.
 [[nodiscard]] Result<void> check_link_inputs(const LinkSpec& spec);
 

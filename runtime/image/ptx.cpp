@@ -12,7 +12,7 @@ bool is_in_name(char c) {
          c == '%';
 }
 
-// A word (a directive, a name, a number, a string) or a single character, with comments and blanks skipped.
+// Reads words (directives, names, numbers, strings) and single characters, and skips comments and blanks.
 class Words {
  public:
   explicit Words(std::string_view text) : rest_(text) {}
@@ -63,7 +63,7 @@ class Words {
   std::string_view rest_;
 };
 
-// The words of one statement at file level, up to its end; whether a body or a value follows.
+// The words of one statement at file level, without its body or value.
 struct Statement {
   std::vector<std::string_view> words;
   bool has_body = false;
@@ -96,7 +96,7 @@ Statement read_statement(Words& words) {
   return statement;
 }
 
-// Of a kernel or function: what comes after the directive, and after a return value in parentheses.
+// The name of a kernel or function: it comes after the directive, and after a return value in parentheses.
 std::string_view name_after(const std::vector<std::string_view>& words, std::size_t directive) {
   std::size_t at = directive + 1;
   if (at < words.size() && words[at] == "(") {
@@ -106,7 +106,7 @@ std::string_view name_after(const std::vector<std::string_view>& words, std::siz
   return at < words.size() ? words[at] : std::string_view{};
 }
 
-// Of a variable: the last word that may be a name, before the extents of an array.
+// The name of a variable: the last word that may be one, before the extents of an array.
 std::string_view variable_name(const std::vector<std::string_view>& words) {
   auto end = std::find(words.begin(), words.end(), "[");
   return end == words.begin() ? std::string_view{} : *(end - 1);
@@ -129,8 +129,8 @@ PtxDefinition definition_in(const Statement& statement) {
   return {variable_name(words), false, weak};
 }
 
-// ".version 9.0" and its like end with their line, not with a semicolon: the next directive that says
-// who may see it begins a statement of its own.
+// Directives such as ".version 9.0" end with their line, not with a semicolon. So the statement begins at the
+// first directive that says who may see it.
 void drop_preamble(Statement& statement) {
   auto& words = statement.words;
   const auto begin = std::find_if(words.begin(), words.end(), [](std::string_view word) {

@@ -22,7 +22,7 @@ Result<void> check_text(std::string_view what, const std::string& text) {
               fmt::format("{} '{}' is empty or holds a control character", what, text));
 }
 
-// A line for each image, and one for each name that it brings: lines, so that a person can read it.
+// Adds a line for the image, and one for each name that it brings, so that a person can read the recipe.
 Result<void> add_image(const Artifact& image, std::string& text) {
   if (auto checked = check_text("an image's name", image.program); !checked) return checked;
   text += fmt::format("{} {} {} {} {}\n", image.kind, image.arch, digest_of(image.image).hex(),

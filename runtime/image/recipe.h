@@ -10,15 +10,15 @@
 
 namespace kiln {
 
-/// How an image is made of others, as the cache knows it: the text stands in for a program's source. It
-/// names each image by its content, so an entry of one recipe holds wherever its images came from, and
-/// depends on no header. A value.
+/// How an image is made of others, as the cache knows it. The text stands in for a program's source. It names
+/// each image by its content, so an entry of a recipe holds wherever its images came from, and depends on no
+/// header. A value.
 struct Recipe {
   Request request;
   std::string text;
 };
 
-/// What recipes differ in beside their images.
+/// What a recipe is made from.
 struct RecipeSpec {
   std::string_view verb;  ///< "link" or "fatbin".
   std::string name;

@@ -29,7 +29,7 @@ bool EligibleToolchains::include(const Toolchain& stored, const Toolchain* own) 
   if (text_ != "same-major") return stored.text == text_;
   const auto theirs = version_of(stored.text);
   const auto ours = own != nullptr ? version_of(own->text) : std::nullopt;
-  // Without a compiler there is no major to compare with but the driver's, which is asked about anyway.
+  // Without a compiler there is no major to compare with. Whether the driver is too old is asked in any case.
   return own == nullptr || (theirs && ours && theirs->major == ours->major);
 }
 

@@ -23,7 +23,7 @@ class EligibleToolchains {
   /// is none of these.
   [[nodiscard]] static std::optional<EligibleToolchains> parse(std::string_view text);
 
-  /// Only those of its own; where there is no compiler, those of any.
+  /// The rule "own": only entries of this machine's compiler; where there is none, those of any.
   EligibleToolchains() = default;
 
   /// Whether entries of `stored` serve on a machine whose compiler is `own`, nullptr for none.

@@ -1,4 +1,4 @@
-// What a kernel is and what the device makes of it, asked without a launch.
+// Attributes and occupancy of a kernel, without a launch.
 
 #include <utility>
 
@@ -58,7 +58,7 @@ tl::unexpected<Error> too_old(const KernelRecord& record) {
                           record.info.expression));
 }
 
-/// The configuration as the driver takes it, put into the kernel's limits before.
+/// Asks a function of the driver about a configuration, which is brought within the kernel's limits before.
 template <class Function>
 Result<std::uint32_t> ask_of_clusters(const KernelRecord& record, const LaunchConfig& config,
                                       Function function, const char* what) {
@@ -79,7 +79,7 @@ Result<KernelAttributes> Kernel::attributes() const {
   const KernelInfo& info = record_->info;
   AttributeReader read(*record_);
   KernelAttributes result;
-  // A kernel without registers is one that its image does not tell of.
+  // Where the image does not tell of the kernel, it has no registers.
   const bool told = info.registers != 0;
   result.registers = told ? info.registers : read(CU_FUNC_ATTRIBUTE_NUM_REGS);
   result.shared_bytes = told ? info.shared_bytes : read(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);

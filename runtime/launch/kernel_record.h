@@ -13,11 +13,11 @@
 
 namespace kiln {
 
-/// Told of each launch that failed, on the thread that launched.
+/// Called for each launch that failed, on the thread that launched.
 using LaunchFailureCallback = std::function<void(const Error&)>;
 
-/// What a kernel may be launched with on its device, as far as it is known: at first nothing, so that the
-/// first launch finds out, without a lock, as all threads that do find the same.
+/// What a kernel may be launched with on its device, as far as it is known. At first the limits are 0, so
+/// that the first launch asks the driver. It takes no lock, since all threads learn the same.
 class LaunchLimits {
  public:
   using Limit = std::atomic<std::uint32_t>;
@@ -27,7 +27,7 @@ class LaunchLimits {
     Limit z{0};
   };
 
-  /// Whether the sizes are known to be within the limits. A few comparisons: each launch asks.
+  /// Whether the sizes are known to be within the limits. Each launch asks, so it is a few comparisons.
   [[nodiscard]] bool allow(const LaunchConfig& config) const noexcept {
     const Dim3& size = config.block;
     return allows(grid, config.grid) && allows(block, size) &&
@@ -52,8 +52,8 @@ class LaunchLimits {
   }
 };
 
-/// What a Kernel handle points to: all that a launch needs to know. Immutable while it can be
-/// reached, but for its limits.
+/// What a Kernel handle points to: all that a launch needs to know. Immutable once a handle points to it,
+/// except for its limits.
 struct KernelRecord {
   KernelInfo info;
   std::string arch;        ///< Of the image.
@@ -75,7 +75,7 @@ struct KernelRecord {
     return driver->functions().device_get_attribute(&value, attribute, device);
   }
 
-  /// Learned and raised by launches, so the one part that changes.
+  /// Launches learn and raise them: the one part that changes.
   std::unique_ptr<LaunchLimits> limits = std::make_unique<LaunchLimits>();
 };
 

@@ -14,12 +14,12 @@
 
 namespace kiln {
 
-/// The kernels that were asked for, by program, device and expression. Looking up takes no lock and nothing
-/// from the heap, so that whoever launches waits for nobody who loads. Nothing is ever taken out: records
-/// live as long as the runtime. Safe to use from any thread.
+/// The kernels that were asked for, by program, device and expression. A look-up takes no lock and nothing
+/// from the heap, so that a thread that launches never waits for one that loads. Entries are never removed:
+/// records live as long as the runtime. Safe to use from any thread.
 class KernelTable {
  public:
-  /// Programs made anew for each call would fill it for ever: what comes later is not kept.
+  /// A host that makes a new program for each call would fill it for ever, so later kernels are not kept.
   static constexpr std::size_t most_kernels = 65'536;
 
   KernelTable();
@@ -48,9 +48,10 @@ class KernelTable {
   void grow();
 
   std::atomic<const Slots*> current_;
-  std::mutex mutex_;  ///< Of those who add.
+  std::mutex mutex_;  ///< Held by those who add.
   std::deque<Entry> entries_;
-  std::vector<std::unique_ptr<Slots>> all_;  ///< Outgrown ones too: somebody may be reading them.
+  std::vector<std::unique_ptr<Slots>>
+      all_;  ///< Also outgrown ones, since somebody may be reading them.
 };
 
 }  // namespace kiln

@@ -17,12 +17,13 @@ namespace kiln {
 
 namespace {
 
-// Not the key alone: what kiln cannot account for may have another image under the same one.
+// The key alone does not do: a program that kiln cannot account for may have another image under the same
+// key.
 Digest image_identity(const Artifact& artifact) {
   return digest_of(std::string(artifact.key.view()).append(artifact.image.string()));
 }
 
-// The driver's words for an image that it does not run, whatever the reason.
+// Whether the driver says that it does not run the image, whatever the reason.
 bool is_refusal(const Error& error) {
   switch (error.vendor_code) {
     case CUDA_ERROR_INVALID_IMAGE:
@@ -44,7 +45,7 @@ Result<void> check_listed(const Program& program, std::string_view expression) {
                           expression, fmt::join(listed, "; ")));
 }
 
-// That there is no compiler, say, is only worth knowing because an image was refused.
+// Names the refusal first: that there is no compiler, say, matters only because an image was refused.
 Error after(const std::optional<Error>& refusal, Error error) {
   if (!refusal) return error;
   return {refusal->code,
@@ -60,7 +61,7 @@ std::string load_in_words(const Artifact& artifact, const vendor::Device& device
                      device.name, device.major, device.minor);
 }
 
-// Kept apart from the choice, which ends with the program's handle.
+// A copy, since the choice ends with the program's handle.
 std::map<std::string, std::string, std::less<>> renamed_by(const ProgramChoice& choice,
                                                            const Program& program) {
   std::map<std::string, std::string, std::less<>> renamed;
@@ -138,7 +139,7 @@ Result<const KernelRecord*> Kernels::record_of(const Result<Loaded>& loaded, con
                           loaded->image->device().name, own));
 }
 
-// `wanted` is the kernel that it is for, where it is for one.
+// `wanted` is the kernel that was asked for; empty for a whole module.
 Result<Kernels::Loaded> Kernels::loaded_for(const std::shared_ptr<const vendor::Driver>& driver,
                                             CUdevice device, const Program& program,
                                             std::string_view wanted) {
@@ -151,18 +152,19 @@ Result<Kernels::Loaded> Kernels::loaded_for(const std::shared_ptr<const vendor::
   if (!loaded) return loaded;
   constexpr std::size_t most = 65'536;
   const std::lock_guard lock(mutex_);
-  // Programs made anew for each call would fill it for ever.
+  // A host that makes a new program for each call would fill it for ever.
   if (by_program_.size() >= most) by_program_.clear();
   by_program_[asked] = *loaded;
   return loaded;
 }
 
-// A stored image that the driver refuses, but not for its own age, is dropped, and the next best one taken,
-// at the end one that is compiled anew; what that one meets is final, so that nothing goes round in circles.
+// Drops a stored image that the driver refuses, unless the driver is too old for it, and takes the next best
+// one; the last is one that is compiled anew. Where the driver refuses that one, the refusal is final, so
+// that nothing goes round in circles.
 Result<Kernels::Loaded> Kernels::load_for(const std::shared_ptr<const vendor::Driver>& driver,
                                           CUdevice handle, const Program& program,
                                           std::string_view wanted, const Obtain& obtain) {
-  // Before anything is compiled: who captures is not to wait for a compiler either.
+  // Asked before anything is compiled: a thread that captures is not to wait for a compiler either.
   if (driver->is_capturing()) return capturing(program.name(), wanted);
   const auto device = driver->describe(handle);
   if (!device) return tl::unexpected(device.error());
@@ -176,7 +178,8 @@ Result<Kernels::Loaded> Kernels::load_for(const std::shared_ptr<const vendor::Dr
         load(driver, *device, *artifact, origin, load_in_words(*artifact, *device, variant));
     if (image) return Loaded{*image, renamed_by(chosen->choice, program)};
     if (!is_refusal(image.error())) return tl::unexpected(image.error());
-    // Compiled once more it would be as new; and who shares the cache may have a newer driver.
+    // An image that is compiled anew would be too new as well, and others who share the cache may have a
+    // newer driver.
     if (!why_too_old(*artifact, driver->version()).empty()) return tl::unexpected(image.error());
     const auto identity = image_identity(*artifact);
     if (is_final(identity, origin)) return tl::unexpected(image.error());
@@ -184,7 +187,7 @@ Result<Kernels::Loaded> Kernels::load_for(const std::shared_ptr<const vendor::Dr
       ++refusals_;
       reporter_.warn(fmt::format("{}; it is dropped from the cache", image.error().message));
     }
-    // Each time: another thread's look-up may have brought it back into memory.
+    // Forgets it each time: another thread's look-up may have brought it back into memory.
     forget_(artifact->key);
     refusal = image.error();
   }

@@ -24,21 +24,21 @@
 
 namespace kiln {
 
-/// An image for a device, and what of the program it was made of.
+/// An image for a device, and what was chosen of the program to make it.
 struct ChosenImage {
   ServedArtifact obtained;
   ProgramChoice choice;
 };
 
-/// The kernels of this process: each image in the driver once for each device, however many kernels and
-/// programs use it, until it ends. Safe to use from any thread.
+/// The kernels of a runtime. It loads each image once for each device, however many kernels and programs use
+/// it, and keeps it until the runtime ends. Safe to use from any thread.
 class Kernels {
  public:
-  /// The image to load for a device. Asked again after its last answer was forgotten. The choice is valid
-  /// as long as the program.
+  /// Gives the image to load for a device. It is asked again after its last answer was forgotten. The choice
+  /// is valid as long as the program.
   using Obtain =
       std::function<Result<ChosenImage>(const vendor::Device& device, const Program& program)>;
-  /// The driver does not take the image of this key.
+  /// Forgets the image of this key, which the driver refused.
   using Forget = std::function<void(const Digest& key)>;
 
   Kernels(const Reporter& reporter, Obtain obtain, Forget forget);
@@ -57,7 +57,7 @@ class Kernels {
   [[nodiscard]] Result<const LoadedImage*> image(
       const std::shared_ptr<const vendor::Driver>& driver, const Program& program);
 
-  /// This image, for the same device: loaded as it is, whatever made it. Errors: capturing, driver_failed.
+  /// Loads this image for the same device, whatever made it. Errors: capturing, driver_failed.
   [[nodiscard]] Result<const LoadedImage*> image(
       const std::shared_ptr<const vendor::Driver>& driver, const Artifact& artifact);
 
@@ -65,7 +65,7 @@ class Kernels {
   [[nodiscard]] std::uint64_t refusals() const noexcept { return refusals_; }
 
  private:
-  /// What a program comes to on a device.
+  /// What is loaded of a program for a device.
   struct Loaded {
     const LoadedImage* image;
     std::map<std::string, std::string, std::less<>>

@@ -42,7 +42,7 @@ Result<CUresult> call_driver_with_attributes(const Launch& launch) {
   return call(&arguments, record.function(), pointers, nullptr);
 }
 
-/// What a cooperative launch may have, where the driver says that this one has more.
+/// How many blocks a cooperative launch may have, where the driver says that this one has more.
 std::string explanation(const Launch& launch, CUresult result) {
   if (result != CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) return {};
   const auto& [record, stream, config, pointers] = launch;
@@ -71,8 +71,8 @@ Result<void> outcome(const Launch& launch, CUresult result) {
   return error;
 }
 
-/// A launch of which not everything is known to be in order: the first, one that asks for more, one
-/// with attributes, one that the driver did not take for want of a context.
+/// A launch that is not known to be in order: the first one, one that asks for more, one with attributes, or
+/// one that the driver refused since there was no context.
 [[gnu::noinline]] Result<void> launch_carefully(const Launch& launch) {
   const KernelRecord& record = launch.record;
   if (auto ready = record.driver->ensure_context(record.device); !ready) return ready;
@@ -83,8 +83,8 @@ Result<void> outcome(const Launch& launch, CUresult result) {
   return outcome(launch, *result);
 }
 
-/// Launches what is known to be in order, as nearly every launch is. Gives no Result, which would be moved
-/// around.
+/// Launches where everything is known to be in order, as it is for nearly every launch. Gives no Result,
+/// since that would be moved around.
 CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bool& tried) {
   const KernelRecord& record = launch.record;
   tried = (!given.checked || same_layout(record, given) || takes(record, given)) &&
@@ -97,12 +97,13 @@ CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bo
                                                         const detail::GivenArgs& given, bool tried,
                                                         CUresult result) {
   if (given.checked && !takes(launch.record, given)) return argument_error(launch.record, given);
-  // A thread that never spoke to CUDA: seen only here, so that the ordinary launch pays nothing.
+  // A thread that never used CUDA has no context. Only here is that looked for, so that the ordinary launch
+  // pays nothing.
   if (!tried || result == CUDA_ERROR_INVALID_CONTEXT) return launch_carefully(launch);
   return outcome(launch, result);
 }
 
-/// Tells the observer of a launch that was not.
+/// Tells the observer where the launch failed.
 [[gnu::noinline]] Result<void> reported(const KernelRecord& record, Result<void> outcome) {
   if (!outcome && record.failed) record.failed(outcome.error());
   return outcome;

@@ -69,7 +69,8 @@ std::size_t first_misfit(const std::vector<Parameter>& params,
   return position;
 }
 
-/// The attribute of the device or of the kernel, or what all so far have where it cannot be told.
+/// An attribute of the device or of the kernel. Where the driver does not tell, `otherwise`, which all so far
+/// have.
 template <class Attribute>
 std::uint32_t limit_of(const KernelRecord& record, Attribute attribute, std::uint32_t otherwise) {
   int value = 0;
@@ -93,7 +94,7 @@ void learn_limits(const KernelRecord& record) {
   const auto threads = limit_of(record, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                 limit_of(record, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024));
   limits.threads.store(threads, std::memory_order_relaxed);
-  // Another thread may have raised it meanwhile: that of the driver is asked for when it is to be.
+  // Where another thread has raised this limit meanwhile, it stays.
   std::uint32_t nothing = 0;
   limits.dynamic_shared.compare_exchange_strong(
       nothing, limit_of(record, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0));
@@ -138,7 +139,8 @@ Result<void> raise(const KernelRecord& record, CUfunction_attribute attribute, s
                                 result);
 }
 
-/// To all that the device has, so that threads that ask for different sizes do not undo each other's.
+/// Raises the limit to all that the device has, so that threads that ask for different sizes do not undo each
+/// other's.
 Result<void> allow_shared_bytes(const KernelRecord& record, std::uint32_t bytes) {
   LaunchLimits& limits = *record.limits;
   if (bytes <= limits.dynamic_shared) return {};
@@ -167,7 +169,7 @@ std::uint64_t blocks_of(const Dim3& cluster) {
   return std::uint64_t{cluster.x} * cluster.y * cluster.z;
 }
 
-/// What the two of them ask for that no device gives, or nothing.
+/// What is wrong with the two sizes of clusters, or nothing.
 std::string cluster_fault(const LaunchConfig& config) {
   const Dim3& cluster = config.cluster;
   const Dim3& preferred = config.preferred_cluster;

@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-/// Whether these arguments are the kernel's parameters to the byte, by count, sizes and places: what
-/// nearly every launch that is right pays. False tells nothing.
+/// Whether count, sizes and places of these arguments are exactly those of the kernel's parameters. Nearly
+/// every correct launch needs no other check. False does not mean that the arguments are wrong.
 [[nodiscard]] inline bool same_layout(const KernelRecord& record,
                                       const detail::GivenArgs& given) noexcept {
   // Two numbers each and nothing between them, so the bytes are all there is to compare.
@@ -30,13 +30,12 @@ namespace kiln {
 [[nodiscard]] tl::unexpected<Error> argument_error(const KernelRecord& record,
                                                    const detail::GivenArgs& given);
 
-/// That all of these arguments fit into what CUDA takes. Errors: argument_mismatch.
+/// Checks that all of these arguments fit into what CUDA takes. Errors: argument_mismatch.
 [[nodiscard]] Result<void> check_fits(const KernelRecord& record, const Args& args);
 
-/// Finds out the kernel's limits if they are not known, and whether the configuration is within them
-/// and can be had of the device at all. Raises the kernel's dynamic shared memory and cluster size where
-/// it needs more. A current context must be there. Errors: invalid_argument, naming the limit;
-/// driver_failed.
+/// Learns the kernel's limits where they are not known. Checks that the configuration is within them, and
+/// that the device has what it asks for. Raises the kernel's dynamic shared memory and cluster size where it
+/// needs more. A current context must be there. Errors: invalid_argument, naming the limit; driver_failed.
 [[nodiscard]] Result<void> prepare_launch(const KernelRecord& record, const LaunchConfig& config);
 
 /// "2x3x4".

@@ -12,15 +12,15 @@
 
 namespace kiln {
 
-/// An artifact in the driver, with a record for each of its kernels. Immutable, so safe to use from
-/// any thread; records stay where they are until it ends, which unloads the image: no launch may be
-/// under way or to come then.
+/// An artifact in the driver, with a record for each of its kernels. Immutable, so safe to use from any
+/// thread. Records stay where they are until it ends. Its end unloads the image, so all launches must be over
+/// by then.
 class LoadedImage {
  public:
-  /// Gives the image to the driver. Independent of contexts; needs none. Where a context is current, its
-  /// kernels are loaded into it at once, so that no launch has to. Kernels of an artifact that lists none,
-  /// and parameters that it does not tell, are asked of the driver where it knows them (CUDA 12.4). Errors:
-  /// driver_failed, with the driver's code; 209 means that the device does not run this image.
+  /// Gives the image to the driver. Needs no context. Where one is current, loads the kernels into it at
+  /// once, so that no launch has to. Asks the driver (of CUDA 12.4 or later) for the kernels of an artifact
+  /// that lists none, and for parameters that it does not tell. Errors: driver_failed, with the driver's
+  /// code; 209 means that the device does not run this image.
   [[nodiscard]] static Result<std::unique_ptr<const LoadedImage>> load(
       const std::shared_ptr<const vendor::Driver>& driver, const vendor::Device& device,
       const Artifact& artifact, const LaunchFailureCallback& failed);

@@ -13,7 +13,7 @@
 namespace kiln::vendor {
 namespace {
 
-/// What to do about an error that a name alone does not explain; mostly nothing.
+/// What to do about an error that its name alone does not explain; empty for most.
 const char* remedy_of(CUresult result) {
   switch (result) {
     case CUDA_ERROR_NOT_INITIALIZED:
@@ -30,7 +30,8 @@ const char* remedy_of(CUresult result) {
   }
 }
 
-/// Names for when there is no driver to ask, or a stub that answers with a null string.
+/// The names of errors that come up where there is no driver to ask, or a stub that answers with a null
+/// string.
 const char* known_error_name(CUresult result) {
 #define KILN_KNOWN(name) std::pair(name, #name)
   constexpr std::array known{KILN_KNOWN(CUDA_ERROR_OUT_OF_MEMORY),
@@ -239,8 +240,8 @@ Result<void> Driver::ensure_context(CUdevice device) const {
   return {};
 }
 
-// While a stream of the context is captured, this is what the driver answers about the legacy stream,
-// which would have to wait for it; it spoils nothing.
+// The legacy stream would have to wait for a stream of the context that is being captured. So the driver
+// answers the question about it with this error, which spoils nothing.
 bool Driver::is_capturing() const noexcept {
   CUcontext context = nullptr;
   if (functions_.ctx_get_current(&context) != CUDA_SUCCESS || context == nullptr) return false;

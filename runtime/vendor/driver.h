@@ -9,8 +9,8 @@
 
 #include "kiln/error.h"
 
-// What kiln calls of the driver, each at the version that introduced it: its name in Functions, the
-// driver's name, the version. The last argument says whether kiln can do without.
+// What kiln calls of the driver. Each row has the name in Functions, the driver's name, the version that
+// introduced the function, and whether kiln can do without it.
 #define KILN_DRIVER_FUNCTIONS(X)                                                        \
   X(init, cuInit, 2000, required)                                                       \
   X(driver_get_version, cuDriverGetVersion, 2020, required)                             \
@@ -53,7 +53,7 @@
 
 namespace kiln::vendor {
 
-/// A device as the runtime chooses images for it.
+/// What is known of a device when an image is chosen for it.
 struct Device {
   CUdevice handle = 0;
   int major = 0;  ///< Of the compute capability.
@@ -84,11 +84,11 @@ class Driver {
   /// E.g. "CUDA_ERROR_NO_BINARY_FOR_GPU (209)".
   [[nodiscard]] std::string error_name(CUresult result) const;
 
-  /// The device of the calling thread's current context, or the first where there is none. Changes
-  /// nothing; two calls of the driver. Errors: driver_failed.
+  /// The device of the calling thread's current context; where there is no context, the first device. Changes
+  /// nothing, and costs two calls of the driver. Errors: driver_failed.
   [[nodiscard]] Result<CUdevice> current_device() const;
 
-  /// What a device is. Errors: driver_failed.
+  /// Describes a device. Errors: driver_failed.
   [[nodiscard]] Result<Device> describe(CUdevice device) const;
 
   /// All devices of the machine, described.
@@ -102,8 +102,8 @@ class Driver {
   /// driver_failed.
   [[nodiscard]] Result<void> ensure_context(CUdevice device) const;
 
-  /// Whether a capture of streams is under way that loading would spoil, as far as it can be told without
-  /// the stream: of any stream of the current context that is not a non-blocking one. Changes nothing.
+  /// Whether a stream of the current context is being captured, so that loading would spoil the capture.
+  /// Non-blocking streams are not seen. Changes nothing.
   [[nodiscard]] bool is_capturing() const noexcept;
 
   /// An error of code driver_failed: "<what>: <the error's name>".
@@ -115,11 +115,12 @@ class Driver {
   int version_;
 };
 
-/// Finds the driver: `exact` and nothing else where it is given; else what the process has loaded,
-/// what the loader finds as libcuda.so.1, and where WSL, NixOS and containers keep it. Never a bare
-/// libcuda.so: that is the toolkit's stub. Costs what cuInit does, so the caller keeps the result.
-/// Errors: driver_missing, "CUDA driver: not available (compile-only mode)", why, each place that
-/// was looked at with the loader's own words, and the remedy.
+/// Finds the driver and starts it. Where `exact` is given, tries nothing else. Else tries what the process
+/// has loaded, what the loader finds as libcuda.so.1, and where WSL, NixOS and containers keep it. Never
+/// tries a bare libcuda.so, which is the toolkit's stub. Takes as long as cuInit, so the caller keeps the
+/// result.
+/// Errors: driver_missing, "CUDA driver: not available (compile-only mode)", why, each place that was looked
+/// at with the loader's own words, and the remedy.
 [[nodiscard]] Result<std::shared_ptr<const Driver>> open_driver(
     const std::optional<std::filesystem::path>& exact);
 

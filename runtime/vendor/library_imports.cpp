@@ -78,9 +78,8 @@ bool write_slot(void** slot, void* function) {
   if (__atomic_load_n(slot, __ATOMIC_RELAXED) == function) return true;
   const auto page_size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto page = reinterpret_cast<std::uintptr_t>(slot) & ~(page_size - 1);
-  // It stays writable, as it is in the many libraries that are not hardened: another slot of the page may be
-  // written by the loader meanwhile.
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  // The page stays writable, as it is in the many libraries that are not hardened: the loader may be writing
+  // another slot of it. NOLINTNEXTLINE(performance-no-int-to-ptr)
   if (::mprotect(reinterpret_cast<void*>(page), page_size, PROT_READ | PROT_WRITE) != 0)
     return false;
   __atomic_store_n(slot, function, __ATOMIC_RELEASE);

@@ -138,7 +138,7 @@ std::pair<int, int> version_in(const fs::path& folder) {
           dot == std::string::npos ? 0 : std::atoi(name.c_str() + dot + 1)};
 }
 
-// "13.0.88" of the file that is really there, where its name tells; else what the soname does.
+// The version in the name of the real file, e.g. "13.0.88"; else the one in the soname.
 std::string version_of(const WantedLibrary& wanted, const fs::path& library) {
   std::error_code failure;
   const auto real = fs::canonical(library, failure);
@@ -176,7 +176,7 @@ std::vector<fs::path> children(const fs::path& folder, std::string_view beginnin
     const std::string_view path = at->path().native();
     if (path.substr(path.rfind('/') + 1).starts_with(beginning)) all.push_back(at->path());
   }
-  // Never in the order of the directory, which is anybody's.
+  // A directory lists its files in any order.
   std::sort(all.begin(), all.end());
   return all;
 }

@@ -15,10 +15,10 @@
 
 namespace kiln::vendor {
 
-/// A library of NVIDIA's, as it is named and packed. Views of static lifetime.
+/// How a library of NVIDIA's is named and packed. Views of static lifetime.
 struct WantedLibrary {
   std::string_view name;      ///< For people, e.g. "nvJitLink".
-  std::string_view variable;  ///< What names an exact one, e.g. "KILN_NVJITLINK".
+  std::string_view variable;  ///< It names an exact one, e.g. "KILN_NVJITLINK".
   std::string_view stem;      ///< What its file names begin with, e.g. "libnvJitLink.so.".
   /// Newest first. Development symlinks are not looked at: they say nothing of the version.
   std::span<const std::string_view> sonames;
@@ -27,13 +27,13 @@ struct WantedLibrary {
   std::string_view loss;                            ///< Without it, e.g. "nothing can be linked".
 };
 
-/// Says of a file that is there whether it serves, and in the error's message why not.
+/// Decides whether a file that is there serves. The error's message says why it does not.
 using Examine =
     std::function<Result<void>(const std::filesystem::path& library, const std::string& origin)>;
 
-/// Goes through all places in their order until `examine` takes a file, and tells what each came to.
-/// `exact` goes alone, with no fallback. `beside_nvrtc` is NVRTC's folder, which goes before all
-/// others, so that the two are of one release; empty where there is none.
+/// Searches all places in their order until `examine` takes a file. Gives the places that it searched, and
+/// what was there. `exact` goes alone, with no fallback. `beside_nvrtc` is NVRTC's folder, which goes before
+/// all others, so that the two are of one release; empty where there is none.
 [[nodiscard]] std::vector<SearchStep> search_library(
     const WantedLibrary& wanted, const std::optional<std::filesystem::path>& exact,
     const std::filesystem::path& beside_nvrtc, const Examine& examine);
@@ -70,11 +70,11 @@ struct LibrarySearch {
 [[nodiscard]] tl::unexpected<Error> unusable(const WantedLibrary& wanted, const LibraryFiles& files,
                                              std::string_view why);
 
-/// The roots of CUDA toolkits on this machine, best first, each with where the idea came from.
+/// The roots of CUDA toolkits on this machine, best first, each with what led there, e.g. "$CUDA_HOME".
 [[nodiscard]] std::vector<std::pair<std::string, std::filesystem::path>> toolkits();
 
-/// What lies in a folder under names that begin so, in the order of the names; nothing where it cannot be
-/// read.
+/// What lies in a folder under names that begin with `beginning`, in the order of the names; nothing where
+/// the folder cannot be read.
 [[nodiscard]] std::vector<std::filesystem::path> children(const std::filesystem::path& folder,
                                                           std::string_view beginning = {});
 

@@ -45,7 +45,7 @@ std::string_view string_at(std::string_view bytes, std::size_t offset) {
   return rest.substr(0, rest.find('\0'));
 }
 
-// At once: a hit in a new process waits for this.
+// Reads at once, since a hit in a new process waits for this.
 std::string read_whole(const char* path) {
   std::string content;
   std::ifstream file(path, std::ios::binary | std::ios::ate);

@@ -64,7 +64,7 @@ class Packing {
   }
 
   Result<std::string> run(const std::vector<FatbinMember>& members) {
-    // What the cache stores it compresses itself, and a driver that need not decompress loads sooner.
+    // The cache compresses what it stores, and a driver that need not decompress loads sooner.
     std::array<const char*, 2> options{"-64", "-compress=false"};
     auto result = functions_.create(&handle_, options.data(), options.size());
     if (result != NVFATBIN_SUCCESS) return failure("the fatbin", result);

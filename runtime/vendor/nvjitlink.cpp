@@ -92,7 +92,7 @@ ErrorCode code_of(nvJitLinkResult result) {
   }
 }
 
-// The two-step reads: ask the size, then the bytes. Texts count a NUL at the end or not, as they like.
+// Asks for the size, then for the bytes. Some texts count a NUL at their end, others do not.
 template <class SizeFunction, class BytesFunction>
 std::optional<std::string> read_bytes(nvJitLinkHandle handle, SizeFunction size_of,
                                       BytesFunction bytes_of) {
@@ -109,7 +109,7 @@ std::string as_text(std::optional<std::string> bytes) {
   return text;
 }
 
-// Asked of the library itself: its versions do not tell.
+// Asks the library itself, since its version does not tell.
 template <class Functions>
 bool knows_option(const Functions& functions, const char* option) {
   std::array<const char*, 2> options{"-arch=sm_90", option};

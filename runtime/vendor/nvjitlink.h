@@ -24,10 +24,10 @@ struct LinkerInput {
   std::string_view image;
 };
 
-/// What a link came to.
+/// The result of a link.
 struct Linked {
   std::string image;
-  std::string log;  ///< What the linker said all the same.
+  std::string log;  ///< What the linker said although it succeeded.
 };
 
 /// nvJitLink, mapped; it stays so. A handle, safe to use from any thread.
@@ -40,15 +40,15 @@ class NvJitLink {
   /// "nvJitLink 13.0".
   [[nodiscard]] const std::string& text() const noexcept;
 
-  /// Newer ones have a cache of their own, and the option `-no-cache` that turns it off.
+  /// Whether it has a cache of its own, and so the option `-no-cache` that turns it off. Newer ones do.
   [[nodiscard]] bool has_own_cache() const noexcept;
 
-  /// Links, to PTX instead of a cubin where that is asked for. Takes what the linker reports with any
-  /// input for a failure: it goes on without that input and calls the rest a success.
-  /// Errors: link_failed, invalid_option or unknown_arch with the linker's whole log; the message is
-  /// its first line.
-  /// REQUIRES: images that are sound, and no definition twice among cubins and PTX: the linker crashes
-  /// on them, or takes the first.
+  /// Links to a cubin, or to PTX where `to_ptx` says so. Fails where the linker reports anything about an
+  /// input: the linker itself goes on without that input, and calls the rest a success.
+  /// Errors: link_failed, invalid_option or unknown_arch with the linker's whole log; the message is its
+  /// first line.
+  /// REQUIRES: the images are sound, and cubins and PTX define nothing twice. Else the linker crashes, or
+  /// takes the first definition.
   [[nodiscard]] Result<Linked> link(const std::vector<std::string>& options,
                                     const std::vector<LinkerInput>& inputs, bool to_ptx) const;
 

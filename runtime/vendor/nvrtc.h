@@ -39,16 +39,16 @@
 
 namespace kiln::vendor {
 
-/// Whether this process's variables for the compiler reach the compiler, and so its output: they do in this
-/// process, and are cleared for a worker.
+/// Whether this process's variables for the compiler reach it, and so its output. They do where this process
+/// compiles; for a worker they are cleared.
 enum class NvrtcVariables { inherited, cleared };
 
 /// Looks for NVRTC. `exact` goes alone, with no fallback.
 [[nodiscard]] LibrarySearch find_nvrtc(const std::optional<std::filesystem::path>& exact,
                                        NvrtcVariables variables = NvrtcVariables::inherited);
 
-/// Whether this entry of an environment ("NAME=value") is one that NVRTC reads, or a part of it does: read off
-/// what its libraries of 12.0 to 13.5 ask for, and of those what may change their output.
+/// Whether NVRTC, or a part of it, reads this entry of an environment ("NAME=value") and may give another
+/// output for it. The names are those that the libraries of 12.0 to 13.5 ask for.
 [[nodiscard]] bool is_compiler_variable(std::string_view entry);
 
 /// Whether this process has any.

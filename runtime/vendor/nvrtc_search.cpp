@@ -29,7 +29,7 @@ constexpr WantedLibrary wanted{.name = "NVRTC",
                                .loss = "nothing can be compiled"};
 constexpr std::string_view builtins_stem = "libnvrtc-builtins.so.";
 
-// What the file's name tells; empty for one that is named otherwise.
+// The version in the file's name; empty where the file is named otherwise.
 std::string soname_version(const fs::path& library) {
   const auto name = library.filename().string();
   return name.starts_with(wanted.stem) ? name.substr(wanted.stem.size()) : "";
@@ -74,7 +74,7 @@ bool is_compiler_variable(std::string_view entry) {
 
 namespace {
 
-// NVRTC reads variables of its own; in this process one that is set may change what it makes.
+// The variables of this process that NVRTC reads: they may change what it makes here.
 std::string nvrtc_variables() {
   std::vector<std::string> set;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

@@ -13,7 +13,7 @@ namespace kiln::vendor {
 
 namespace {
 
-// Never given back: ranges may end while the process does.
+// Never destroyed, since ranges may end while the process does.
 nvtxDomainHandle_t domain() {
   static nvtxDomainHandle_t const kiln = nvtxDomainCreateA("kiln");
   return kiln;

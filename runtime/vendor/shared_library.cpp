@@ -26,12 +26,12 @@ std::filesystem::path file_of(void* handle, const std::string& name) {
   return absolute.empty() ? found : absolute;
 }
 
-std::atomic<int> loading = 0;          ///< Threads that load a library,
-thread_local bool is_loading = false;  ///< this one among them.
-std::atomic<bool> cut_short = false;   ///< In a child whose parent was amid that.
+std::atomic<int> loading = 0;          ///< How many threads load a library now.
+thread_local bool is_loading = false;  ///< Whether this thread does.
+std::atomic<bool> cut_short = false;   ///< Set in a child whose parent was loading one.
 
-// A fork waits until a library is loaded, but not for ever. A child that came in between has a library that the
-// loader takes for a loaded one, and whose functions cannot be called.
+// A fork waits until a library is loaded, but not for ever. A child that was forked amid a load has a library
+// that its loader takes for a loaded one, and whose functions cannot be called.
 class Loading {
  public:
   Loading() noexcept {

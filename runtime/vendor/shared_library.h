@@ -12,8 +12,9 @@ namespace kiln::vendor {
 /// register handlers that do not survive an unload. Copies name the same library.
 class SharedLibrary {
  public:
-  /// Opens exactly this path or soname; a fork waits for it, a second at most. The error's message is the loader's own
-  /// words; or that this process was forked amid a load that took longer.
+  /// Opens exactly this path or soname. A fork of the process waits for it, but no longer than a second. The
+  /// error's message is the loader's own words, or says that this process was forked amid a load that took
+  /// longer.
   [[nodiscard]] static Result<SharedLibrary> open(const std::string& name);
 
   /// The library if something in this process has loaded it already. The same error otherwise.
@@ -35,8 +36,8 @@ class SharedLibrary {
 /// where the loader does not tell.
 [[nodiscard]] std::filesystem::path own_file();
 
-/// Keeps the library (or program) that holds this function loaded for the rest of the process, for a thread
-/// that may still be in it when a host would unload it.
+/// Keeps the library (or program) that holds this function loaded for the rest of the process: a thread may
+/// still run in it when a host would unload it.
 void keep_loaded(void (*function)()) noexcept;
 
 /// One place where a library was looked for, where the idea came from, and what was found there.

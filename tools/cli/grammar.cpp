@@ -40,7 +40,7 @@ std::string exit_hint() {
   return fmt::format("Exit status: {}.", fmt::join(statuses, ", "));
 }
 
-/// What most verbs have to do when the whole line has been read.
+/// Most verbs have nothing to do when the whole line has been read.
 void complete(const CLI::App&, void*) {}
 
 // The compiler reads -D and --option in the order in which they stand.
@@ -55,7 +55,7 @@ void complete(const CLI::App& verb, ProgramWords* words) {
   }
 }
 
-/// Where the grammar leaves what it has read.
+/// Adds verbs to the parser, and keeps the work of the one that was read.
 class Grammar {
  public:
   Grammar(CLI::App& app, CommandLine& line) : app_(app), line_(line) {}
@@ -351,7 +351,8 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
-// What stands where a verb is expected and is none; the parser itself only says that one is missing.
+// The word that stands where a verb is expected and is none. The parser itself only says that a verb is
+// missing.
 std::string unknown_verb(const std::vector<std::string>& verbs, int argc, char** argv) {
   for (int index = 1; index < argc; ++index) {
     const std::string word = argv[index];
@@ -387,7 +388,7 @@ std::vector<std::string> image_kinds() {
   return kinds;
 }
 
-// Which values there are is told by what a value is called.
+// What a value is called tells which values there are.
 void describe_filling(DescribedOption& option) {
   static const std::map<std::string, Filling> fillings{
       {"FILE", Filling::file},   {"MANIFEST", Filling::file},   {"BUNDLE", Filling::file},

@@ -8,7 +8,7 @@
 
 namespace kiln::cli {
 
-/// What a command line comes to.
+/// A command line that was read.
 struct CommandLine {
   Globals globals;
   /// The work of its verb. Empty where there is none: help and versions have been printed, and what is
@@ -19,7 +19,7 @@ struct CommandLine {
 
 [[nodiscard]] CommandLine parse_command_line(int argc, char** argv);
 
-/// The same grammar, told instead of used.
+/// Describes the same grammar.
 [[nodiscard]] GrammarDescription describe_command_line();
 
 }  // namespace kiln::cli

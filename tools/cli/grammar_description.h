@@ -7,7 +7,7 @@ namespace kiln::cli {
 
 // The words of the command line as values: what the manual and the completions are made of.
 
-/// What may stand in a value's or an operand's place.
+/// What a value or an operand may be.
 enum class Filling {
   anything,
   file,

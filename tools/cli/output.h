@@ -32,7 +32,7 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// The error for people on standard error, its log whole beneath; with `--json` also a document.
+/// Prints the error on standard error, with its whole log beneath; with `--json` also as a document.
 void report(const Globals& globals, const Error& error);
 
 /// Runs `work` and gives its exit status. A Failure is reported, and gives the status that it deserves.
@@ -58,7 +58,7 @@ template <class Items, class Work>
 /// A compiler's log beneath a line that says whose it is, on standard error.
 void print_log(std::string_view title, std::string_view log);
 
-/// What the library says while it works, as the tool says it.
+/// Prints on standard error what the library logs while it works.
 [[nodiscard]] LogCallback log_to_standard_error();
 
 /// The whole of a file, or of standard input for "-". Errors: io_failed.
@@ -68,7 +68,7 @@ void print_log(std::string_view title, std::string_view log);
 /// written in place. Errors: io_failed, naming the path.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-/// Sends what was printed on its way. Errors: io_failed, also for a failure some lines ago.
+/// Flushes what was printed. Errors: io_failed, also for a failure some lines ago.
 void flush_standard_output();
 
 }  // namespace kiln::cli

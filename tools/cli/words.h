@@ -7,8 +7,8 @@
 
 namespace kiln::cli {
 
-// What a command line says, with what holds where it says nothing. grammar.cpp fills them in; the words
-// themselves, and what each is for, stand there.
+// What a command line says, and the default where it says nothing. grammar.cpp fills them in; it has the
+// words themselves, and what each is for.
 
 /// What may be said before or after any verb.
 struct Globals {

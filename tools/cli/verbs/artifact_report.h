@@ -30,7 +30,8 @@ void write_image(const std::string& pattern, const Artifact& artifact);
 /// What stands in a pattern for the architecture.
 inline constexpr std::string_view arch_placeholder = "{arch}";
 
-/// One artifact that is there: its line of JSON, that it is not kept, what the tool that made it said.
+/// Reports one artifact that is there: its line of JSON, a warning where it is not kept, and what the tool
+/// that made it said.
 void tell(const Globals& globals, const Artifact& artifact, const Keeping& keeping);
 
 /// The table for people.

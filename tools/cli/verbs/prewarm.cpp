@@ -25,7 +25,7 @@ namespace kiln::cli {
 
 namespace {
 
-// What was compiled and is not in the cache all the same, and why. Told from any thread.
+// What was compiled and yet is not in the cache, and why. Safe to use from any thread.
 class NotKept {
  public:
   void see(const Event& event) {
@@ -75,7 +75,7 @@ Runtime open_runtime(const Globals& globals, const PrewarmWords& words, NotKept&
   return runtime;
 }
 
-// Sees each step, and says what comes of it.
+// Reports each step, and the sum at the end.
 class Report {
  public:
   Report(const Globals& globals, const PrewarmPlan& plan, const NotKept& not_kept)
@@ -131,7 +131,7 @@ class Report {
     return is_terminal(stderr) ? Progress::Shape::bar : Progress::Shape::lines;
   }
 
-  // Also of what was compiled and is not there for the engine.
+  // The error of a step; also where something was compiled and not kept.
   [[nodiscard]] std::optional<Error> error_of(const PrefetchStep& step) const {
     const auto& [program, target] = plan_.items[step.index];
     if (!step.outcome) {

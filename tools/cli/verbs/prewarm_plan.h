@@ -17,7 +17,7 @@ struct PrewarmSources {
   std::optional<ImageKind> image;             ///< The same.
 };
 
-/// Something that is not there in the end, and why.
+/// A program that is not there in the end, and why.
 struct PrewarmFailure {
   std::string program;
   std::string arch;

@@ -10,8 +10,8 @@
 
 namespace kiln::cli {
 
-/// The cache that the command line and the settings name, to be read as a whole. Unlike for a look into
-/// it, one that is not there is a failure. Errors: invalid_setting, cache_unusable, io_failed.
+/// The cache that the command line and the settings name, to be read as a whole. One that is not there is a
+/// failure, unlike where somebody only looks into it. Errors: invalid_setting, cache_unusable, io_failed.
 [[nodiscard]] Cache open_whole(const Globals& globals);
 
 /// A bundle, or the cache in a folder, read-only. Errors: cache_unusable, io_failed.
@@ -19,10 +19,10 @@ namespace kiln::cli {
 
 [[nodiscard]] Json skipped_json(const std::vector<Finding>& skipped);
 
-/// Says what was left out, a line each, as warnings.
+/// Warns of what was left out, a line each.
 void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped);
 
-/// What a bundle that was written holds, for people or for programs, and the exit status it deserves.
+/// Reports what a bundle that was written holds, and gives the exit status that it deserves.
 ExitCode tell_of_bundle(const Globals& globals, const std::filesystem::path& bundle,
                         const ExportReport& report);
 
