@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
+#include "file/file_lock.h"
 #include "file/fork_guard.h"
 #include "file/schema.h"
 #include "kiln/caller_state.h"
@@ -15,10 +16,10 @@ using storage::Database;
 using storage::Place;
 using storage::Session;
 
-Cache::Impl::Impl(Place place, CacheOptions options, Database database)
-    : place_(std::move(place)),
-      options_(std::move(options)),
-      faults_(options_.on_fault),
+Cache::Impl::Impl(Place place_of, CacheOptions options_of, Database database)
+    : place(std::move(place_of)),
+      options(std::move(options_of)),
+      faults_(options.on_fault),
       session_(new Session(storage::process_id())) {
   adopt(std::move(database));
 }
@@ -38,7 +39,7 @@ Session& Cache::Impl::session() {
   Session* session = session_;
   while (session->process != process) {
     auto fresh = std::make_unique<Session>(process);
-    fresh->told = tally_.now();  // The parent tells what it did itself.
+    fresh->told = tally.now();  // The parent tells what it did itself.
     if (session_.compare_exchange_strong(session, fresh.get())) {
       storage::abandon(session);
       session = fresh.release();
@@ -56,30 +57,20 @@ bool Cache::Impl::ensure_open() {
     if (hold) return true;
     if (std::chrono::steady_clock::now() < hold.session().not_before) return false;
   }
-  auto opened = storage::open_place(place_, options_);
-  if (!opened) {
-    Hold(*this).session().not_before = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    count_not_opened(std::move(opened.error()));
-    return false;
-  }
-  adopt(std::move(*opened));
-  return true;
+  if (open_again(storage::open_place(place, options))) return true;
+  Hold(*this).session().not_before = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  return false;
 }
 
 bool Cache::Impl::look_again() {
-  if (place_.kind != Place::Kind::directory) return false;
+  if (is_bundle()) return false;
   {
     Hold hold(*this);
     if (!hold || !storage::is_superseded(hold.database())) return false;
   }
-  auto opened = storage::open_place(place_, options_);
-  if (!opened) {
-    // What is open still serves, whatever became of its name.
-    count_not_opened(std::move(opened.error()));
-    return false;
-  }
-  tally_.add(Counter::reopened);
-  adopt(std::move(*opened));
+  // Where it cannot be opened: what is open still serves, whatever became of its name.
+  if (!open_again(storage::open_place(place, options))) return false;
+  tally.add(Counter::reopened);
   return true;
 }
 
@@ -96,19 +87,23 @@ bool Cache::Impl::leave_corrupt_file() {
     superseded = storage::is_superseded(hold.database());
     directory = hold.database().file.parent_path();
   }
-  if (superseded) return look_again();
-  auto opened = storage::open_generation_after(directory, corrupt, options_);
-  if (!opened) {
-    count_not_opened(std::move(opened.error()));
-    return false;
+  return superseded ? look_again()
+                    : open_again(storage::open_generation_after(directory, corrupt, options));
+}
+
+bool Cache::Impl::open_again(Result<Database> opened) {
+  if (opened) {
+    adopt(std::move(*opened));
+  } else {
+    const Counter kind = storage::counter_of_failure(opened.error().vendor_code, 0);
+    static_cast<void>(count_failure(kind, std::move(opened.error())));
   }
-  adopt(std::move(*opened));
-  return true;
+  return opened.has_value();
 }
 
 void Cache::Impl::adopt(Database database) {
   if (!database.set_aside.empty()) {
-    tally_.add(Counter::generations);
+    tally.add(Counter::generations);
     faults_.tell(Counter::generations, database.set_aside);
   }
   Hold hold(*this);
@@ -117,54 +112,88 @@ void Cache::Impl::adopt(Database database) {
   hold.session().database.emplace(std::move(database));
 }
 
+bool Cache::Impl::is_bundle() const noexcept { return place.kind != Place::Kind::directory; }
+
 bool Cache::Impl::read_only() const noexcept {
-  return place_.kind != Place::Kind::directory ||
-         options_.access == CacheOptions::Access::read_only;
+  return is_bundle() || options.access == CacheOptions::Access::read_only;
 }
 
 Origin Cache::Impl::own_origin() const noexcept {
-  return place_.kind == Place::Kind::directory ? Origin::local : Origin::bundle;
+  return is_bundle() ? Origin::bundle : Origin::local;
 }
 
 std::filesystem::path Cache::Impl::file() {
-  static_cast<void>(ensure_open());
-  Hold hold(*this);
-  return hold ? hold.database().file : place_.path;
+  Hold hold = open();
+  return hold ? hold.database().file : place.path;
 }
 
-tl::unexpected<Error> Cache::Impl::failure(Hold& hold, std::string_view doing) {
-  const int code = hold.connection().last_code();
-  const Counter kind = storage::counter_of_failure(code, hold.connection().system_error());
-  if (storage::is_corrupt(code)) {
-    hold.session().corrupt_generation = hold.database().generation;
-  }
-  return count_failure(kind, hold.connection().failure(doing).value());
+tl::unexpected<Error> Cache::Impl::Hold::failure(std::string_view doing) {
+  if (!*this) return impl_.not_open();
+  const int code = connection().last_code();
+  const Counter kind = storage::counter_of_failure(code, connection().system_error());
+  if (storage::is_corrupt(code)) session_.corrupt_generation = database().generation;
+  return impl_.count_failure(kind, connection().failure(doing).value());
 }
 
 tl::unexpected<Error> Cache::Impl::count_failure(Counter kind, Error error) {
-  tally_.add(kind);
+  tally.add(kind);
   faults_.tell(kind, error.message);
   return tl::unexpected(std::move(error));
 }
 
-void Cache::Impl::count_not_opened(Error error) {
-  const Counter kind = storage::counter_of_failure(error.vendor_code, 0);
-  static_cast<void>(count_failure(kind, std::move(error)));
-}
-
-tl::unexpected<Error> Cache::Impl::not_open() {
+tl::unexpected<Error> Cache::Impl::not_open() const {
   return fail(ErrorCode::cache_unusable,
-              fmt::format("cache '{}' cannot be opened any more", place_.path.string()));
+              fmt::format("cache '{}' cannot be opened any more", place.path.string()));
 }
 
-void Cache::Impl::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
-  // The column is not protected: a damaged one must not make nonsense of the sum.
-  constexpr std::uint64_t a_day = 86'400'000'000;
-  const Counter counter = origin == Origin::memory  ? Counter::hits_memory
-                          : origin == Origin::local ? Counter::hits_local
-                                                    : Counter::hits_bundle;
-  tally_.add(counter);
-  if (compile_us <= a_day) tally_.add(Counter::saved_us, compile_us);
+Result<void> Cache::Impl::write(std::string_view doing, std::chrono::milliseconds patience,
+                                const Work& work, const AfterCommit& after) {
+  if (read_only()) {
+    return fail(
+        ErrorCode::cache_unusable,
+        fmt::format("cache '{}' is read-only here; nothing is written", place.path.string()));
+  }
+  if (!ensure_open()) return not_open();
+  const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+  const bool hopeless = now() < only_try_until_;
+  const auto lock = storage::FileLock::acquire(
+      place.path / storage::lock_name, hopeless ? std::chrono::milliseconds::zero() : patience,
+      {.writable_by_others = options.trust_others});
+  if (!lock) {
+    const bool held = lock.error().code == ErrorCode::io_failed;
+    // Only tried: what was to be written can wait.
+    if (held && patience == std::chrono::milliseconds::zero()) return tl::unexpected(lock.error());
+    // A holder that is stopped must not cost every put the whole patience.
+    if (held && !hopeless) {
+      only_try_until_ = now() + std::chrono::nanoseconds(storage::lock_despair).count();
+    }
+    return count_failure(held ? Counter::errors_locked : Counter::errors_denied, lock.error());
+  }
+  Hold hold(*this);
+  if (!hold) return not_open();
+  storage::Transaction transaction(hold.connection());
+  if (!transaction.begin()) return hold.failure(doing);
+  const Step step = work(hold);
+  if (step == Step::roll_back) return {};
+  if (step == Step::failed || !transaction.commit()) return hold.failure(doing);
+  if (after) after(hold);
+  return {};
+}
+
+void Cache::Impl::set_forgotten(const Digest& key, bool forgotten) {
+  const system::NoFork no_fork;
+  const std::lock_guard guard(forgotten_mutex_);
+  if (forgotten) {
+    forgotten_.insert(key);
+  } else {
+    forgotten_.erase(key);
+  }
+}
+
+bool Cache::Impl::is_forgotten(const Digest& key) {
+  const system::NoFork no_fork;
+  const std::lock_guard guard(forgotten_mutex_);
+  return forgotten_.contains(key);
 }
 
 Cache::Cache(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -201,115 +230,6 @@ std::filesystem::path Cache::file() const {
   return impl_->file();
 }
 
-std::optional<Artifact> Cache::find(const Request& request, const Digest& roots,
-                                    const std::function<bool(const Candidate&)>& accept,
-                                    MissReason* why_not) {
-  const CallerState caller;
-  return impl_->find(request, roots, accept, why_not);
-}
-
-std::optional<Artifact> Cache::peek(const Request& request, const Digest& roots,
-                                    const std::function<bool(const Candidate&)>& accept,
-                                    MissReason* why_not) {
-  const CallerState caller;
-  return impl_->peek(request, roots, accept, why_not);
-}
-
-Result<std::vector<StoredRequest>> Cache::alike(const Request& request, const AlikeLimits& limits) {
-  const CallerState caller;
-  return impl_->alike(request, limits);
-}
-
-Result<DependencySet> Cache::dependencies(const Digest& key) {
-  const CallerState caller;
-  return impl_->dependencies(key);
-}
-
-Result<void> Cache::put(const NewEntry& entry) {
-  const CallerState caller;
-  return impl_->put(entry);
-}
-
-void Cache::forget(const Digest& key) {
-  const CallerState caller;
-  impl_->forget(key);
-}
-
-void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
-  impl_->count_hit(origin, compile_us);
-}
-
-Turn Cache::take_turn(const Digest& what, std::chrono::milliseconds patience,
-                      std::stop_token stop) {  // NOLINT(performance-unnecessary-value-param)
-  return impl_->take_turn(what, patience, stop);
-}
-
-Result<std::vector<EntrySummary>> Cache::list() {
-  const CallerState caller;
-  return impl_->list();
-}
-
-Result<Digest> Cache::resolve(std::string_view key_prefix) {
-  const CallerState caller;
-  return impl_->resolve(key_prefix);
-}
-
-Result<StoredEntry> Cache::entry(const Digest& key) {
-  const CallerState caller;
-  return impl_->entry(key);
-}
-
-Result<std::string> Cache::text(const Digest& digest) {
-  const CallerState caller;
-  return impl_->text(digest);
-}
-
-Result<CacheStatistics> Cache::statistics() {
-  const CallerState caller;
-  return impl_->statistics();
-}
-
-CacheCounters Cache::counters() const noexcept { return impl_->counters(); }
-
-Result<CacheCounters> Cache::history() {
-  const CallerState caller;
-  return impl_->history();
-}
-
-Result<void> Cache::reset_history() {
-  const CallerState caller;
-  return impl_->reset_history();
-}
-
-Result<void> Cache::pin(const Digest& key, bool pinned) {
-  const CallerState caller;
-  return impl_->pin(key, pinned);
-}
-
-Result<GcReport> Cache::collect(const GcOptions& options) {
-  const CallerState caller;
-  return impl_->collect(options);
-}
-
-Result<GcReport> Cache::clear() {
-  const CallerState caller;
-  return impl_->clear();
-}
-
-Result<VerifyReport> Cache::verify(bool deep) {
-  const CallerState caller;
-  return impl_->verify(deep);
-}
-
-Result<ExportReport> Cache::export_bundle(const std::filesystem::path& bundle,
-                                          const ExportOptions& options) {
-  const CallerState caller;
-  return impl_->export_bundle(bundle, options);
-}
-
-Result<ImportReport> Cache::import(Cache& from) {
-  const CallerState caller;
-  return impl_->import(*from.impl_);
-}
+CacheCounters Cache::counters() const noexcept { return impl_->tally.now(); }
 
 }  // namespace kiln

@@ -1,15 +1,18 @@
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cache_impl.h"
+#include "cache_store.h"
 #include "file/schema.h"
+#include "kiln/caller_state.h"
 #include "rows/bundle_file.h"
 #include "rows/entry_reader.h"
-#include "rows/entry_remover.h"
 #include "rows/entry_writer.h"
 #include "system/no_fork.h"
 
@@ -21,24 +24,9 @@ using storage::PreparedText;
 using storage::RawEntry;
 using storage::Statement;
 
-struct Cache::Impl::Located {
-  Digest key;
-  std::int64_t id = 0;
-  Impl* source = nullptr;
-};
-
-struct Cache::Impl::Batch {
-  std::vector<PreparedEntry> entries = {};
-  std::set<Digest> texts = {};  ///< That come with them.
-  Impl* source = nullptr;
-  std::uint64_t bytes = 0;
-};
-
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int rows_in_a_step = 500;
 
 /// An import's transaction holds so many entries or bytes, whichever comes first.
 constexpr std::size_t entries_in_a_step = 32;
@@ -49,6 +37,19 @@ constexpr const char* unreadable = "cannot be read: the database is corrupt ther
 
 /// What a cache's own files are called: a bundle of such a name would be taken for a cache.
 constexpr std::string_view own_prefix = "kernels.v";
+
+struct Located {
+  Digest key;
+  std::int64_t id = 0;
+  Cache::Impl* source = nullptr;
+};
+
+/// What an import stores in one transaction.
+struct Batch {
+  std::vector<PreparedEntry> entries = {};
+  std::set<Digest> texts = {};  ///< That come with them.
+  std::uint64_t bytes = 0;
+};
 
 /// Its source and its headers, in an order that follows from the entry alone.
 std::vector<Digest> texts_of(const PreparedEntry& entry) {
@@ -67,22 +68,17 @@ Result<void> check_place(const fs::path& bundle, const fs::path& own_file) {
                           bundle.string()));
 }
 
-}  // namespace
-
 /// All entries with the ids that they have now.
-Result<std::vector<Cache::Impl::Located>> Cache::Impl::locate_entries(
-    std::vector<Finding>& skipped) {
-  if (!ensure_open()) return not_open();
+Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Finding>& skipped) {
   std::vector<Located> found;
   std::int64_t after = 0;
-  for (int rows = rows_in_a_step; rows == rows_in_a_step;) {
-    Hold hold(*this);
-    if (!hold) return not_open();
-    Statement row(hold.connection(),
-                  "SELECT id, key FROM entries WHERE id > ? ORDER BY id LIMIT ?");
-    row.bind_integer(1, after).bind_integer(2, rows_in_a_step);
-    int code = row.step();
-    for (rows = 0; code == SQLITE_ROW; code = row.step(), ++rows) {
+  for (int rows = Cache::Impl::rows_in_a_step; rows == Cache::Impl::rows_in_a_step;) {
+    Hold hold = cache.open();
+    if (!hold) return cache.not_open();
+    Statement row(hold.connection(), "SELECT id, key FROM entries WHERE id > ? ORDER BY id LIMIT ?",
+                  after, Cache::Impl::rows_in_a_step);
+    auto there = row.next();
+    for (rows = 0; there == true; there = row.next(), ++rows) {
       const std::int64_t id = row.integer(0);
       if (id <= after) {
         return fail(ErrorCode::io_failed,
@@ -91,68 +87,75 @@ Result<std::vector<Cache::Impl::Located>> Cache::Impl::locate_entries(
       }
       after = id;
       if (const auto key = row.digest(1)) {
-        found.push_back({*key, after, this});
+        found.push_back({*key, after, &cache});
       } else {
         skipped.push_back({"entry", fmt::format("row {}", after), damaged});
       }
     }
-    if (code != SQLITE_DONE) return failure(hold, "listing");
+    if (!there) return hold.failure("listing");
   }
   std::sort(found.begin(), found.end(),
             [](const Located& a, const Located& b) { return a.key < b.key; });
   return found;
 }
 
-/// What a scan has seen and a search does not find has gone meanwhile, or a page is damaged.
-Result<std::optional<PreparedEntry>> Cache::Impl::lost(const Located& at,
-                                                       std::vector<Finding>& skipped) {
-  const auto there = has_entry(at.key);
-  if (!there) return tl::unexpected(there.error());
-  if (*there || place_.kind != storage::Place::Kind::directory) {
-    skipped.push_back({"entry", at.key.hex(), unreadable});
-  }
-  return std::optional<PreparedEntry>();
+/// A row on a damaged page is left out; any other failure is an error.
+template <class Row>
+Result<std::optional<Row>> skip_unreadable(tl::unexpected<Error> failed, std::string what,
+                                           const Digest& name, std::vector<Finding>& skipped) {
+  if (!storage::is_corrupt(failed.value().vendor_code)) return failed;
+  skipped.push_back({std::move(what), name.hex(), unreadable});
+  return std::optional<Row>();
+}
+
+Result<bool> has_entry(Cache::Impl& cache, const Digest& key) {
+  Hold hold = cache.open();
+  if (!hold) return cache.not_open();
+  const auto there = hold.connection().has_row("SELECT 1 FROM entries WHERE key = ?", key);
+  if (!there) return hold.failure("looking for an entry");
+  return *there;
 }
 
 /// Nothing for a damaged entry, and for one that has gone meanwhile.
-Result<std::optional<PreparedEntry>> Cache::Impl::pick_up(const Located& at,
-                                                          std::vector<Finding>& skipped) {
+Result<std::optional<PreparedEntry>> pick_up(const Located& at, std::vector<Finding>& skipped) {
   std::optional<RawEntry> raw;
   {
-    Hold hold(*this);
-    if (!hold) return not_open();
-    Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ?");
-    const int code = row.bind_integer(1, at.id).step();
-    if (code == SQLITE_ROW) raw = storage::read_row(hold.connection(), row, nullptr);
-    if (!raw && code != SQLITE_DONE) {
-      auto failed = failure(hold, "reading an entry");
-      if (!storage::is_corrupt(failed.value().vendor_code)) return failed;
-      skipped.push_back({"entry", at.key.hex(), unreadable});
-      return std::optional<PreparedEntry>();
+    Hold hold = at.source->open();
+    if (!hold) return at.source->not_open();
+    Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ?",
+                  at.id);
+    const auto there = row.next();
+    if (there == true) raw = storage::read_row(hold.connection(), row, nullptr);
+    if (!raw && there != false) {
+      return skip_unreadable<PreparedEntry>(hold.failure("reading an entry"), "entry", at.key,
+                                            skipped);
     }
   }
   // Its id may be that of another entry by now.
-  if (!raw || raw->key != at.key) return lost(at, skipped);
+  if (!raw || raw->key != at.key) {
+    const auto there = has_entry(*at.source, at.key);
+    if (!there) return tl::unexpected(there.error());
+    // What a scan has seen and a search does not find has gone meanwhile, or a page is damaged.
+    if (*there || at.source->is_bundle()) skipped.push_back({"entry", at.key.hex(), unreadable});
+    return std::optional<PreparedEntry>();
+  }
   auto entry = storage::prepare_again(std::move(*raw));
   if (!entry) skipped.push_back({"entry", at.key.hex(), damaged});
   return entry;
 }
 
 /// Nothing for a damaged text, and for one that is not there.
-Result<std::optional<PreparedText>> Cache::Impl::pick_up_text(const Digest& digest,
-                                                              std::vector<Finding>& skipped) {
+Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
+                                                 std::vector<Finding>& skipped) {
   std::string frame;
   {
-    Hold hold(*this);
-    if (!hold) return not_open();
-    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?");
-    const int code = row.bind_blob(1, digest.view()).step();
-    if (code == SQLITE_DONE) return std::optional<PreparedText>();
-    if (code != SQLITE_ROW) {
-      auto failed = failure(hold, "reading a text");
-      if (!storage::is_corrupt(failed.value().vendor_code)) return failed;
-      skipped.push_back({"text", digest.hex(), unreadable});
-      return std::optional<PreparedText>();
+    Hold hold = source.open();
+    if (!hold) return source.not_open();
+    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
+    const auto there = row.next();
+    if (there == false) return std::optional<PreparedText>();
+    if (!there) {
+      return skip_unreadable<PreparedText>(hold.failure("reading a text"), "text", digest, skipped);
     }
     frame = row.blob(0);
   }
@@ -161,9 +164,157 @@ Result<std::optional<PreparedText>> Cache::Impl::pick_up_text(const Digest& dige
   return text;
 }
 
-Result<ExportReport> Cache::Impl::export_bundle(const fs::path& bundle,
-                                                const ExportOptions& options) {
-  std::vector<Impl*> sources{this};
+/// Adds those of these texts to the entry that are not in `brought` yet: each from the first of the caches that has
+/// it sound.
+Result<void> bring_texts(PreparedEntry& entry, const std::vector<Digest>& texts,
+                         std::set<Digest>& brought, const std::vector<Cache::Impl*>& sources,
+                         std::vector<Finding>& skipped) {
+  for (const Digest& digest : texts) {
+    bool missing = brought.insert(digest).second;
+    for (auto source = sources.begin(); missing && source != sources.end(); ++source) {
+      auto text = pick_up_text(**source, digest, skipped);
+      if (!text) return tl::unexpected(text.error());
+      if (*text) entry.texts.push_back(std::move(**text));
+      missing = !*text;
+    }
+  }
+  return {};
+}
+
+/// Whatever is written follows from the entries and texts in key order alone, so that the same content
+/// gives the same bytes: dependency sets and texts come when the first entry needs them.
+Result<void> write_bundle(BundleFile& file, const std::vector<Located>& rows,
+                          const std::vector<Cache::Impl*>& sources, const ExportOptions& options,
+                          ExportReport& report) {
+  storage::EntryWriter writer(file.connection());
+  std::set<Digest> texts;
+  std::optional<Digest> written;
+  for (const Located& row : rows) {
+    if (written == row.key) continue;
+    auto entry = pick_up(row, report.skipped);
+    if (!entry) return tl::unexpected(entry.error());
+    if (!*entry) continue;
+    (*entry)->created = 0;
+    (*entry)->compile_us = 0;
+    if (!options.without_sources) {
+      const auto brought = bring_texts(**entry, texts_of(**entry), texts, sources, report.skipped);
+      if (!brought) return brought;
+    }
+    const system::NoFork no_fork;
+    if (!writer.write_texts((*entry)->texts) || !writer.write(**entry)) return file.failure();
+    written = row.key;
+    ++report.entries;
+  }
+  return {};
+}
+
+/// The entry's texts that are not here. Those that are here are noted in the entry.
+Result<std::vector<Digest>> texts_missing(Cache::Impl& cache, PreparedEntry& entry) {
+  std::vector<Digest> missing;
+  Hold hold = cache.open();
+  if (!hold) return cache.not_open();
+  for (const Digest& digest : texts_of(entry)) {
+    const auto stored = storage::has_sound_text(hold.connection(), digest);
+    if (!stored) return hold.failure("looking for a text");
+    (*stored ? entry.relied_on : missing).push_back(digest);
+  }
+  return missing;
+}
+
+/// Brings the entries of `from` into `to`.
+class Import {
+ public:
+  Import(Cache::Impl& to, Cache::Impl& from) : to_(to), from_(from) {}
+
+  Result<ImportReport> run() {
+    const auto rows = locate_entries(from_, report_.skipped);
+    if (!rows) return tl::unexpected(rows.error());
+    for (const Located& row : *rows) {
+      if (auto added = add(row); !added) return tl::unexpected(added.error());
+      const bool full =
+          batch_.entries.size() == entries_in_a_step || batch_.bytes >= bytes_in_a_step;
+      if (!full && &row != &rows->back()) continue;
+      if (auto stored = store_batch(); !stored) return tl::unexpected(stored.error());
+    }
+    return std::move(report_);
+  }
+
+ private:
+  /// Picks up an entry that is not here, with those of its texts that are not here either.
+  Result<void> add(const Located& row) {
+    const auto present = has_entry(to_, row.key);
+    if (!present) return tl::unexpected(present.error());
+    if (*present) {
+      ++report_.present;
+      return {};
+    }
+    auto entry = pick_up(row, report_.skipped);
+    if (!entry) return tl::unexpected(entry.error());
+    if (!*entry) return {};
+    const auto missing = texts_missing(to_, **entry);
+    if (!missing) return tl::unexpected(missing.error());
+    const auto brought = bring_texts(**entry, *missing, batch_.texts, {&from_}, report_.skipped);
+    if (!brought) return brought;
+    batch_.bytes += (*entry)->bytes();
+    batch_.entries.push_back(std::move(**entry));
+    return {};
+  }
+
+  Result<void> store_batch() {
+    if (batch_.entries.empty()) return {};
+    const auto stored = store_whole(batch_.entries);
+    if (!stored && stored.error().code == ErrorCode::too_large) return store_singly();
+    if (!stored) {
+      static_cast<void>(to_.leave_corrupt_file());
+      return tl::unexpected(stored.error());
+    }
+    report_.added += *stored;
+    // Somebody else was faster with the others.
+    report_.present += batch_.entries.size() - *stored;
+    batch_ = {};
+    return {};
+  }
+
+  /// Somebody else may have cleared texts that were here when the batch was picked up: then it brings them along.
+  Result<std::uint64_t> store_whole(std::span<PreparedEntry> entries) {
+    auto stored = store(to_, entries, IfPresent::keep);
+    if (stored || stored.error().code != ErrorCode::not_found) return stored;
+    std::set<Digest> texts;
+    for (PreparedEntry& entry : entries) {
+      const auto relied_on = std::exchange(entry.relied_on, {});
+      const auto brought = bring_texts(entry, relied_on, texts, {&from_}, report_.skipped);
+      if (!brought) return tl::unexpected(brought.error());
+    }
+    return store(to_, entries, IfPresent::keep);
+  }
+
+  /// What fits of a batch that does not.
+  Result<void> store_singly() {
+    for (PreparedEntry& entry : batch_.entries) {
+      const auto stored = store_whole({&entry, 1});
+      if (stored) {
+        ++(*stored != 0 ? report_.added : report_.present);
+      } else if (stored.error().code == ErrorCode::too_large) {
+        report_.skipped.push_back({"entry", entry.key.hex(), "is too large for the size cap"});
+      } else {
+        return tl::unexpected(stored.error());
+      }
+    }
+    batch_ = {};
+    return {};
+  }
+
+  Cache::Impl& to_;
+  Cache::Impl& from_;
+  Batch batch_;
+  ImportReport report_;
+};
+
+}  // namespace
+
+Result<ExportReport> Cache::export_bundle(const fs::path& bundle, const ExportOptions& options) {
+  const CallerState caller;
+  std::vector<Impl*> sources{impl_.get()};
   for (const Cache* also : options.also) sources.push_back(also->impl_.get());
   ExportReport report;
   std::vector<Located> rows;
@@ -171,7 +322,7 @@ Result<ExportReport> Cache::Impl::export_bundle(const fs::path& bundle,
     if (auto checked = check_place(bundle, source->file()); !checked) {
       return tl::unexpected(checked.error());
     }
-    const auto located = source->locate_entries(report.skipped);
+    const auto located = locate_entries(*source, report.skipped);
     if (!located) return tl::unexpected(located.error());
     rows.insert(rows.end(), located->begin(), located->end());
   }
@@ -189,155 +340,11 @@ Result<ExportReport> Cache::Impl::export_bundle(const fs::path& bundle,
   return report;
 }
 
-/// Whatever is written follows from the entries and texts in key order alone, so that the same content
-/// gives the same bytes: dependency sets and texts come when the first entry needs them.
-Result<void> Cache::Impl::write_bundle(BundleFile& file, const std::vector<Located>& rows,
-                                       const std::vector<Impl*>& sources,
-                                       const ExportOptions& options, ExportReport& report) {
-  storage::EntryWriter writer(file.connection());
-  std::set<Digest> texts;
-  std::optional<Digest> written;
-  for (const Located& row : rows) {
-    if (written == row.key) continue;
-    auto entry = row.source->pick_up(row, report.skipped);
-    if (!entry) return tl::unexpected(entry.error());
-    if (!*entry) continue;
-    (*entry)->created = 0;
-    (*entry)->compile_us = 0;
-    for (const Digest& digest : texts_of(**entry)) {
-      if (options.without_sources || !texts.insert(digest).second) continue;
-      auto text = first_text(sources, digest, report.skipped);
-      if (!text) return tl::unexpected(text.error());
-      if (*text) (*entry)->texts.push_back(std::move(**text));
-    }
-    const system::NoFork no_fork;
-    if (!writer.write_texts((*entry)->texts) || !writer.write(**entry)) return file.failure();
-    written = row.key;
-    ++report.entries;
-  }
-  return {};
-}
-
-/// The text from the first of these caches that has it sound.
-Result<std::optional<PreparedText>> Cache::Impl::first_text(const std::vector<Impl*>& sources,
-                                                            const Digest& digest,
-                                                            std::vector<Finding>& skipped) {
-  for (Impl* source : sources) {
-    auto text = source->pick_up_text(digest, skipped);
-    if (!text || *text) return text;
-  }
-  return std::optional<PreparedText>();
-}
-
-Result<ImportReport> Cache::Impl::import(Impl& from) {
-  if (!ensure_open()) return not_open();
-  static_cast<void>(look_again());
-  ImportReport report;
-  const auto rows = from.locate_entries(report.skipped);
-  if (!rows) return tl::unexpected(rows.error());
-  Batch batch;
-  for (const Located& row : *rows) {
-    if (auto added = add_to(batch, row, report); !added) return tl::unexpected(added.error());
-    const bool full = batch.entries.size() == entries_in_a_step || batch.bytes >= bytes_in_a_step;
-    if (!full && &row != &rows->back()) continue;
-    if (auto stored = store(batch, report); !stored) return tl::unexpected(stored.error());
-  }
-  return report;
-}
-
-/// Picks up an entry that is not here, with those of its texts that are not here either.
-Result<void> Cache::Impl::add_to(Batch& batch, const Located& row, ImportReport& report) {
-  const auto present = has_entry(row.key);
-  if (!present) return tl::unexpected(present.error());
-  if (*present) {
-    ++report.present;
-    return {};
-  }
-  auto entry = row.source->pick_up(row, report.skipped);
-  if (!entry) return tl::unexpected(entry.error());
-  if (!*entry) return {};
-  const auto missing = texts_missing(**entry);
-  if (!missing) return tl::unexpected(missing.error());
-  batch.source = row.source;
-  for (const Digest& digest : *missing) {
-    if (!batch.texts.insert(digest).second) continue;
-    auto text = row.source->pick_up_text(digest, report.skipped);
-    if (!text) return tl::unexpected(text.error());
-    if (*text) (*entry)->texts.push_back(std::move(**text));
-  }
-  batch.bytes += (*entry)->bytes();
-  batch.entries.push_back(std::move(**entry));
-  return {};
-}
-
-Result<void> Cache::Impl::store(Batch& batch, ImportReport& report) {
-  if (batch.entries.empty()) return {};
-  const auto stored = store_whole(batch, batch.entries, report);
-  if (!stored && stored.error().code == ErrorCode::too_large) return store_singly(batch, report);
-  if (!stored) {
-    static_cast<void>(leave_corrupt_file());
-    return tl::unexpected(stored.error());
-  }
-  report.added += *stored;
-  // Somebody else was faster with the others.
-  report.present += batch.entries.size() - *stored;
-  batch = {};
-  return {};
-}
-
-/// Somebody else may have cleared texts that were here when the batch was picked up: then it brings them along.
-Result<std::uint64_t> Cache::Impl::store_whole(Batch& batch, std::span<PreparedEntry> entries,
-                                               ImportReport& report) {
-  auto stored = store(entries, IfPresent::keep);
-  if (stored || stored.error().code != ErrorCode::not_found) return stored;
-  std::set<Digest> brought;
-  for (PreparedEntry& entry : entries) {
-    for (const Digest& digest : std::exchange(entry.relied_on, {})) {
-      if (!brought.insert(digest).second) continue;
-      auto text = batch.source->pick_up_text(digest, report.skipped);
-      if (!text) return tl::unexpected(text.error());
-      if (*text) entry.texts.push_back(std::move(**text));
-    }
-  }
-  return store(entries, IfPresent::keep);
-}
-
-/// What fits of a batch that does not.
-Result<void> Cache::Impl::store_singly(Batch& batch, ImportReport& report) {
-  for (PreparedEntry& entry : batch.entries) {
-    const auto stored = store_whole(batch, {&entry, 1}, report);
-    if (stored) {
-      ++(*stored != 0 ? report.added : report.present);
-    } else if (stored.error().code == ErrorCode::too_large) {
-      report.skipped.push_back({"entry", entry.key.hex(), "is too large for the size cap"});
-    } else {
-      return tl::unexpected(stored.error());
-    }
-  }
-  batch = {};
-  return {};
-}
-
-Result<bool> Cache::Impl::has_entry(const Digest& key) {
-  Hold hold(*this);
-  if (!hold) return not_open();
-  Statement row(hold.connection(), "SELECT 1 FROM entries WHERE key = ?");
-  const int code = row.bind_blob(1, key.view()).step();
-  if (code != SQLITE_ROW && code != SQLITE_DONE) return failure(hold, "looking for an entry");
-  return code == SQLITE_ROW;
-}
-
-/// Those that are here are noted in the entry.
-Result<std::vector<Digest>> Cache::Impl::texts_missing(PreparedEntry& entry) {
-  std::vector<Digest> missing;
-  Hold hold(*this);
-  if (!hold) return not_open();
-  for (const Digest& digest : texts_of(entry)) {
-    const auto stored = storage::has_sound_text(hold.connection(), digest);
-    if (!stored) return failure(hold, "looking for a text");
-    (*stored ? entry.relied_on : missing).push_back(digest);
-  }
-  return missing;
+Result<ImportReport> Cache::import(Cache& from) {
+  const CallerState caller;
+  if (!impl_->ensure_open()) return impl_->not_open();
+  static_cast<void>(impl_->look_again());
+  return Import(*impl_, *from.impl_).run();
 }
 
 }  // namespace kiln

@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "cache_impl.h"
-#include "cache_write.h"
 #include "file/wall_clock.h"
+#include "kiln/caller_state.h"
 #include "rows/entry_remover.h"
 #include "rows/use_marks.h"
 
@@ -21,6 +22,12 @@ namespace {
 constexpr std::size_t entries_in_a_step = 64;
 constexpr int pages_in_a_step = 512;
 
+struct Victim {
+  std::int64_t id = 0;
+  std::uint64_t bytes = 0;
+};
+using Victims = std::vector<Victim>;
+
 /// Which entries go first, and when it is enough.
 class Selection {
  public:
@@ -29,23 +36,18 @@ class Selection {
       made_before_ = storage::seconds_since_1970() - options.older_than->count();
   }
 
-  struct Victim {
-    std::int64_t id = 0;
-    std::uint64_t bytes = 0;
-  };
-
   /// The next ones, at most a step's worth; `passed` and the bytes in use count as gone already.
   /// Nothing where SQLite refused something.
-  std::optional<std::vector<Victim>> next(Connection& connection, std::uint64_t used) const {
-    std::vector<Victim> victims;
+  std::optional<Victims> next(Connection& connection, std::uint64_t used) const {
+    Victims victims;
     Statement row(connection,
                   "SELECT entries.id, length(payload), created FROM marks "
                   "JOIN entries ON entries.id = marks.entry WHERE pinned = 0 "
-                  "AND (created < ?1 OR ?2) ORDER BY used, entries.id");
-    row.bind_integer(1, made_before_).bind_integer(2, options_.max_bytes ? 1 : 0);
-    int code = row.step();
-    for (; code == SQLITE_ROW && victims.size() < most_; code = row.step()) {
-      const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(row.integer(1), 0));
+                  "AND (created < ?1 OR ?2) ORDER BY used, entries.id",
+                  made_before_, options_.max_bytes.has_value());
+    auto there = row.next();
+    for (; there == true && victims.size() < most_; there = row.next()) {
+      const std::uint64_t bytes = row.count(1);
       const bool too_old = options_.older_than && row.integer(2) < made_before_;
       const bool too_much = options_.max_bytes && used > *options_.max_bytes;
       if (!too_old && !too_much) {
@@ -55,8 +57,7 @@ class Selection {
       victims.push_back({row.integer(0), bytes});
       used -= std::min(used, bytes);
     }
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
-    return victims;
+    return there ? std::optional(std::move(victims)) : std::nullopt;
   }
 
   /// All of them at once, for those who only want to know.
@@ -68,94 +69,15 @@ class Selection {
   std::size_t most_ = entries_in_a_step;
 };
 
-void add(GcReport& report, const std::vector<Selection::Victim>& victims) {
+void add(GcReport& report, const Victims& victims) {
   report.entries += victims.size();
-  for (const auto& victim : victims) report.bytes += victim.bytes;
-}
-
-}  // namespace
-
-Result<GcReport> Cache::Impl::collect(const GcOptions& options) {
-  if (!ensure_open()) return not_open();
-  Selection selection(options);
-  GcReport report;
-  if (options.dry_run) {
-    selection.lift_limit();
-    Hold hold(*this);
-    if (!hold) return not_open();
-    const auto used = storage::used_bytes(hold.connection());
-    const auto victims = used ? selection.next(hold.connection(), *used) : std::nullopt;
-    if (!victims) return failure(hold, "collecting");
-    add(report, *victims);
-    return report;
-  }
-  // First, since an entry without a mark would not be chosen.
-  const auto tidied =
-      write("putting marks and orphans in order", storage::writer_patience,
-            [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
-  if (!tidied) return tl::unexpected(tidied.error());
-  for (bool more = true; more;) {
-    std::vector<Selection::Victim> gone;
-    const auto written = write("collecting", storage::writer_patience, [&](Hold& hold) {
-      Connection& connection = hold.connection();
-      const auto used = storage::used_bytes(connection);
-      auto victims = used ? selection.next(connection, *used) : std::nullopt;
-      if (!victims) return Step::failed;
-      gone = std::move(*victims);
-      if (gone.empty()) return Step::roll_back;
-      for (const auto& victim : gone) {
-        if (!storage::remove_entry(connection, victim.id)) return Step::failed;
-      }
-      CacheCounters news;
-      news.values[static_cast<std::size_t>(Counter::evictions)] = gone.size();
-      return commit_if(storage::add_to_history(connection, news));
-    });
-    if (!written) return tl::unexpected(written.error());
-    add(report, gone);
-    more = !gone.empty();
-  }
-  const auto given_back = give_back();
-  if (!given_back) return tl::unexpected(given_back.error());
-  return report;
-}
-
-Result<GcReport> Cache::Impl::clear() {
-  if (!ensure_open()) return not_open();
-  GcReport report;
-  for (bool more = true; more;) {
-    std::uint64_t bytes = 0;
-    std::vector<std::int64_t> gone;
-    const auto written = write("clearing", storage::writer_patience, [&](Hold& hold) {
-      {
-        Statement row(hold.connection(), "SELECT id, length(payload) FROM entries LIMIT ?");
-        row.bind_integer(1, static_cast<std::int64_t>(entries_in_a_step));
-        int code = row.step();
-        for (; code == SQLITE_ROW; code = row.step()) {
-          gone.push_back(row.integer(0));
-          bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(row.integer(1), 0));
-        }
-        if (code != SQLITE_DONE) return Step::failed;
-      }
-      for (const std::int64_t id : gone) {
-        if (!storage::remove_entry(hold.connection(), id)) return Step::failed;
-      }
-      // What no entry led to any more, such as after damage, goes with the last of them.
-      return commit_if(!gone.empty() || storage::remove_orphans(hold.connection()));
-    });
-    if (!written) return tl::unexpected(written.error());
-    report.entries += gone.size();
-    report.bytes += bytes;
-    more = !gone.empty();
-  }
-  const auto given_back = give_back();
-  if (!given_back) return tl::unexpected(given_back.error());
-  return report;
+  for (const Victim& victim : victims) report.bytes += victim.bytes;
 }
 
 /// Gives all free pages back to the filesystem, in small transactions.
-Result<void> Cache::Impl::give_back() {
+Result<void> give_back(Cache::Impl& cache) {
   for (bool more = true; more;) {
-    auto written = write("giving room back", storage::writer_patience, [&](Hold& hold) {
+    auto written = cache.write("giving room back", storage::writer_patience, [&](Hold& hold) {
       const auto unused = hold.connection().integer("PRAGMA freelist_count");
       if (!unused) return Step::failed;
       more = *unused > 0;
@@ -167,25 +89,97 @@ Result<void> Cache::Impl::give_back() {
   return {};
 }
 
-Result<void> Cache::Impl::reset_history() {
-  if (!ensure_open()) return not_open();
-  return write("resetting the history", storage::writer_patience,
-               [&](Hold& hold) { return commit_if(storage::clear_history(hold.connection())); });
+/// Removes what `choose(Connection&)` gives, a step's worth at a time, until it gives nothing; then gives the room
+/// back. `choose` gives nothing at all where SQLite refused something. `end(Connection&, victims)` ends each step.
+template <class Choose, class End>
+Result<GcReport> remove_in_steps(Cache::Impl& cache, std::string_view doing, const Choose& choose,
+                                 const End& end) {
+  GcReport report;
+  for (bool more = true; more;) {
+    Victims gone;
+    const auto written = cache.write(doing, storage::writer_patience, [&](Hold& hold) {
+      Connection& connection = hold.connection();
+      auto victims = choose(connection);
+      if (!victims) return Step::failed;
+      gone = std::move(*victims);
+      for (const Victim& victim : gone) {
+        if (!storage::remove_entry(connection, victim.id)) return Step::failed;
+      }
+      return end(connection, gone);
+    });
+    if (!written) return tl::unexpected(written.error());
+    add(report, gone);
+    more = !gone.empty();
+  }
+  const auto given_back = give_back(cache);
+  if (!given_back) return tl::unexpected(given_back.error());
+  return report;
 }
 
-Result<void> Cache::Impl::pin(const Digest& key, bool pinned) {
-  if (!ensure_open()) return not_open();
+}  // namespace
+
+Result<GcReport> Cache::collect(const GcOptions& options) {
+  const CallerState caller;
+  Selection selection(options);
+  const auto choose = [&](Connection& connection) {
+    const auto used = storage::used_bytes(connection);
+    return used ? selection.next(connection, *used) : std::nullopt;
+  };
+  if (options.dry_run) {
+    selection.lift_limit();
+    Hold hold = impl_->open();
+    const auto victims = hold ? choose(hold.connection()) : std::nullopt;
+    if (!victims) return hold.failure("collecting");
+    GcReport report;
+    add(report, *victims);
+    return report;
+  }
+  // First, since an entry without a mark would not be chosen.
+  const auto tidied = impl_->write(
+      "putting marks and orphans in order", storage::writer_patience,
+      [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
+  if (!tidied) return tl::unexpected(tidied.error());
+  return remove_in_steps(*impl_, "collecting", choose,
+                         [](Connection& connection, const Victims& gone) {
+                           if (gone.empty()) return Step::roll_back;
+                           CacheCounters news;
+                           news.values[static_cast<std::size_t>(Counter::evictions)] = gone.size();
+                           return commit_if(storage::add_to_history(connection, news));
+                         });
+}
+
+Result<GcReport> Cache::clear() {
+  const CallerState caller;
+  const auto any = [](Connection& connection) {
+    Victims victims;
+    Statement row(connection, "SELECT id, length(payload) FROM entries LIMIT ?", entries_in_a_step);
+    const bool read = row.for_each([&] { victims.push_back({row.integer(0), row.count(1)}); });
+    return read ? std::optional(std::move(victims)) : std::nullopt;
+  };
+  return remove_in_steps(*impl_, "clearing", any, [](Connection& connection, const Victims& gone) {
+    // What no entry led to any more, such as after damage, goes with the last of them.
+    return commit_if(!gone.empty() || storage::remove_orphans(connection));
+  });
+}
+
+Result<void> Cache::reset_history() {
+  const CallerState caller;
+  return impl_->write("resetting the history", storage::writer_patience, [](Hold& hold) {
+    return commit_if(storage::clear_history(hold.connection()));
+  });
+}
+
+Result<void> Cache::pin(const Digest& key, bool pinned) {
+  const CallerState caller;
   bool found = false;
-  auto written = write("pinning an entry", storage::writer_patience, [&](Hold& hold) {
+  auto written = impl_->write("pinning an entry", storage::writer_patience, [&](Hold& hold) {
     const auto id = storage::entry_id(hold.connection(), key);
     found = id.has_value();
     if (!id) return Step::roll_back;
-    Statement row(hold.connection(), "UPDATE marks SET pinned = ? WHERE entry = ?");
-    return commit_if(row.bind_integer(1, pinned ? 1 : 0).bind_integer(2, *id).run());
+    return commit_if(
+        hold.connection().run("UPDATE marks SET pinned = ? WHERE entry = ?", pinned, *id));
   });
-  if (written && !found) {
-    return fail(ErrorCode::not_found, fmt::format("no entry has the key {}", key.hex()));
-  }
+  if (written && !found) return no_entry(key);
   return written;
 }
 

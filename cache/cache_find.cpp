@@ -1,12 +1,12 @@
+#include <algorithm>
 #include <limits>
 #include <new>
 #include <utility>
 
 #include "cache_impl.h"
-#include "cache_write.h"
+#include "kiln/caller_state.h"
 #include "rows/entry_reader.h"
 #include "rows/entry_remover.h"
-#include "system/no_fork.h"
 
 namespace kiln {
 
@@ -14,7 +14,9 @@ using storage::MaterialMatch;
 using storage::RawEntry;
 using storage::Statement;
 
-struct Cache::Impl::Wanted {
+namespace {
+
+struct Wanted {
   const Request& request;
   const std::string material;
   const Digest digest;
@@ -22,8 +24,6 @@ struct Cache::Impl::Wanted {
   const std::function<bool(const Candidate&)>& accept;
   const bool marks_use;
 };
-
-namespace {
 
 Counter counter_of(MissReason reason) {
   switch (reason) {
@@ -38,82 +38,29 @@ Counter counter_of(MissReason reason) {
   }
 }
 
-}  // namespace
-
-std::optional<Artifact> Cache::Impl::find(const Request& request, const Digest& roots,
-                                          const std::function<bool(const Candidate&)>& accept,
-                                          MissReason* why_not) {
-  std::string material = request.material();
-  const Digest digest = digest_of(material);
-  const Wanted wanted{request, std::move(material), digest, roots, accept, !read_only()};
-  std::vector<std::int64_t> damaged;
-  const bool open = ensure_open();
-  MissReason reason = open ? MissReason::absent : MissReason::unreadable;
-  auto artifact = open ? try_search(wanted, reason, damaged) : std::nullopt;
-  if (!artifact && (leave_corrupt_file() || look_again())) {
-    damaged.clear();
-    artifact = try_search(wanted, reason = MissReason::absent, damaged);
-  }
-  if (!damaged.empty()) drop(damaged);
-  if (why_not != nullptr) *why_not = artifact ? MissReason::none : reason;
-  if (artifact) {
-    count_hit(artifact->origin, artifact->compile_us);
-  } else {
-    tally_.add(counter_of(reason));
-  }
-  return artifact;
-}
-
-std::optional<Artifact> Cache::Impl::peek(const Request& request, const Digest& roots,
-                                          const std::function<bool(const Candidate&)>& accept,
-                                          MissReason* why_not) {
-  std::string material = request.material();
-  const Digest digest = digest_of(material);
-  const Wanted wanted{request, std::move(material), digest, roots, accept, false};
-  std::vector<std::int64_t> damaged;
-  const bool open = ensure_open();
-  MissReason reason = open ? MissReason::absent : MissReason::unreadable;
-  auto artifact = open ? try_search(wanted, reason, damaged) : std::nullopt;
-  if (!artifact && look_again())
-    artifact = try_search(wanted, reason = MissReason::absent, damaged);
-  if (why_not != nullptr) *why_not = artifact ? MissReason::none : reason;
-  return artifact;
-}
-
 /// The newest row of the request that is older than `before`; nothing where there is none.
-std::optional<RawEntry> Cache::Impl::next_row(const Wanted& wanted, std::int64_t before,
-                                              MissReason& reason) {
-  Hold hold(*this);
+std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::int64_t before,
+                                 MissReason& reason) {
+  Hold hold(cache);
   if (!hold) return std::nullopt;
-  Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS
-                                   " FROM entries WHERE request = ? AND id < ? "
-                                   "ORDER BY id DESC LIMIT 1");
-  const int code = row.bind_blob(1, wanted.digest.view()).bind_integer(2, before).step();
-  if (code == SQLITE_DONE) return std::nullopt;
-  auto entry =
-      code == SQLITE_ROW ? storage::read_row(hold.connection(), row, &wanted.roots) : std::nullopt;
+  Statement row(hold.connection(),
+                "SELECT " KILN_ENTRY_COLUMNS
+                " FROM entries WHERE request = ? AND id < ? ORDER BY id DESC LIMIT 1",
+                wanted.digest, before);
+  const auto there = row.next();
+  if (there == false) return std::nullopt;
+  auto entry = there ? storage::read_row(hold.connection(), row, &wanted.roots) : std::nullopt;
   if (!entry) {
     reason = MissReason::unreadable;
-    static_cast<void>(failure(hold, "looking for an entry"));
+    static_cast<void>(hold.failure("looking for an entry"));
   }
   return entry;
 }
 
-/// A row that takes more memory than there is, is a miss like any other.
-std::optional<Artifact> Cache::Impl::try_search(const Wanted& wanted, MissReason& reason,
-                                                std::vector<std::int64_t>& damaged) {
-  try {
-    return search(wanted, reason, damaged);
-  } catch (const std::bad_alloc&) {
-    reason = MissReason::unreadable;
-    return std::nullopt;
-  }
-}
-
-std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& reason,
-                                            std::vector<std::int64_t>& damaged) {
+std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissReason& reason,
+                               std::vector<std::int64_t>& damaged) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
-  while (const auto row = next_row(wanted, before, reason)) {
+  while (const auto row = next_row(cache, wanted, before, reason)) {
     // A table of another making might give one row for ever.
     if (row->id >= before) {
       reason = MissReason::damaged;
@@ -133,7 +80,7 @@ std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& re
       continue;
     }
     const auto witness = storage::witness_of(*row, *identity, wanted.roots);
-    const bool accepted = !is_forgotten(identity->key) &&
+    const bool accepted = !cache.is_forgotten(identity->key) &&
                           wanted.accept({identity->key, identity->toolchain, identity->dependencies,
                                          witness ? &*witness : nullptr});
     if (!accepted) {
@@ -141,8 +88,8 @@ std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& re
       continue;
     }
     if (auto artifact = storage::artifact_of(*row, *identity, wanted.request)) {
-      artifact->origin = own_origin();
-      if (wanted.marks_use) Hold(*this).session().used.insert(row->id);
+      artifact->origin = cache.own_origin();
+      if (wanted.marks_use) Hold(cache).session().used.insert(row->id);
       return artifact;
     }
     found_damaged();
@@ -150,39 +97,95 @@ std::optional<Artifact> Cache::Impl::search(const Wanted& wanted, MissReason& re
   return std::nullopt;
 }
 
-/// Best effort: a row that stays is found damaged again, and dropped then.
-void Cache::Impl::drop(const std::vector<std::int64_t>& damaged) {
-  tally_.add(Counter::damaged_rows, damaged.size());
-  if (read_only()) return;
-  static_cast<void>(
-      write("dropping damaged rows", std::chrono::milliseconds::zero(), [&](Hold& hold) {
-        for (const std::int64_t id : damaged) {
-          if (!storage::remove_entry(hold.connection(), id)) return Step::failed;
-        }
-        return Step::commit;
-      }));
-  static_cast<void>(leave_corrupt_file());
-}
-
-bool Cache::Impl::is_forgotten(const Digest& key) {
-  const system::NoFork no_fork;
-  const std::lock_guard guard(forgotten_mutex_);
-  return forgotten_.contains(key);
-}
-
-void Cache::Impl::forget(const Digest& key) {
-  tally_.add(Counter::refused_images);
-  {
-    const system::NoFork no_fork;
-    const std::lock_guard guard(forgotten_mutex_);
-    forgotten_.insert(key);
+/// A row that takes more memory than there is, is a miss like any other.
+std::optional<Artifact> try_search(Cache::Impl& cache, const Wanted& wanted, MissReason& reason,
+                                   std::vector<std::int64_t>& damaged) {
+  try {
+    return search(cache, wanted, reason, damaged);
+  } catch (const std::bad_alloc&) {
+    reason = MissReason::unreadable;
+    return std::nullopt;
   }
-  if (read_only() || !ensure_open()) return;
+}
+
+/// Best effort: a row that stays is found damaged again, and dropped then.
+void drop(Cache::Impl& cache, const std::vector<std::int64_t>& damaged) {
+  cache.tally.add(Counter::damaged_rows, damaged.size());
+  if (cache.read_only()) return;
+  static_cast<void>(
+      cache.write("dropping damaged rows", std::chrono::milliseconds::zero(), [&](Hold& hold) {
+        return commit_if(std::all_of(damaged.begin(), damaged.end(), [&](std::int64_t id) {
+          return storage::remove_entry(hold.connection(), id);
+        }));
+      }));
+  static_cast<void>(cache.leave_corrupt_file());
+}
+
+}  // namespace
+
+std::optional<Artifact> Cache::find(const Request& request, const Digest& roots,
+                                    const std::function<bool(const Candidate&)>& accept,
+                                    MissReason* why_not) {
+  const CallerState caller;
+  std::string material = request.material();
+  const Digest digest = digest_of(material);
+  const Wanted wanted{request, std::move(material), digest, roots, accept, !impl_->read_only()};
+  std::vector<std::int64_t> damaged;
+  const bool open = impl_->ensure_open();
+  MissReason reason = open ? MissReason::absent : MissReason::unreadable;
+  auto artifact = open ? try_search(*impl_, wanted, reason, damaged) : std::nullopt;
+  if (!artifact && (impl_->leave_corrupt_file() || impl_->look_again())) {
+    damaged.clear();
+    artifact = try_search(*impl_, wanted, reason = MissReason::absent, damaged);
+  }
+  if (!damaged.empty()) drop(*impl_, damaged);
+  if (why_not != nullptr) *why_not = artifact ? MissReason::none : reason;
+  if (artifact) {
+    count_hit(artifact->origin, artifact->compile_us);
+  } else {
+    impl_->tally.add(counter_of(reason));
+  }
+  return artifact;
+}
+
+std::optional<Artifact> Cache::peek(const Request& request, const Digest& roots,
+                                    const std::function<bool(const Candidate&)>& accept,
+                                    MissReason* why_not) {
+  const CallerState caller;
+  std::string material = request.material();
+  const Digest digest = digest_of(material);
+  const Wanted wanted{request, std::move(material), digest, roots, accept, false};
+  std::vector<std::int64_t> damaged;
+  const bool open = impl_->ensure_open();
+  MissReason reason = open ? MissReason::absent : MissReason::unreadable;
+  auto artifact = open ? try_search(*impl_, wanted, reason, damaged) : std::nullopt;
+  if (!artifact && impl_->look_again())
+    artifact = try_search(*impl_, wanted, reason = MissReason::absent, damaged);
+  if (why_not != nullptr) *why_not = artifact ? MissReason::none : reason;
+  return artifact;
+}
+
+void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
+  // The column is not protected: a damaged one must not make nonsense of the sum.
+  constexpr std::uint64_t a_day = 86'400'000'000;
+  const Counter counter = origin == Origin::memory  ? Counter::hits_memory
+                          : origin == Origin::local ? Counter::hits_local
+                                                    : Counter::hits_bundle;
+  impl_->tally.add(counter);
+  if (compile_us <= a_day) impl_->tally.add(Counter::saved_us, compile_us);
+}
+
+void Cache::forget(const Digest& key) {
+  const CallerState caller;
+  impl_->tally.add(Counter::refused_images);
+  impl_->set_forgotten(key, true);
+  if (impl_->read_only()) return;
   // Best effort as well: this object does not serve it again in any case.
-  static_cast<void>(write("dropping a refused image", storage::writer_patience, [&](Hold& hold) {
-    const auto id = storage::entry_id(hold.connection(), key);
-    return commit_if(!id || storage::remove_entry(hold.connection(), *id));
-  }));
+  static_cast<void>(
+      impl_->write("dropping a refused image", storage::writer_patience, [&](Hold& hold) {
+        const auto id = storage::entry_id(hold.connection(), key);
+        return commit_if(!id || storage::remove_entry(hold.connection(), *id));
+      }));
 }
 
 }  // namespace kiln

@@ -5,25 +5,22 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
+#include "kiln/caller_state.h"
 #include "rows/entry_reader.h"
 #include "rows/use_marks.h"
 
 namespace kiln {
 namespace {
 
+using storage::RawEntry;
 using storage::Statement;
 
 constexpr int shown_candidates = 4;
-constexpr int rows_in_a_step = 500;
 
 // What summary_of() reads, in its order.
 #define SUMMARY_COLUMNS                                                                      \
   "program, arch, kind, toolchain_text, image_bytes, length(payload), kernels, compile_us, " \
   "created, pinned"
-
-std::uint64_t count(Statement& row, int column) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(row.integer(column), 0));
-}
 
 /// The summary's columns from `first` on, the key apart.
 EntrySummary summary_of(Statement& row, int first, const Digest& key) {
@@ -33,10 +30,10 @@ EntrySummary summary_of(Statement& row, int first, const Digest& key) {
   summary.arch = row.text(first + 1);
   summary.kind = row.text(first + 2);
   summary.toolchain = row.text(first + 3);
-  summary.image_bytes = count(row, first + 4);
-  summary.stored_bytes = count(row, first + 5);
-  summary.kernels = count(row, first + 6);
-  summary.compile_us = count(row, first + 7);
+  summary.image_bytes = row.count(first + 4);
+  summary.stored_bytes = row.count(first + 5);
+  summary.kernels = row.count(first + 6);
+  summary.compile_us = row.count(first + 7);
   summary.created = row.integer(first + 8);
   summary.pinned = row.integer(first + 9) != 0;
   return summary;
@@ -49,57 +46,74 @@ std::optional<Digest> key_bound(std::string_view prefix, char fill) {
   return Digest::from_hex(digits);
 }
 
+/// The row that the statement gives, copied. Errors: not_found; SQLite's.
+Result<RawEntry> read_entry(Hold& hold, Statement& row, const Digest& key) {
+  const auto there = row.next();
+  if (there == false) return no_entry(key);
+  auto raw = there ? storage::read_row(hold.connection(), row, nullptr) : std::nullopt;
+  if (!raw) return hold.failure("reading an entry");
+  return std::move(*raw);
+}
+
+tl::unexpected<Error> damaged_entry(const Digest& key) {
+  return fail(
+      ErrorCode::io_failed,
+      fmt::format("the entry {} is damaged; it is made anew when it is next compiled", key.hex()));
+}
+
 }  // namespace
 
-/// In steps, because a reader keeps writers from committing for as long as it reads.
-Result<std::vector<EntrySummary>> Cache::Impl::list() {
+tl::unexpected<Error> no_entry(const Digest& key) {
+  return fail(ErrorCode::not_found, fmt::format("no entry has the key {}", key.hex()));
+}
+
+Result<std::vector<EntrySummary>> Cache::list() {
+  const CallerState caller;
   std::vector<EntrySummary> entries;
   std::string after;  // Every key is greater than the empty one.
-  bool more = ensure_open();
-  if (!more) return not_open();
-  while (more) {
-    Hold hold(*this);
-    if (!hold) return not_open();
-    Statement row(hold.connection(), "SELECT key, " SUMMARY_COLUMNS
-                                     " FROM entries LEFT JOIN marks ON marks.entry = entries.id "
-                                     "WHERE key > ? ORDER BY key LIMIT ?");
-    row.bind_blob(1, after).bind_integer(2, rows_in_a_step);
+  for (bool more = true; more;) {
+    Hold hold = impl_->open();
+    if (!hold) return impl_->not_open();
+    const storage::Blob last{after};
+    Statement row(hold.connection(),
+                  "SELECT key, " SUMMARY_COLUMNS
+                  " FROM entries LEFT JOIN marks ON marks.entry = entries.id "
+                  "WHERE key > ? ORDER BY key LIMIT ?",
+                  last, Impl::rows_in_a_step);
     std::string next;
     int rows = 0;
-    int code = row.step();
-    for (; code == SQLITE_ROW; code = row.step(), ++rows) {
+    const bool read = row.for_each([&] {
+      ++rows;
       const auto key = row.digest(0);
-      if (!key) continue;
+      if (!key) return;
       entries.push_back(summary_of(row, 1, *key));
       next = key->view();
-    }
-    if (code != SQLITE_DONE) return failure(hold, "listing");
-    more = rows == rows_in_a_step && !next.empty();
+    });
+    if (!read) return hold.failure("listing");
+    more = rows == Impl::rows_in_a_step && !next.empty();
     after = std::move(next);
   }
   return entries;
 }
 
-Result<Digest> Cache::Impl::resolve(std::string_view key_prefix) {
+Result<Digest> Cache::resolve(std::string_view key_prefix) {
+  const CallerState caller;
   const auto least = key_bound(key_prefix, '0');
   const auto greatest = key_bound(key_prefix, 'f');
   if (key_prefix.empty() || !least || !greatest) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("'{}' is no key: a key is 1 to 32 hexadecimal digits", key_prefix));
   }
-  if (!ensure_open()) return not_open();
-  Hold hold(*this);
-  if (!hold) return not_open();
+  Hold hold = impl_->open();
+  if (!hold) return impl_->not_open();
   Statement row(hold.connection(),
-                "SELECT key FROM entries WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?");
-  row.bind_blob(1, least->view()).bind_blob(2, greatest->view());
-  row.bind_integer(3, shown_candidates + 1);
+                "SELECT key FROM entries WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?", *least,
+                *greatest, shown_candidates + 1);
   std::vector<Digest> keys;
-  int code = row.step();
-  for (; code == SQLITE_ROW; code = row.step()) {
+  const bool read = row.for_each([&] {
     if (const auto key = row.digest(0)) keys.push_back(*key);
-  }
-  if (code != SQLITE_DONE) return failure(hold, "looking for a key");
+  });
+  if (!read) return hold.failure("looking for a key");
   if (keys.size() == 1) return keys.front();
   if (keys.empty()) {
     return fail(ErrorCode::not_found,
@@ -112,22 +126,19 @@ Result<Digest> Cache::Impl::resolve(std::string_view key_prefix) {
   return fail(ErrorCode::ambiguous, std::move(message));
 }
 
-Result<StoredEntry> Cache::Impl::entry(const Digest& key) {
-  if (!ensure_open()) return not_open();
+Result<StoredEntry> Cache::entry(const Digest& key) {
+  const CallerState caller;
   StoredEntry stored;
-  std::optional<storage::RawEntry> row;
+  Result<RawEntry> row;
   {
-    Hold hold(*this);
-    if (!hold) return not_open();
+    Hold hold = impl_->open();
+    if (!hold) return impl_->not_open();
     Statement statement(hold.connection(),
                         "SELECT " KILN_ENTRY_COLUMNS ", " SUMMARY_COLUMNS
-                        " FROM entries LEFT JOIN marks ON marks.entry = entries.id WHERE key = ?");
-    const int code = statement.bind_blob(1, key.view()).step();
-    if (code == SQLITE_DONE) {
-      return fail(ErrorCode::not_found, fmt::format("no entry has the key {}", key.hex()));
-    }
-    if (code == SQLITE_ROW) row = storage::read_row(hold.connection(), statement, nullptr);
-    if (!row) return failure(hold, "reading an entry");
+                        " FROM entries LEFT JOIN marks ON marks.entry = entries.id WHERE key = ?",
+                        key);
+    row = read_entry(hold, statement, key);
+    if (!row) return tl::unexpected(row.error());
     stored.summary = summary_of(statement, storage::first_other_column, key);
   }
   auto request = Request::from_material(row->material);
@@ -135,12 +146,8 @@ Result<StoredEntry> Cache::Impl::entry(const Digest& key) {
   auto artifact = request && identity && identity->key == key
                       ? storage::artifact_of(*row, *identity, *request)
                       : std::nullopt;
-  if (!artifact) {
-    return fail(ErrorCode::io_failed,
-                fmt::format("the entry {} is damaged; it is made anew when it is next compiled",
-                            key.hex()));
-  }
-  artifact->origin = own_origin();
+  if (!artifact) return damaged_entry(key);
+  artifact->origin = impl_->own_origin();
   stored.toolchain = std::move(identity->toolchain);
   stored.request = std::move(*request);
   stored.dependencies = std::move(identity->dependencies);
@@ -148,66 +155,83 @@ Result<StoredEntry> Cache::Impl::entry(const Digest& key) {
   return stored;
 }
 
-Result<std::string> Cache::Impl::text(const Digest& digest) {
-  if (!ensure_open()) return not_open();
+Result<DependencySet> Cache::dependencies(const Digest& key) {
+  const CallerState caller;
+  Result<RawEntry> row;
+  {
+    Hold hold = impl_->open();
+    if (!hold) return impl_->not_open();
+    // As KILN_ENTRY_COLUMNS, without the image.
+    Statement statement(hold.connection(),
+                        "SELECT id, key, toolchain, dependencies, compile_us, material, x'', "
+                        "toolchain_text "
+                        "FROM entries WHERE key = ?",
+                        key);
+    row = read_entry(hold, statement, key);
+  }
+  if (!row) return tl::unexpected(row.error());
+  auto identity = storage::identify(*row, digest_of(row->material));
+  if (!identity) return damaged_entry(key);
+  return std::move(identity->dependencies);
+}
+
+Result<std::string> Cache::text(const Digest& digest) {
+  const CallerState caller;
   std::string frame;
   {
-    Hold hold(*this);
-    if (!hold) return not_open();
-    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?");
-    const int code = row.bind_blob(1, digest.view()).step();
-    if (code == SQLITE_DONE) {
+    Hold hold = impl_->open();
+    if (!hold) return impl_->not_open();
+    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
+    const auto there = row.next();
+    if (there == false) {
       return fail(ErrorCode::not_found, fmt::format("no text has the digest {}", digest.hex()));
     }
-    if (code != SQLITE_ROW) return failure(hold, "reading a text");
+    if (!there) return hold.failure("reading a text");
     frame = row.blob(0);
   }
-  auto text = storage::thread_decoder().decode(frame, storage::text_owner(digest));
-  if (!text || digest_of(*text) != digest) {
-    return fail(ErrorCode::io_failed, fmt::format("the text {} is damaged", digest.hex()));
-  }
+  auto text = storage::text_of(frame, digest);
+  if (!text) return fail(ErrorCode::io_failed, fmt::format("the text {} is damaged", digest.hex()));
   return std::move(*text);
 }
 
-Result<CacheStatistics> Cache::Impl::statistics() {
-  if (!ensure_open()) return not_open();
-  Hold hold(*this);
-  if (!hold) return not_open();
+Result<CacheStatistics> Cache::statistics() {
+  const CallerState caller;
+  Hold hold = impl_->open();
+  if (!hold) return impl_->not_open();
   CacheStatistics sum;
   {
     Statement row(hold.connection(),
                   "SELECT count(*), sum(image_bytes), sum(length(payload)), sum(compile_us) "
                   "FROM entries");
-    if (row.step() != SQLITE_ROW) return failure(hold, "counting entries");
-    sum.entries = count(row, 0);
-    sum.image_bytes = count(row, 1);
-    sum.stored_bytes = count(row, 2);
-    sum.compile_us = count(row, 3);
+    if (row.next() != true) return hold.failure("counting entries");
+    sum.entries = row.count(0);
+    sum.image_bytes = row.count(1);
+    sum.stored_bytes = row.count(2);
+    sum.compile_us = row.count(3);
   }
   {
     Statement row(hold.connection(),
                   "SELECT count(*), sum(raw_bytes), sum(length(frame)) FROM texts");
-    if (row.step() != SQLITE_ROW) return failure(hold, "counting texts");
-    sum.texts = count(row, 0);
-    sum.text_bytes = count(row, 1);
-    sum.stored_text_bytes = count(row, 2);
+    if (row.next() != true) return hold.failure("counting texts");
+    sum.texts = row.count(0);
+    sum.text_bytes = row.count(1);
+    sum.stored_text_bytes = row.count(2);
   }
   const auto sets = hold.connection().integer("SELECT count(*) FROM dependency_sets");
-  if (!sets) return failure(hold, "counting dependency sets");
+  if (!sets) return hold.failure("counting dependency sets");
   sum.dependency_sets = static_cast<std::uint64_t>(*sets);
   const auto pages = hold.connection().integer("PRAGMA page_count");
   const auto page_bytes = hold.connection().integer("PRAGMA page_size");
-  if (!pages || !page_bytes) return failure(hold, "measuring the file");
+  if (!pages || !page_bytes) return hold.failure("measuring the file");
   sum.file_bytes = static_cast<std::uint64_t>(*pages * *page_bytes);
   return sum;
 }
 
-Result<CacheCounters> Cache::Impl::history() {
-  if (!ensure_open()) return not_open();
-  Hold hold(*this);
-  if (!hold) return not_open();
-  const auto counters = storage::read_history(hold.connection());
-  if (!counters) return failure(hold, "reading the history");
+Result<CacheCounters> Cache::history() {
+  const CallerState caller;
+  Hold hold = impl_->open();
+  const auto counters = hold ? storage::read_history(hold.connection()) : std::nullopt;
+  if (!counters) return hold.failure("reading the history");
   return *counters;
 }
 

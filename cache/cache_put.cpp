@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
-#include "cache_write.h"
+#include "cache_store.h"
 #include "file/wall_clock.h"
+#include "kiln/caller_state.h"
 #include "rows/entry_remover.h"
 #include "rows/entry_writer.h"
 #include "rows/use_marks.h"
-#include "system/no_fork.h"
 
 namespace kiln {
 
@@ -104,46 +104,39 @@ std::chrono::microseconds compile_time_of(std::span<const PreparedEntry> entries
   return std::chrono::microseconds(time);
 }
 
-}  // namespace
-
-Result<void> Cache::Impl::put(const NewEntry& entry) {
-  if (!ensure_open()) return not_open();
-  static_cast<void>(look_again());
-  Result<void> stored;
-  // The second time is for the generation that takes a corrupt file's place.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    std::optional<std::vector<Text>> texts;
-    {
-      Hold hold(*this);
-      if (!hold) return not_open();
-      const storage::Snapshot one_lock_for_all(hold.connection());
-      texts = not_stored(hold.connection(), entry.texts, storage::has_sound_text);
-      if (!texts) static_cast<void>(failure(hold, "looking for a text"));
-    }
-    const auto prepared = storage::prepare(entry, texts ? *texts : entry.texts);
-    if (!prepared) return tl::unexpected(prepared.error());
-    const auto added = store({&*prepared, 1}, IfPresent::replace, entry.texts);
-    if (added) return {};
-    stored = tl::unexpected(added.error());
-    if (!leave_corrupt_file()) break;
-  }
-  return stored;
-}
-
 /// Writes down what was done to the cache and what this process counted before it.
-bool Cache::Impl::tell(Hold& hold, std::uint64_t stored, std::uint64_t evicted,
-                       CacheCounters& counted) {
-  counted = tally_.now();
+bool tell(Cache::Impl& cache, Hold& hold, std::uint64_t stored, std::uint64_t evicted,
+          CacheCounters& counted) {
+  counted = cache.tally.now();
   counted.values[static_cast<std::size_t>(Counter::stores)] += stored;
   counted.values[static_cast<std::size_t>(Counter::evictions)] += evicted;
   return storage::add_to_history(hold.connection(),
                                  storage::difference(counted, hold.session().told));
 }
 
-Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
-                                         IfPresent if_present, const std::vector<Text>& originals) {
+tl::unexpected<Error> too_large(Cache::Impl& cache, const PreparedEntry& entry) {
+  cache.tally.add(Counter::too_large);
+  return fail(ErrorCode::too_large,
+              fmt::format("'{}' for {} takes {} bytes, which the cache's size cap of {} bytes "
+                          "leaves no room for; raise the cap, or unpin entries",
+                          entry.program, entry.arch, entry.bytes(), cache.options.max_bytes));
+}
+
+/// With the session in hand, or another thread's put would tell the same things again.
+void remember_stored(Cache::Impl& cache, Hold& hold, std::uint64_t stored, std::uint64_t evicted,
+                     const CacheCounters& counted) {
+  cache.tally.add(Counter::stores, stored);
+  cache.tally.add(Counter::evictions, evicted);
+  hold.session().used.clear();
+  hold.session().told = counted;
+}
+
+}  // namespace
+
+Result<std::uint64_t> store(Cache::Impl& cache, std::span<const PreparedEntry> entries,
+                            IfPresent if_present, const std::vector<Text>& originals) {
   for (const PreparedEntry& entry : entries) {
-    if (entry.bytes() > options_.max_bytes) return too_large(entry);
+    if (entry.bytes() > cache.options.max_bytes) return too_large(cache, entry);
   }
   bool fits = true;
   bool all_there = true;
@@ -170,41 +163,48 @@ Result<std::uint64_t> Cache::Impl::store(std::span<const PreparedEntry> entries,
     }
     if (stored == 0) return Step::roll_back;
     // Before anything goes, so that what this process uses is not what goes.
-    const auto used = storage::aged(connection, hold.session().used, age_to_mark(options_));
+    const auto used = storage::aged(connection, hold.session().used, age_to_mark(cache.options));
     if (!storage::mark_used(connection, used)) return Step::failed;
-    const auto gone = make_room(connection, options_.max_bytes, newest, fits);
+    const auto gone = make_room(connection, cache.options.max_bytes, newest, fits);
     if (!gone) return Step::failed;
     if (!fits) return Step::roll_back;
     evicted = *gone;
-    return commit_if(tell(hold, stored, evicted, counted) && give_back_surplus(connection));
+    return commit_if(tell(cache, hold, stored, evicted, counted) && give_back_surplus(connection));
   };
   const storage::LockPatience patience(storage::put_patience(compile_time_of(entries)));
-  const auto written = write("storing an entry", storage::writer_patience, put_all,
-                             [&](Hold& hold) { remember_stored(hold, stored, evicted, counted); });
+  const auto written =
+      cache.write("storing an entry", storage::writer_patience, put_all,
+                  [&](Hold& hold) { remember_stored(cache, hold, stored, evicted, counted); });
   if (!written) return tl::unexpected(written.error());
   if (!all_there) return fail(ErrorCode::not_found, "a text that was in the cache is gone");
-  if (!fits) return too_large(entries.back());
-  const system::NoFork no_fork;
-  const std::lock_guard guard(forgotten_mutex_);
-  for (const PreparedEntry& entry : entries) forgotten_.erase(entry.key);
+  if (!fits) return too_large(cache, entries.back());
+  for (const PreparedEntry& entry : entries) cache.set_forgotten(entry.key, false);
   return stored;
 }
 
-tl::unexpected<Error> Cache::Impl::too_large(const PreparedEntry& entry) {
-  tally_.add(Counter::too_large);
-  return fail(ErrorCode::too_large,
-              fmt::format("'{}' for {} takes {} bytes, which the cache's size cap of {} bytes "
-                          "leaves no room for; raise the cap, or unpin entries",
-                          entry.program, entry.arch, entry.bytes(), options_.max_bytes));
-}
-
-/// With the session in hand, or another thread's put would tell the same things again.
-void Cache::Impl::remember_stored(Hold& hold, std::uint64_t stored, std::uint64_t evicted,
-                                  const CacheCounters& counted) {
-  tally_.add(Counter::stores, stored);
-  tally_.add(Counter::evictions, evicted);
-  hold.session().used.clear();
-  hold.session().told = counted;
+Result<void> Cache::put(const NewEntry& entry) {
+  const CallerState caller;
+  if (!impl_->ensure_open()) return impl_->not_open();
+  static_cast<void>(impl_->look_again());
+  Result<void> stored;
+  // The second time is for the generation that takes a corrupt file's place.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    std::optional<std::vector<Text>> texts;
+    {
+      Hold hold(*impl_);
+      if (!hold) return impl_->not_open();
+      const storage::Snapshot one_lock_for_all(hold.connection());
+      texts = not_stored(hold.connection(), entry.texts, storage::has_sound_text);
+      if (!texts) static_cast<void>(hold.failure("looking for a text"));
+    }
+    const auto prepared = storage::prepare(entry, texts ? *texts : entry.texts);
+    if (!prepared) return tl::unexpected(prepared.error());
+    const auto added = store(*impl_, {&*prepared, 1}, IfPresent::replace, entry.texts);
+    if (added) return {};
+    stored = tl::unexpected(added.error());
+    if (!impl_->leave_corrupt_file()) break;
+  }
+  return stored;
 }
 
 /// Not on a hit's way: at the end, under a lock that is only tried, and only where there is something
@@ -215,13 +215,13 @@ void Cache::Impl::flush() noexcept {
   {
     Hold hold(*this);
     if (!hold) return;
-    auto news = storage::difference(tally_.now(), hold.session().told);
+    auto news = storage::difference(tally.now(), hold.session().told);
     const auto all = news;
     for (const Counter hits :
          {Counter::hits_memory, Counter::hits_local, Counter::hits_bundle, Counter::saved_us}) {
       news.values[static_cast<std::size_t>(hits)] = 0;
     }
-    used = storage::aged(hold.connection(), hold.session().used, age_to_mark(options_));
+    used = storage::aged(hold.connection(), hold.session().used, age_to_mark(options));
     const auto age = storage::seconds_since_1970() - storage::history_time(hold.connection());
     // A clock that went back makes it due as well, and sets it right.
     const bool due = all != CacheCounters() && (age > a_day || age < 0);
@@ -229,7 +229,7 @@ void Cache::Impl::flush() noexcept {
   }
   static_cast<void>(
       write("writing down what was used", std::chrono::milliseconds::zero(), [&](Hold& hold) {
-        const auto news = storage::difference(tally_.now(), hold.session().told);
+        const auto news = storage::difference(tally.now(), hold.session().told);
         return commit_if(storage::mark_used(hold.connection(), used) &&
                          storage::add_to_history(hold.connection(), news));
       }));

@@ -2,30 +2,31 @@
 
 #include "cache_impl.h"
 #include "file/generation.h"
+#include "kiln/caller_state.h"
 #include "rows/verifier.h"
 
 namespace kiln {
 
 using storage::Verifier;
 
-Result<VerifyReport> Cache::Impl::verify(bool deep) {
-  if (!ensure_open()) return not_open();
+Result<VerifyReport> Cache::verify(bool deep) {
+  const CallerState caller;
   // Somebody waits for the verdict, not for a kernel.
   const storage::LockPatience patience(storage::writer_patience);
-  const auto path = file();
-  const bool bundle = place_.kind != storage::Place::Kind::directory;
+  const auto path = impl_->file();
+  const bool bundle = impl_->is_bundle();
   Verifier verifier({path.empty() ? "the bundle in memory" : path.string(), deep, bundle});
   unsigned generation = 0;
   for (auto progress = Verifier::Progress::more; progress == Verifier::Progress::more;) {
     {
-      Hold hold(*this);
-      if (!hold) return not_open();
+      Hold hold = impl_->open();
+      if (!hold) return impl_->not_open();
       generation = hold.database().generation;
       progress = verifier.read(hold.connection());
     }
     if (progress == Verifier::Progress::failed) {
       const Error& error = verifier.failure();
-      return count_failure(storage::counter_of_failure(error.vendor_code, 0), error);
+      return impl_->count_failure(storage::counter_of_failure(error.vendor_code, 0), error);
     }
     verifier.examine();
   }

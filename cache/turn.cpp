@@ -256,11 +256,12 @@ bool Turn::exclusive() const noexcept { return impl_->exclusive(); }
 
 void Turn::fail(const Error& error) noexcept { impl_->fail(error); }
 
-Turn Cache::Impl::take_turn(const Digest& what, std::chrono::milliseconds patience,
-                            const std::stop_token& stop) {
-  if (read_only() || !ensure_open()) return Turn(std::make_unique<Turn::Impl>());
-  return Turn(Turn::Impl::take(place_.path / storage::turns_file_name, what, patience, stop,
-                               {.writable_by_others = options_.trust_others}));
+Turn Cache::take_turn(const Digest& what, std::chrono::milliseconds patience,
+                      std::stop_token stop) {  // NOLINT(performance-unnecessary-value-param)
+  const bool alone = impl_->read_only() || !impl_->ensure_open();
+  return Turn(alone ? std::make_unique<Turn::Impl>()
+                    : Turn::Impl::take(impl_->place.path / storage::turns_file_name, what, patience,
+                                       stop, {.writable_by_others = impl_->options.trust_others}));
 }
 
 }  // namespace kiln

@@ -83,10 +83,8 @@ std::optional<Objects> objects_of(Connection& connection) {
   Statement row(connection,
                 "SELECT name, type || ' of ' || tbl_name || ': ' || ifnull(sql, '') "
                 "FROM sqlite_schema");
-  int code = row.step();
-  for (; code == SQLITE_ROW; code = row.step()) objects.emplace(row.text(0), row.text(1));
-  if (code != SQLITE_DONE) return std::nullopt;
-  return objects;
+  const bool read = row.for_each([&] { objects.emplace(row.text(0), row.text(1)); });
+  return read ? std::optional(std::move(objects)) : std::nullopt;
 }
 
 Objects make_own_objects() {

@@ -145,16 +145,6 @@ int Connection::execute(const char* sql) noexcept {
   return sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
 }
 
-std::optional<std::int64_t> Connection::integer(std::string_view sql) {
-  Statement statement(*this, sql);
-  if (statement.step() != SQLITE_ROW) return std::nullopt;
-  return statement.integer(0);
-}
-
-bool Connection::read_only() const noexcept {
-  return sqlite3_db_readonly(handle_.get(), "main") != 0;
-}
-
 tl::unexpected<Error> Connection::failure(std::string_view doing) const {
   const system::NoFork no_fork;
   return fail(ErrorCode::io_failed,
@@ -184,27 +174,30 @@ Statement::~Statement() {
   if (handle_) sqlite3_clear_bindings(handle_);
 }
 
-Statement& Statement::bind_blob(int index, std::string_view value) noexcept {
-  if (code_ != SQLITE_OK) return *this;
+void Statement::bind(int index, Blob value) noexcept {
+  if (code_ != SQLITE_OK) return;
   // A null pointer would bind NULL instead of an empty blob.
-  const char* data = value.data() ? value.data() : "";
-  code_ = sqlite3_bind_blob64(handle_, index, data, value.size(), SQLITE_STATIC);
-  return *this;
+  const char* data = value.bytes.data() ? value.bytes.data() : "";
+  code_ = sqlite3_bind_blob64(handle_, index, data, value.bytes.size(), SQLITE_STATIC);
 }
 
-Statement& Statement::bind_text(int index, std::string_view value) noexcept {
-  if (code_ != SQLITE_OK) return *this;
+void Statement::bind(int index, std::string_view value) noexcept {
+  if (code_ != SQLITE_OK) return;
   const char* data = value.data() ? value.data() : "";
   code_ = sqlite3_bind_text64(handle_, index, data, value.size(), SQLITE_STATIC, SQLITE_UTF8);
-  return *this;
 }
 
-Statement& Statement::bind_integer(int index, std::int64_t value) noexcept {
-  if (code_ == SQLITE_OK) code_ = sqlite3_bind_int64(handle_, index, value);
-  return *this;
+/// A parameter that is not bound is NULL.
+void Statement::bind(int index, const std::optional<std::int64_t>& value) noexcept {
+  if (code_ == SQLITE_OK && value) code_ = sqlite3_bind_int64(handle_, index, *value);
 }
 
-int Statement::step() noexcept { return code_ == SQLITE_OK ? sqlite3_step(handle_) : code_; }
+std::optional<bool> Statement::next() noexcept {
+  if (code_ != SQLITE_OK) return std::nullopt;
+  const int code = sqlite3_step(handle_);
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
+  return code == SQLITE_ROW;
+}
 
 std::string_view Statement::blob(int column) noexcept {
   if (sqlite3_column_type(handle_, column) != SQLITE_BLOB) return {};
@@ -230,6 +223,10 @@ std::optional<Digest> Statement::digest(int column) noexcept {
 
 std::int64_t Statement::integer(int column) noexcept {
   return sqlite3_column_int64(handle_, column);
+}
+
+std::uint64_t Statement::count(int column) noexcept {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(integer(column), 0));
 }
 
 bool Statement::is_null(int column) noexcept {

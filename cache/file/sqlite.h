@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 
 #include <sqlite3.h>
@@ -57,10 +59,19 @@ class Connection {
   /// Runs statements that give no rows. Gives SQLite's result code.
   [[nodiscard]] int execute(const char* sql) noexcept;
 
-  /// The one integer that the statement gives. REQUIRES: `sql` as for Statement.
-  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view sql);
+  // One statement each, with `sql` and values as for Statement.
 
-  [[nodiscard]] bool read_only() const noexcept;
+  /// Runs a statement that gives no row. False where SQLite refused it.
+  template <class... Values>
+  [[nodiscard]] bool run(std::string_view sql, const Values&... values);
+
+  /// The one integer that the statement gives; nothing where it gives none.
+  template <class... Values>
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view sql, const Values&... values);
+
+  /// Whether the statement gives a row; nothing where SQLite could not tell.
+  template <class... Values>
+  [[nodiscard]] std::optional<bool> has_row(std::string_view sql, const Values&... values);
 
   /// The row id of the last insert.
   [[nodiscard]] std::int64_t last_inserted() const noexcept {
@@ -73,9 +84,6 @@ class Connection {
   /// Whether the file says that it has a write-ahead log. To be asked before any statement, since one
   /// would open that log.
   [[nodiscard]] bool keeps_a_log() noexcept;
-
-  /// How many rows the last statement changed.
-  [[nodiscard]] std::int64_t changes() const noexcept { return sqlite3_changes64(handle_.get()); }
 
   /// errno of the last failed call of the system.
   [[nodiscard]] int system_error() const noexcept { return sqlite3_system_errno(handle_.get()); }
@@ -106,38 +114,91 @@ class Connection {
   std::unordered_map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;
 };
 
-/// One use of a prepared statement: bind, step, read; reset and free for the next use at its end.
-/// What is bound is borrowed, and what is read is valid until the next step.
+/// Bytes that a statement takes as a blob and not as text.
+struct Blob {
+  std::string_view bytes;
+};
+
+/// One use of a prepared statement: it binds its values, gives its rows, and is reset for the next use at its end.
+/// It borrows the values. What is read of a row is valid until the next row.
 class Statement {
  public:
   /// REQUIRES: `sql` has static lifetime, and no other Statement of the same text is alive.
   Statement(Connection& connection, std::string_view sql);
+
+  /// Binds the values to the parameters 1, 2, …: digests and Blobs as blobs, integers, texts, and an optional integer
+  /// that holds none as NULL.
+  template <class... Values>
+  requires(sizeof...(Values) > 0)
+      Statement(Connection& connection, std::string_view sql, Values&&... values)
+      : Statement(connection, sql) {
+    static_assert((is_kept<Values> && ...), "a temporary is gone before the statement runs");
+    int index = 0;
+    (bind(++index, values), ...);
+  }
   ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  Statement& bind_blob(int index, std::string_view value) noexcept;
-  Statement& bind_text(int index, std::string_view value) noexcept;
-  Statement& bind_integer(int index, std::int64_t value) noexcept;
+  /// Goes to the next row. Whether there is one; nothing where SQLite refused something, if only while
+  /// preparing or binding.
+  [[nodiscard]] std::optional<bool> next() noexcept;
 
-  /// SQLITE_ROW, SQLITE_DONE or what went wrong, if only while preparing or binding.
-  [[nodiscard]] int step() noexcept;
+  /// Calls `look` at each of the other rows. False where SQLite refused something.
+  template <class Look>
+  [[nodiscard]] bool for_each(const Look& look) {
+    auto there = next();
+    for (; there == true; there = next()) look();
+    return there.has_value();
+  }
 
-  /// step() for a statement that gives no row.
-  [[nodiscard]] bool run() noexcept { return step() == SQLITE_DONE; }
+  /// Runs a statement that gives no row. False where SQLite refused it.
+  [[nodiscard]] bool run() noexcept { return next() == false; }
 
   /// A column of the current row; nothing or empty where it is of another type.
   [[nodiscard]] std::string_view blob(int column) noexcept;
   [[nodiscard]] std::string_view text(int column) noexcept;
   [[nodiscard]] std::optional<Digest> digest(int column) noexcept;
   [[nodiscard]] std::int64_t integer(int column) noexcept;
+  /// An integer that damage alone makes negative: 0 then.
+  [[nodiscard]] std::uint64_t count(int column) noexcept;
   [[nodiscard]] bool is_null(int column) noexcept;
 
  private:
+  template <class Value>
+  static constexpr bool is_kept =
+      std::is_lvalue_reference_v<Value> ||
+      !(std::same_as<Value, Digest> || std::same_as<Value, std::string>);
+
+  void bind(int index, Blob value) noexcept;
+  void bind(int index, std::string_view value) noexcept;
+  void bind(int index, const std::optional<std::int64_t>& value) noexcept;
+  void bind(int index, const Digest& value) noexcept { bind(index, Blob{value.view()}); }
+  template <std::integral Number>
+  void bind(int index, Number value) noexcept {
+    bind(index, std::optional(static_cast<std::int64_t>(value)));
+  }
+
   const system::NoFork no_fork_;  ///< First, so that it is there when the statement is prepared.
   sqlite3_stmt* handle_;
   int code_ = SQLITE_OK;
 };
+
+template <class... Values>
+bool Connection::run(std::string_view sql, const Values&... values) {
+  return Statement(*this, sql, values...).run();
+}
+
+template <class... Values>
+std::optional<std::int64_t> Connection::integer(std::string_view sql, const Values&... values) {
+  Statement row(*this, sql, values...);
+  return row.next() == true ? std::optional(row.integer(0)) : std::nullopt;
+}
+
+template <class... Values>
+std::optional<bool> Connection::has_row(std::string_view sql, const Values&... values) {
+  return Statement(*this, sql, values...).next();
+}
 
 /// A read transaction: all that is read while it lives is of one moment, under one lock.
 class Snapshot {

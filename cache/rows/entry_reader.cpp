@@ -1,6 +1,5 @@
 #include "rows/entry_reader.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "record/artifact_codec.h"
@@ -10,27 +9,28 @@ namespace kiln::storage {
 namespace {
 
 /// The frame that the statement gives, if there is one. False where SQLite could not read.
-bool read_frame(Statement& row, std::string& frame) {
-  const int code = row.step();
-  if (code == SQLITE_ROW) frame = row.blob(0);
-  return code == SQLITE_ROW || code == SQLITE_DONE;
+bool read_frame(Statement row, std::string& frame) {
+  const auto there = row.next();
+  if (there == true) frame = row.blob(0);
+  return there.has_value();
 }
 
 bool read_dependencies(Connection& connection, RawEntry& entry, const Digest* roots) {
-  Statement set(connection, "SELECT frame FROM dependency_sets WHERE id = ?");
-  set.bind_integer(1, *entry.dependencies_id);
-  if (!read_frame(set, entry.dependencies_frame)) return false;
-  if (roots == nullptr) return true;
-  Statement witness(connection, "SELECT frame FROM witnesses WHERE dependencies = ? AND roots = ?");
-  witness.bind_integer(1, *entry.dependencies_id).bind_blob(2, roots->view());
-  return read_frame(witness, entry.witness_frame);
+  const std::int64_t id = *entry.dependencies_id;
+  return read_frame({connection, "SELECT frame FROM dependency_sets WHERE id = ?", id},
+                    entry.dependencies_frame) &&
+         (roots == nullptr ||
+          read_frame(
+              {connection, "SELECT frame FROM witnesses WHERE dependencies = ? AND roots = ?", id,
+               *roots},
+              entry.witness_frame));
 }
 
 }  // namespace
 
 std::optional<RawEntry> read_row(Connection& connection, Statement& row, const Digest* roots) {
   RawEntry entry{.id = row.integer(0), .key = row.digest(1), .toolchain = row.digest(2)};
-  entry.compile_us = static_cast<std::uint64_t>(std::max<std::int64_t>(row.integer(4), 0));
+  entry.compile_us = row.count(4);
   entry.material = row.blob(5);
   entry.payload = row.blob(6);
   entry.toolchain_text = row.text(7);
@@ -50,8 +50,7 @@ std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request
     identity.dependencies_digest = digest_of(*material);
     identity.dependencies = std::move(*set);
   } else {
-    static const Digest of_none = digest_of(DependencySet().material());
-    identity.dependencies_digest = of_none;
+    identity.dependencies_digest = digest_of_no_dependencies();
   }
   const Digest key_of_parts =
       key_of(request, identity.dependencies_digest, identity.toolchain.identity);
@@ -82,6 +81,16 @@ std::optional<Artifact> artifact_of(const RawEntry& row, const EntryIdentity& id
   artifact->kind = request.kind;
   artifact->compile_us = row.compile_us;
   return artifact;
+}
+
+std::optional<std::string> text_of(std::string_view frame, const Digest& digest) {
+  auto text = thread_decoder().decode(frame, text_owner(digest));
+  return text && digest_of(*text) == digest ? std::move(text) : std::nullopt;
+}
+
+const Digest& digest_of_no_dependencies() {
+  static const Digest of_none = digest_of(DependencySet().material());
+  return of_none;
 }
 
 FrameDecoder& thread_decoder() {

@@ -62,6 +62,12 @@ struct EntryIdentity {
                                                   const EntryIdentity& identity,
                                                   const Request& request);
 
+/// The text in this frame; nothing for a damaged one, or one of another digest.
+[[nodiscard]] std::optional<std::string> text_of(std::string_view frame, const Digest& digest);
+
+/// The digest of a DependencySet without look-ups, which is not stored.
+[[nodiscard]] const Digest& digest_of_no_dependencies();
+
 /// The decoder of the calling thread.
 [[nodiscard]] FrameDecoder& thread_decoder();
 

@@ -28,16 +28,6 @@ Result<PreparedText> prepare(const Text& text, FrameEncoder& encoder) {
                       encoder.encode(text.bytes, text_owner(text.digest))};
 }
 
-std::vector<Digest> headers_of(const DependencySet& dependencies) {
-  std::vector<Digest> headers;
-  for (const Dependency& lookup : dependencies.lookups) {
-    if (!lookup.content.empty()) headers.push_back(lookup.content);
-  }
-  std::sort(headers.begin(), headers.end());
-  headers.erase(std::unique(headers.begin(), headers.end()), headers.end());
-  return headers;
-}
-
 /// The columns that only repeat what the records say, for listings and for the search of what a text is
 /// needed by.
 void fill_columns(PreparedEntry& prepared, const Request& request,
@@ -54,6 +44,16 @@ void fill_columns(PreparedEntry& prepared, const Request& request,
 }
 
 }  // namespace
+
+std::vector<Digest> headers_of(const DependencySet& dependencies) {
+  std::vector<Digest> headers;
+  for (const Dependency& lookup : dependencies.lookups) {
+    if (!lookup.content.empty()) headers.push_back(lookup.content);
+  }
+  std::sort(headers.begin(), headers.end());
+  headers.erase(std::unique(headers.begin(), headers.end()), headers.end());
+  return headers;
+}
 
 Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts) {
   FrameEncoder encoder;
@@ -120,23 +120,20 @@ std::optional<PreparedEntry> prepare_again(RawEntry row) {
 }
 
 std::optional<PreparedText> prepare_again(const Digest& digest, std::string_view frame) {
-  const auto text = thread_decoder().decode(frame, text_owner(digest));
-  if (!text || digest_of(*text) != digest) return std::nullopt;
-  return PreparedText{digest, text->size(), std::string(frame)};
+  const auto text = text_of(frame, digest);
+  return text ? std::optional(PreparedText{digest, text->size(), std::string(frame)})
+              : std::nullopt;
 }
 
 std::optional<bool> has_text(Connection& connection, const Digest& digest) {
-  Statement row(connection, "SELECT 1 FROM texts WHERE digest = ?");
-  const int code = row.bind_blob(1, digest.view()).step();
-  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
-  return code == SQLITE_ROW;
+  return connection.has_row("SELECT 1 FROM texts WHERE digest = ?", digest);
 }
 
 std::optional<bool> has_sound_text(Connection& connection, const Digest& digest) {
-  Statement row(connection, "SELECT frame FROM texts WHERE digest = ?");
-  const int code = row.bind_blob(1, digest.view()).step();
-  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
-  return code == SQLITE_ROW && FrameDecoder::sound_size(row.blob(0), text_owner(digest));
+  Statement row(connection, "SELECT frame FROM texts WHERE digest = ?", digest);
+  const auto stored = row.next();
+  if (stored != true) return stored;
+  return FrameDecoder::sound_size(row.blob(0), text_owner(digest)).has_value();
 }
 
 std::uint64_t PreparedEntry::bytes() const noexcept {
@@ -161,68 +158,61 @@ std::optional<std::int64_t> EntryWriter::write(const PreparedEntry& entry) {
 
 /// Takes the place of a damaged one; and another process may have brought it meanwhile.
 bool EntryWriter::write_text(const PreparedText& text) {
-  Statement row(connection_,
-                "INSERT INTO texts(digest, raw_bytes, frame) VALUES(?, ?, ?) "
-                "ON CONFLICT(digest) DO UPDATE SET raw_bytes = excluded.raw_bytes, "
-                "frame = excluded.frame");
-  return row.bind_blob(1, text.digest.view())
-      .bind_integer(2, static_cast<std::int64_t>(text.raw_bytes))
-      .bind_blob(3, text.frame)
-      .run();
+  return connection_.run(
+      "INSERT INTO texts(digest, raw_bytes, frame) VALUES(?, ?, ?) "
+      "ON CONFLICT(digest) DO UPDATE SET raw_bytes = excluded.raw_bytes, "
+      "frame = excluded.frame",
+      text.digest, text.raw_bytes, Blob{text.frame});
 }
 
 /// The row of this set. A damaged one is mended, since every entry that shares it would be lost.
 std::optional<std::int64_t> EntryWriter::write_dependencies(const PreparedEntry& entry) {
   std::optional<std::int64_t> id;
+  bool sound = false;
   {
-    Statement row(connection_, "SELECT id, frame FROM dependency_sets WHERE digest = ?");
-    const int code = row.bind_blob(1, entry.dependencies.view()).step();
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
-    if (code == SQLITE_ROW) {
+    Statement row(connection_, "SELECT id, frame FROM dependency_sets WHERE digest = ?",
+                  entry.dependencies);
+    const auto there = row.next();
+    if (!there) return std::nullopt;
+    if (*there) {
       id = row.integer(0);
       const auto stored = thread_decoder().decode(row.blob(1), dependencies_owner());
-      if (stored && digest_of(*stored) == entry.dependencies) {
-        return link_texts(entry.headers, *id) ? id : std::nullopt;
-      }
+      sound = stored && digest_of(*stored) == entry.dependencies;
     }
   }
-  if (id) {
-    Statement row(connection_, "UPDATE dependency_sets SET frame = ? WHERE id = ?");
-    row.bind_blob(1, entry.dependencies_frame).bind_integer(2, *id);
-    if (!row.run()) return std::nullopt;
-  } else {
-    Statement row(connection_, "INSERT INTO dependency_sets(digest, frame) VALUES(?, ?)");
-    row.bind_blob(1, entry.dependencies.view()).bind_blob(2, entry.dependencies_frame);
-    if (!row.run()) return std::nullopt;
+  const Blob frame{entry.dependencies_frame};
+  if (!id) {
+    if (!connection_.run("INSERT INTO dependency_sets(digest, frame) VALUES(?, ?)",
+                         entry.dependencies, frame)) {
+      return std::nullopt;
+    }
     id = connection_.last_inserted();
+  } else if (!sound &&
+             !connection_.run("UPDATE dependency_sets SET frame = ? WHERE id = ?", frame, *id)) {
+    return std::nullopt;
   }
   return link_texts(entry.headers, *id) ? id : std::nullopt;
 }
 
 /// Which texts a set needs, so that they can go when the last set that needs them goes.
 bool EntryWriter::link_texts(const std::vector<Digest>& headers, std::int64_t dependencies) {
-  {
-    // Most sets are complete; one that came without its texts is completed here.
-    Statement row(connection_, "SELECT count(*) FROM set_texts WHERE dependencies = ?");
-    if (row.bind_integer(1, dependencies).step() != SQLITE_ROW) return false;
-    if (row.integer(0) == static_cast<std::int64_t>(headers.size())) return true;
-  }
-  for (const Digest& header : headers) {
-    Statement row(connection_,
-                  "INSERT OR IGNORE INTO set_texts(dependencies, text) "
-                  "SELECT ?, id FROM texts WHERE digest = ?");
-    if (!row.bind_integer(1, dependencies).bind_blob(2, header.view()).run()) return false;
-  }
-  return true;
+  // Most sets are complete; one that came without its texts is completed here.
+  const auto links =
+      connection_.integer("SELECT count(*) FROM set_texts WHERE dependencies = ?", dependencies);
+  if (!links) return false;
+  if (*links == static_cast<std::int64_t>(headers.size())) return true;
+  return std::all_of(headers.begin(), headers.end(), [&](const Digest& header) {
+    return connection_.run(
+        "INSERT OR IGNORE INTO set_texts(dependencies, text) "
+        "SELECT ?, id FROM texts WHERE digest = ?",
+        dependencies, header);
+  });
 }
 
 bool EntryWriter::write_witness(const PreparedEntry& entry, std::int64_t dependencies) {
-  Statement row(connection_,
-                "INSERT OR REPLACE INTO witnesses(dependencies, roots, frame) VALUES(?, ?, ?)");
-  return row.bind_integer(1, dependencies)
-      .bind_blob(2, entry.roots.view())
-      .bind_blob(3, entry.witness_frame)
-      .run();
+  return connection_.run(
+      "INSERT OR REPLACE INTO witnesses(dependencies, roots, frame) VALUES(?, ?, ?)", dependencies,
+      entry.roots, Blob{entry.witness_frame});
 }
 
 /// An entry of the same key keeps its id, and with it its mark.
@@ -239,25 +229,13 @@ std::optional<std::int64_t> EntryWriter::write_row(const PreparedEntry& entry,
       "compile_us = excluded.compile_us, created = excluded.created, arch = excluded.arch, "
       "kind = excluded.kind, toolchain_text = excluded.toolchain_text, "
       "program = excluded.program, material = excluded.material, payload = excluded.payload, "
-      "dependencies = excluded.dependencies RETURNING id");
-  row.bind_blob(1, entry.key.view())
-      .bind_blob(2, entry.request.view())
-      .bind_blob(3, entry.toolchain.view())
-      .bind_blob(4, entry.source.view())
-      .bind_integer(5, static_cast<std::int64_t>(entry.image_bytes))
-      .bind_integer(6, static_cast<std::int64_t>(entry.kernels))
-      .bind_integer(7, static_cast<std::int64_t>(entry.compile_us))
-      .bind_integer(8, entry.created)
-      .bind_text(9, entry.arch)
-      .bind_text(10, entry.kind)
-      .bind_text(11, entry.toolchain_text)
-      .bind_text(12, entry.program)
-      .bind_blob(13, entry.material)
-      .bind_blob(14, entry.payload);
-  if (dependencies) row.bind_integer(15, *dependencies);
-  if (row.step() != SQLITE_ROW) return std::nullopt;
+      "dependencies = excluded.dependencies RETURNING id",
+      entry.key, entry.request, entry.toolchain, entry.source, entry.image_bytes, entry.kernels,
+      entry.compile_us, entry.created, entry.arch, entry.kind, entry.toolchain_text, entry.program,
+      Blob{entry.material}, Blob{entry.payload}, dependencies);
+  if (row.next() != true) return std::nullopt;
   const std::int64_t id = row.integer(0);
-  return row.step() == SQLITE_DONE ? std::optional(id) : std::nullopt;
+  return row.run() ? std::optional(id) : std::nullopt;
 }
 
 }  // namespace kiln::storage

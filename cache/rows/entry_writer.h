@@ -47,6 +47,9 @@ struct PreparedEntry {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 };
 
+/// The headers that the look-ups found, each once, in the order of their digests.
+[[nodiscard]] std::vector<Digest> headers_of(const DependencySet& dependencies);
+
 /// `texts` are those of the entry that the cache does not hold yet.
 /// Errors: io_failed for something too large to store, invalid_argument for a text that has another
 /// digest than it says.

@@ -1,5 +1,6 @@
 #include "rows/use_marks.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -15,24 +16,22 @@ constexpr std::string_view counter_prefix = "counter.";
 
 /// 0 where there is none.
 std::int64_t state(Connection& connection, std::string_view name) {
-  Statement row(connection, "SELECT value FROM state WHERE name = ?");
-  return row.bind_text(1, name).step() == SQLITE_ROW ? row.integer(0) : 0;
+  return connection.integer("SELECT value FROM state WHERE name = ?", name).value_or(0);
 }
 
 bool set_state(Connection& connection, std::string_view name, std::int64_t value) {
-  Statement row(connection, "INSERT OR REPLACE INTO state(name, value) VALUES(?, ?)");
-  return row.bind_text(1, name).bind_integer(2, value).run();
+  return connection.run("INSERT OR REPLACE INTO state(name, value) VALUES(?, ?)", name, value);
 }
 
 }  // namespace
 
 bool mark_stored(Connection& connection, std::int64_t entry, std::uint64_t bytes) {
   const std::int64_t clock = state(connection, clock_name) + static_cast<std::int64_t>(bytes);
-  if (!set_state(connection, clock_name, clock)) return false;
-  Statement row(connection,
-                "INSERT INTO marks(entry, used, pinned) VALUES(?1, ?2, 0) "
-                "ON CONFLICT(entry) DO UPDATE SET used = ?2");
-  return row.bind_integer(1, entry).bind_integer(2, clock).run();
+  return set_state(connection, clock_name, clock) &&
+         connection.run(
+             "INSERT INTO marks(entry, used, pinned) VALUES(?1, ?2, 0) "
+             "ON CONFLICT(entry) DO UPDATE SET used = ?2",
+             entry, clock);
 }
 
 std::set<std::int64_t> aged(Connection& connection, const std::set<std::int64_t>& used,
@@ -40,32 +39,29 @@ std::set<std::int64_t> aged(Connection& connection, const std::set<std::int64_t>
   const std::int64_t before = state(connection, clock_name) - static_cast<std::int64_t>(age);
   std::set<std::int64_t> found;
   for (const std::int64_t entry : used) {
-    Statement row(connection, "SELECT 1 FROM marks WHERE entry = ? AND used < ?");
-    if (row.bind_integer(1, entry).bind_integer(2, before).step() == SQLITE_ROW) {
-      found.insert(entry);
-    }
+    const auto old =
+        connection.has_row("SELECT 1 FROM marks WHERE entry = ? AND used < ?", entry, before);
+    if (old == true) found.insert(entry);
   }
   return found;
 }
 
 bool mark_used(Connection& connection, const std::set<std::int64_t>& used) {
   const std::int64_t clock = state(connection, clock_name);
-  for (const std::int64_t entry : used) {
-    Statement row(connection, "UPDATE marks SET used = ? WHERE entry = ?");
-    if (!row.bind_integer(1, clock).bind_integer(2, entry).run()) return false;
-  }
-  return true;
+  return std::all_of(used.begin(), used.end(), [&](std::int64_t entry) {
+    return connection.run("UPDATE marks SET used = ? WHERE entry = ?", clock, entry);
+  });
 }
 
 bool add_to_history(Connection& connection, const CacheCounters& counters) {
   for (std::size_t at = 0; at < counter_count; ++at) {
     if (counters.values[at] == 0) continue;
     const auto name = std::string(counter_prefix) + to_string(static_cast<Counter>(at));
-    Statement row(connection,
-                  "INSERT INTO state(name, value) VALUES(?1, ?2) "
-                  "ON CONFLICT(name) DO UPDATE SET value = value + ?2");
-    row.bind_text(1, name).bind_integer(2, static_cast<std::int64_t>(counters.values[at]));
-    if (!row.run()) return false;
+    const bool added = connection.run(
+        "INSERT INTO state(name, value) VALUES(?1, ?2) "
+        "ON CONFLICT(name) DO UPDATE SET value = value + ?2",
+        name, counters.values[at]);
+    if (!added) return false;
   }
   return set_state(connection, time_name, seconds_since_1970());
 }
@@ -73,21 +69,18 @@ bool add_to_history(Connection& connection, const CacheCounters& counters) {
 std::optional<CacheCounters> read_history(Connection& connection) {
   CacheCounters counters;
   Statement row(connection, "SELECT name, value FROM state");
-  int code = row.step();
-  for (; code == SQLITE_ROW; code = row.step()) {
+  const bool read = row.for_each([&] {
     auto name = row.text(0);
-    if (!name.starts_with(counter_prefix)) continue;
+    if (!name.starts_with(counter_prefix)) return;
     name.remove_prefix(counter_prefix.size());
     const std::size_t at = counter_of_name(name);
     if (at < counter_count) counters.values[at] = static_cast<std::uint64_t>(row.integer(1));
-  }
-  if (code != SQLITE_DONE) return std::nullopt;
-  return counters;
+  });
+  return read ? std::optional(counters) : std::nullopt;
 }
 
 bool clear_history(Connection& connection) {
-  Statement row(connection, "DELETE FROM state WHERE name LIKE 'counter.%'");
-  return row.run();
+  return connection.run("DELETE FROM state WHERE name LIKE 'counter.%'");
 }
 
 std::int64_t history_time(Connection& connection) { return state(connection, time_name); }

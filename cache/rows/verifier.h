@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -84,6 +85,9 @@ class Verifier {
   void examine_witness(const WitnessRow& row);
   void examine_later(std::size_t bytes, std::function<void()> work);
   void add(std::string_view what, std::string name, std::string problem);
+  /// Adds a finding for each column from `first` on that is 0, with the problem at its place.
+  void add_unmet(Statement& row, int first, std::string_view what, const std::string& name,
+                 std::initializer_list<std::string_view> problems);
 
   const Subject subject_;
   VerifyReport report_;

@@ -385,8 +385,9 @@ class Cache {
   /// room for them as put() does. After a failure those before it have been added. Errors: as put().
   [[nodiscard]] Result<ImportReport> import(Cache& from);
 
- private:
   class KILN_INTERNAL Impl;
+
+ private:
   explicit Cache(std::unique_ptr<Impl> impl) noexcept;
   static Result<Cache> open_place(storage::Place place, CacheOptions options);
   std::unique_ptr<Impl> impl_;
