@@ -28,8 +28,6 @@
 namespace kiln {
 namespace {
 
-using storage::FieldReader;
-using storage::FieldWriter;
 using storage::FrameOwner;
 using storage::Tag;
 using Clock = std::chrono::steady_clock;
@@ -38,7 +36,6 @@ constexpr unsigned levels = 8;
 constexpr std::uint64_t slots = 64;
 constexpr std::size_t slot_bytes = 65'536;
 constexpr std::size_t longest_log = 49'152;
-constexpr std::uint64_t failure_version = 1;
 
 constexpr std::chrono::milliseconds first_nap{1};
 constexpr std::chrono::milliseconds longest_nap{16};
@@ -73,6 +70,11 @@ struct flock byte_of(const Digest& what, unsigned level, short type) {
   return byte;
 }
 
+struct Failure {
+  std::uint64_t serial = 0;  ///< So that the same failure twice is two records.
+  Error error;
+};
+
 struct ProcessState {
   char state = '?';
   std::uint64_t started = 0;
@@ -95,9 +97,19 @@ ProcessState state_of(std::uint64_t process) {
   return found;
 }
 
+constexpr auto failure_fields = [](auto& fields, auto& failure) {
+  auto& [serial, error] = failure;
+  fields.version(Tag::failure_version, 1);
+  fields.field(Tag::failure_serial, serial);
+  fields.field(Tag::failure_code, error.code);
+  fields.require(error.code >= ErrorCode{} && error.code <= ErrorCode::io_failed);
+  fields.field(Tag::failure_message, error.message);
+  fields.field(Tag::failure_log, error.log);
+  fields.field(Tag::failure_vendor_code, error.vendor_code);
+};
+
 FrameOwner owner_of(const Digest& what) { return {FrameOwner::Table::failures, what}; }
 
-/// So that the same failure twice is two records.
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> serial = 0;
   const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
@@ -205,34 +217,18 @@ std::string Turn::Impl::read_failure_record() const {
 std::optional<Error> Turn::Impl::decode_failure(const std::string& frame) const {
   const auto record = storage::FrameDecoder().decode(frame, owner_of(what_));
   if (!record) return std::nullopt;
-  FieldReader in(*record);
-  if (in.number(Tag::failure_version) != failure_version) return std::nullopt;
-  static_cast<void>(in.number(Tag::failure_serial));
-  Error error;
-  const std::uint64_t code = in.number(Tag::failure_code);
-  error.message = in.text(Tag::failure_message);
-  error.log = in.text(Tag::failure_log);
-  error.vendor_code = static_cast<int>(in.number32(Tag::failure_vendor_code));
-  if (!in.finished() || code > static_cast<std::uint64_t>(ErrorCode::io_failed)) {
-    return std::nullopt;
-  }
-  error.code = static_cast<ErrorCode>(code);
-  return error;
+  const auto failure = storage::read_record<Failure>(*record, failure_fields);
+  return failure ? std::optional(failure->error) : std::nullopt;
 }
 
 void Turn::Impl::fail(const Error& error) noexcept {
   // In a child the descriptor is closed, and its number may be another file's by now.
   if (!level_ || process_ != ::getpid()) return;
-  FieldWriter out;
-  out.number(Tag::failure_version, failure_version);
-  out.number(Tag::failure_serial, next_serial());
-  out.number(Tag::failure_code, static_cast<std::uint64_t>(error.code));
-  const std::string_view message = error.message;
-  const std::string_view log = error.log;
-  out.bytes(Tag::failure_message, message.substr(0, longest_log / 4));
-  out.bytes(Tag::failure_log, log.substr(0, longest_log));
-  out.number(Tag::failure_vendor_code, static_cast<std::uint32_t>(error.vendor_code));
-  std::string frame = storage::FrameEncoder().encode(out.take(), owner_of(what_));
+  const Failure failure{next_serial(),
+                        {error.code, error.message.substr(0, longest_log / 4),
+                         error.log.substr(0, longest_log), error.vendor_code}};
+  std::string frame = storage::FrameEncoder().encode(storage::write_record(failure, failure_fields),
+                                                     owner_of(what_));
   const auto size = static_cast<std::uint32_t>(frame.size());
   frame.insert(0, reinterpret_cast<const char*>(&size), sizeof size);
   // Best effort: who cannot read it compiles for itself.

@@ -4,20 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 
 #include <sqlite3.h>
 
+#include "file/vfs.h"
+
 namespace kiln::storage {
 namespace {
-
-/// Asked for each time, since a program may change it.
-sqlite3_vfs* base() noexcept { return sqlite3_vfs_find(nullptr); }
 
 struct File {
   sqlite3_file base;  ///< What SQLite sees. First.
@@ -68,30 +64,29 @@ int file_control(sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; }
 int sector_size(sqlite3_file*) { return 4096; }
 int device_characteristics(sqlite3_file*) { return SQLITE_IOCAP_IMMUTABLE; }
 
-constexpr sqlite3_io_methods io_methods{1,
-                                        close,
-                                        read,
-                                        write,
-                                        truncate,
-                                        sync,
-                                        file_size,
-                                        lock,
-                                        lock,
-                                        is_reserved,
-                                        file_control,
-                                        sector_size,
-                                        device_characteristics,
-                                        nullptr,
-                                        nullptr,
-                                        nullptr,
-                                        nullptr,
-                                        nullptr,
-                                        nullptr};
+constexpr sqlite3_io_methods io_methods = [] {
+  sqlite3_io_methods own{};
+  own.iVersion = 1;
+  own.xClose = close;
+  own.xRead = read;
+  own.xWrite = write;
+  own.xTruncate = truncate;
+  own.xSync = sync;
+  own.xFileSize = file_size;
+  own.xLock = lock;
+  own.xUnlock = lock;
+  own.xCheckReservedLock = is_reserved;
+  own.xFileControl = file_control;
+  own.xSectorSize = sector_size;
+  own.xDeviceCharacteristics = device_characteristics;
+  return own;
+}();
 
 /// What is no database is a temporary file of SQLite's, and none of ours.
 int open(sqlite3_vfs*, const char* name, sqlite3_file* handle, int flags, int* out_flags) {
-  if ((flags & SQLITE_OPEN_MAIN_DB) == 0)
-    return base()->xOpen(base(), name, handle, flags, out_flags);
+  if ((flags & SQLITE_OPEN_MAIN_DB) == 0) {
+    return default_vfs()->xOpen(default_vfs(), name, handle, flags, out_flags);
+  }
   File& file = *reinterpret_cast<File*>(handle);
   file = {};
   int number = -1;
@@ -112,53 +107,22 @@ int full_pathname(sqlite3_vfs*, const char* name, int size, char* full) {
   sqlite3_snprintf(size, full, "%s", name);
   return SQLITE_OK;
 }
-int randomness(sqlite3_vfs*, int size, char* bytes) {
-  return base()->xRandomness(base(), size, bytes);
-}
-int sleep(sqlite3_vfs*, int microseconds) { return base()->xSleep(base(), microseconds); }
-int current_time(sqlite3_vfs*, double* time) { return base()->xCurrentTime(base(), time); }
-int last_error(sqlite3_vfs*, int size, char* text) {
-  return base()->xGetLastError(base(), size, text);
-}
 
-struct Registered {
-  Registered() noexcept {
-    sqlite3_initialize();
-    if (base() == nullptr) return;
-    vfs.iVersion = 1;
-    vfs.szOsFile = std::max(static_cast<int>(sizeof(File)), base()->szOsFile);
-    vfs.mxPathname = base()->mxPathname;
-    // Its own in each copy of this library: they may be unloaded one by one.
-    std::snprintf(name.data(), name.size(), "kiln-%p", static_cast<void*>(this));
-    vfs.zName = name.data();
-    vfs.xOpen = open;
-    vfs.xDelete = remove;
-    vfs.xAccess = access;
-    vfs.xFullPathname = full_pathname;
-    vfs.xRandomness = randomness;
-    vfs.xSleep = sleep;
-    vfs.xCurrentTime = current_time;
-    vfs.xGetLastError = last_error;
-    registered = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
-  }
-  /// What is open goes on; SQLite may not find this any more when its library is unloaded.
-  ~Registered() {
-    if (registered) sqlite3_vfs_unregister(&vfs);
-    registered = false;
-  }
-  Registered(const Registered&) = delete;
-  Registered& operator=(const Registered&) = delete;
-
-  std::array<char, 32> name = {};
-  sqlite3_vfs vfs = {};
-  bool registered = false;
-};
+constexpr sqlite3_vfs methods = [] {
+  sqlite3_vfs own{};
+  own.szOsFile = sizeof(File);
+  own.xOpen = open;
+  own.xDelete = remove;
+  own.xAccess = access;
+  own.xFullPathname = full_pathname;
+  return own;
+}();
 
 }  // namespace
 
 const char* descriptor_vfs() noexcept {
-  static const Registered registered;
-  return registered.registered ? registered.vfs.zName : nullptr;
+  static const RegisteredVfs registered(methods);
+  return registered.name();
 }
 
 }  // namespace kiln::storage

@@ -4,15 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <string_view>
 
 #include <sqlite3.h>
 
 #include "file/fork_guard.h"
 #include "file/private_path.h"
+#include "file/vfs.h"
 #include "system/file_size_signal.h"
 #include "system/standard_streams.h"
 
@@ -25,9 +24,6 @@ constexpr off_t reserved_byte = pending_byte + 1;
 constexpr off_t shared_first = pending_byte + 2;
 constexpr off_t shared_size = 510;
 
-/// Asked for each time, since a program may change it.
-sqlite3_vfs* base() noexcept { return sqlite3_vfs_find(nullptr); }
-
 struct File {
   sqlite3_file base;   ///< What SQLite sees. First.
   sqlite3_file* real;  ///< The default VFS's.
@@ -37,7 +33,6 @@ struct File {
 
 File& own(sqlite3_file* file) noexcept { return *reinterpret_cast<File*>(file); }
 sqlite3_file* real(sqlite3_file* file) noexcept { return own(file).real; }
-const sqlite3_io_methods& methods(sqlite3_file* file) noexcept { return *real(file)->pMethods; }
 
 // Locks.
 
@@ -134,58 +129,41 @@ int close(sqlite3_file* handle) {
   return code;
 }
 
-int read(sqlite3_file* file, void* to, int size, sqlite3_int64 offset) {
-  return methods(file).xRead(real(file), to, size, offset);
-}
-int write(sqlite3_file* file, const void* from, int size, sqlite3_int64 offset) {
-  const system::FileSizeSignalHeld held;
-  return methods(file).xWrite(real(file), from, size, offset);
-}
-int truncate(sqlite3_file* file, sqlite3_int64 size) {
-  const system::FileSizeSignalHeld held;
-  return methods(file).xTruncate(real(file), size);
-}
-int sync(sqlite3_file* file, int flags) { return methods(file).xSync(real(file), flags); }
-int file_size(sqlite3_file* file, sqlite3_int64* size) {
-  return methods(file).xFileSize(real(file), size);
-}
-int file_control(sqlite3_file* file, int what, void* argument) {
-  return methods(file).xFileControl(real(file), what, argument);
-}
-int sector_size(sqlite3_file* file) { return methods(file).xSectorSize(real(file)); }
-int device_characteristics(sqlite3_file* file) {
-  return methods(file).xDeviceCharacteristics(real(file));
-}
-int shm_map(sqlite3_file* file, int page, int size, int extend, void volatile** memory) {
-  return methods(file).xShmMap(real(file), page, size, extend, memory);
-}
-int shm_lock(sqlite3_file* file, int offset, int count, int flags) {
-  return methods(file).xShmLock(real(file), offset, count, flags);
-}
-void shm_barrier(sqlite3_file* file) { methods(file).xShmBarrier(real(file)); }
-int shm_unmap(sqlite3_file* file, int remove) {
-  return methods(file).xShmUnmap(real(file), remove);
+/// The real file's own method.
+template <auto method, class... Arguments>
+auto by_real(sqlite3_file* file, Arguments... arguments) {
+  return (real(file)->pMethods->*method)(real(file), arguments...);
 }
 
-constexpr sqlite3_io_methods io_methods{2,
-                                        close,
-                                        read,
-                                        write,
-                                        truncate,
-                                        sync,
-                                        file_size,
-                                        lock,
-                                        unlock,
-                                        is_reserved,
-                                        file_control,
-                                        sector_size,
-                                        device_characteristics,
-                                        shm_map,
-                                        shm_lock,
-                                        shm_barrier,
-                                        shm_unmap,
-                                        nullptr,
-                                        nullptr};
+/// One that writes.
+template <auto method, class... Arguments>
+int write_by_real(sqlite3_file* file, Arguments... arguments) {
+  const system::FileSizeSignalHeld held;
+  return by_real<method>(file, arguments...);
+}
+
+constexpr sqlite3_io_methods io_methods = [] {
+  using Methods = sqlite3_io_methods;
+  Methods own{};
+  own.iVersion = 2;
+  own.xClose = close;
+  own.xRead = by_real<&Methods::xRead>;
+  own.xWrite = write_by_real<&Methods::xWrite>;
+  own.xTruncate = write_by_real<&Methods::xTruncate>;
+  own.xSync = by_real<&Methods::xSync>;
+  own.xFileSize = by_real<&Methods::xFileSize>;
+  own.xLock = lock;
+  own.xUnlock = unlock;
+  own.xCheckReservedLock = is_reserved;
+  own.xFileControl = by_real<&Methods::xFileControl>;
+  own.xSectorSize = by_real<&Methods::xSectorSize>;
+  own.xDeviceCharacteristics = by_real<&Methods::xDeviceCharacteristics>;
+  own.xShmMap = by_real<&Methods::xShmMap>;
+  own.xShmLock = by_real<&Methods::xShmLock>;
+  own.xShmBarrier = by_real<&Methods::xShmBarrier>;
+  own.xShmUnmap = by_real<&Methods::xShmUnmap>;
+  return own;
+}();
 
 /// Opens what holds the locks of a database: before SQLite opens it, since this neither waits nor follows.
 int open_lock(const char* path) noexcept {
@@ -209,7 +187,7 @@ bool is_locked_one(const File& file, const char* path) noexcept {
 }
 
 int open_database(File& file, const char* path, int flags, int* out_flags) {
-  const int code = base()->xOpen(base(), path, file.real, flags, out_flags);
+  const int code = default_vfs()->xOpen(default_vfs(), path, file.real, flags, out_flags);
   if (code != SQLITE_OK || is_locked_one(file, path)) return code;
   file.real->pMethods->xClose(file.real);
   return SQLITE_CANTOPEN;
@@ -229,13 +207,13 @@ int open_journal(File& file, const char* path, int flags, int* out_flags) {
   } else {
     flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
   }
-  return base()->xOpen(base(), path, file.real, flags, out_flags);
+  return default_vfs()->xOpen(default_vfs(), path, file.real, flags, out_flags);
 }
 
 int open_real(File& file, const char* path, int flags, int* out_flags) {
   if (file.descriptor >= 0) return open_database(file, path, flags, out_flags);
   if ((flags & SQLITE_OPEN_MAIN_JOURNAL) != 0) return open_journal(file, path, flags, out_flags);
-  return base()->xOpen(base(), path, file.real, flags, out_flags);
+  return default_vfs()->xOpen(default_vfs(), path, file.real, flags, out_flags);
 }
 
 int open(sqlite3_vfs*, const char* path, sqlite3_file* handle, int flags, int* out_flags) {
@@ -244,7 +222,7 @@ int open(sqlite3_vfs*, const char* path, sqlite3_file* handle, int flags, int* o
   file.descriptor = -1;
   const bool locked = (flags & SQLITE_OPEN_MAIN_DB) != 0;
   if (locked && (file.descriptor = open_lock(path)) < 0) return SQLITE_CANTOPEN;
-  file.real = static_cast<sqlite3_file*>(sqlite3_malloc(base()->szOsFile));
+  file.real = static_cast<sqlite3_file*>(sqlite3_malloc(default_vfs()->szOsFile));
   const int code = file.real == nullptr ? SQLITE_NOMEM : open_real(file, path, flags, out_flags);
   if (code == SQLITE_OK) {
     file.base.pMethods = &io_methods;
@@ -255,9 +233,6 @@ int open(sqlite3_vfs*, const char* path, sqlite3_file* handle, int flags, int* o
   return code;
 }
 
-int remove(sqlite3_vfs*, const char* path, int sync_directory) {
-  return base()->xDelete(base(), path, sync_directory);
-}
 /// That there is no write-ahead log, without a look: kiln's databases have none, and another's beside
 /// one must not be taken for its own.
 int access(sqlite3_vfs*, const char* path, int flags, int* answer) {
@@ -265,58 +240,22 @@ int access(sqlite3_vfs*, const char* path, int flags, int* answer) {
     *answer = 0;
     return SQLITE_OK;
   }
-  return base()->xAccess(base(), path, flags, answer);
-}
-int full_pathname(sqlite3_vfs*, const char* path, int size, char* full) {
-  return base()->xFullPathname(base(), path, size, full);
-}
-int randomness(sqlite3_vfs*, int size, char* bytes) {
-  return base()->xRandomness(base(), size, bytes);
-}
-int sleep(sqlite3_vfs*, int microseconds) { return base()->xSleep(base(), microseconds); }
-int current_time(sqlite3_vfs*, double* time) { return base()->xCurrentTime(base(), time); }
-int last_error(sqlite3_vfs*, int size, char* text) {
-  return base()->xGetLastError(base(), size, text);
+  return default_vfs()->xAccess(default_vfs(), path, flags, answer);
 }
 
-struct Registered {
-  Registered() noexcept {
-    sqlite3_initialize();
-    if (base() == nullptr) return;
-    vfs.iVersion = 1;
-    vfs.szOsFile = sizeof(File);
-    vfs.mxPathname = base()->mxPathname;
-    // Its own in each copy of this library: they may be unloaded one by one.
-    std::snprintf(name.data(), name.size(), "kiln-%p", static_cast<void*>(this));
-    vfs.zName = name.data();
-    vfs.xOpen = open;
-    vfs.xDelete = remove;
-    vfs.xAccess = access;
-    vfs.xFullPathname = full_pathname;
-    vfs.xRandomness = randomness;
-    vfs.xSleep = sleep;
-    vfs.xCurrentTime = current_time;
-    vfs.xGetLastError = last_error;
-    registered = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
-  }
-  /// What is open goes on; SQLite may not find this any more when its library is unloaded.
-  ~Registered() {
-    if (registered) sqlite3_vfs_unregister(&vfs);
-    registered = false;
-  }
-  Registered(const Registered&) = delete;
-  Registered& operator=(const Registered&) = delete;
-
-  std::array<char, 32> name = {};
-  sqlite3_vfs vfs = {};
-  bool registered = false;
-};
+constexpr sqlite3_vfs methods = [] {
+  sqlite3_vfs own{};
+  own.szOsFile = sizeof(File);
+  own.xOpen = open;
+  own.xAccess = access;
+  return own;
+}();
 
 }  // namespace
 
 const char* ofd_vfs() noexcept {
-  static const Registered registered;
-  return registered.registered ? registered.vfs.zName : nullptr;
+  static const RegisteredVfs registered(methods);
+  return registered.name();
 }
 
 }  // namespace kiln::storage

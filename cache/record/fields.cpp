@@ -1,7 +1,6 @@
 #include "record/fields.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -69,23 +68,14 @@ std::string_view FieldReader::bytes(Tag tag) noexcept {
   return value;
 }
 
-std::uint64_t FieldReader::number(Tag tag) noexcept {
+std::uint64_t FieldReader::number_up_to(Tag tag, std::uint64_t most) noexcept {
   auto digits = bytes(tag);
   const auto value = take_varint(digits);
-  if (!value || !digits.empty()) {
+  if (!value || !digits.empty() || *value > most) {
     reject();
     return 0;
   }
   return *value;
-}
-
-std::uint32_t FieldReader::number32(Tag tag) noexcept {
-  const std::uint64_t value = number(tag);
-  if (value > std::numeric_limits<std::uint32_t>::max()) {
-    reject();
-    return 0;
-  }
-  return static_cast<std::uint32_t>(value);
 }
 
 Digest FieldReader::digest(Tag tag) noexcept {

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "kiln/digest.h"
 
@@ -70,6 +76,19 @@ enum class Tag : std::uint8_t {
   failure_vendor_code = 0xa5,
 };
 
+/// What a record holds as a number: an enumerator by its value, a signed number as its two's complement, a flag as 0
+/// or 1.
+template <class Value>
+concept Number = std::integral<Value> || std::is_enum_v<Value>;
+
+/// The unsigned type that holds it.
+template <Number Value>
+using Unsigned = typename std::conditional_t<std::same_as<Value, bool>, std::type_identity<bool>,
+                                             std::make_unsigned<Value>>::type;
+
+// A record's fields and their order are spelled once, in a function of (fields, value). With a FieldWriter it writes
+// the value, with a FieldReader it reads it: both have version(), field(), optional(), list() and require().
+
 /// Writes a record: a sequence of fields, each `tag (1 byte) · length (varint) · bytes`.
 ///
 /// A varint is LEB128 in its shortest form; a number is a varint as a field's bytes. So a record has
@@ -79,6 +98,26 @@ class FieldWriter {
   void bytes(Tag tag, std::string_view value);
   void number(Tag tag, std::uint64_t value);
   void digest(Tag tag, const Digest& value) { bytes(tag, value.view()); }
+
+  void version(Tag tag, std::uint64_t known) { number(tag, known); }
+  void field(Tag tag, std::string_view value) { bytes(tag, value); }
+  void field(Tag tag, const Digest& value) { digest(tag, value); }
+  template <Number Value>
+  void field(Tag tag, Value value) {
+    number(tag, static_cast<Unsigned<Value>>(value));
+  }
+  /// A field that is not there where the value is `none`.
+  template <class Value>
+  void optional(Tag tag, const Value& value, const std::type_identity_t<Value>& none) {
+    if (value != none) field(tag, value);
+  }
+  /// `each(item)` writes one; `first` is the tag that it begins with.
+  template <class Item, class Each>
+  void list(Tag /*first*/, const std::vector<Item>& items, const Each& each) {
+    for (const Item& item : items) each(item);
+  }
+  /// What a reader refuses is never written.
+  void require(bool /*holds*/) const noexcept {}
 
   /// Makes room for this many more bytes at once.
   void reserve(std::size_t size) { record_.reserve(record_.size() + size); }
@@ -92,9 +131,10 @@ class FieldWriter {
 
 /// Reads a record in the order in which it was written.
 ///
-/// Total: any bytes may be given, and reading takes memory in proportion to real records: one of more
-/// than `most_fields` is refused, since minimal fields cost many times their size once they are decoded. Once a field is not what was asked for, every later read gives
-/// nothing and finished() is false, so that a decoder checks once, at its end. Views point into the record.
+/// Total: any bytes may be given, and reading takes memory in proportion to real records: a record of more
+/// than `most_fields` is refused, since minimal fields cost many times their size once they are decoded. Once a field
+/// is not what was asked for, every later read gives nothing and finished() is false, so that a decoder checks once,
+/// at its end. Views point into the record.
 class FieldReader {
  public:
   /// A program that includes all of CCCL has some 3,000.
@@ -106,10 +146,39 @@ class FieldReader {
   [[nodiscard]] bool at(Tag tag) const noexcept;
 
   [[nodiscard]] std::string_view bytes(Tag tag) noexcept;
-  [[nodiscard]] std::uint64_t number(Tag tag) noexcept;
-  [[nodiscard]] std::uint32_t number32(Tag tag) noexcept;
+  [[nodiscard]] std::uint64_t number(Tag tag) noexcept { return number_up_to(tag, UINT64_MAX); }
+  [[nodiscard]] std::uint32_t number32(Tag tag) noexcept {
+    return static_cast<std::uint32_t>(number_up_to(tag, UINT32_MAX));
+  }
   [[nodiscard]] Digest digest(Tag tag) noexcept;
   [[nodiscard]] std::string text(Tag tag) { return std::string(bytes(tag)); }
+
+  void version(Tag tag, std::uint64_t known) noexcept { require(number(tag) == known); }
+  void field(Tag tag, std::string& value) { value = text(tag); }
+  void field(Tag tag, Digest& value) noexcept { value = digest(tag); }
+  template <Number Value>
+  void field(Tag tag, Value& value) noexcept {
+    value = static_cast<Value>(number_up_to(tag, std::numeric_limits<Unsigned<Value>>::max()));
+  }
+  /// A value that says `none` in a field has a second spelling, and is refused.
+  template <class Value>
+  void optional(Tag tag, Value& value, const std::type_identity_t<Value>& none) {
+    value = none;
+    if (!at(tag)) return;
+    field(tag, value);
+    require(value != none);
+  }
+  template <class Item, class Each>
+  void list(Tag first, std::vector<Item>& items, const Each& each) {
+    while (at(first)) {
+      Item item{};
+      each(item);
+      items.push_back(std::move(item));
+    }
+  }
+  void require(bool holds) noexcept {
+    if (!holds) reject();
+  }
 
   /// For what a decoder itself finds wrong.
   void reject() noexcept;
@@ -118,9 +187,27 @@ class FieldReader {
   [[nodiscard]] bool finished() const noexcept { return !failed_ && rest_.empty(); }
 
  private:
+  [[nodiscard]] std::uint64_t number_up_to(Tag tag, std::uint64_t most) noexcept;
+
   std::string_view rest_;
   std::size_t fields_ = 0;
   bool failed_ = false;
 };
+
+template <class Value, class Fields>
+[[nodiscard]] std::string write_record(const Value& value, const Fields& fields) {
+  FieldWriter out;
+  fields(out, value);
+  return out.take();
+}
+
+/// The inverse; nothing for anything else.
+template <class Value, class Fields>
+[[nodiscard]] std::optional<Value> read_record(std::string_view record, const Fields& fields) {
+  FieldReader in(record);
+  Value value;
+  fields(in, value);
+  return in.finished() ? std::optional(std::move(value)) : std::nullopt;
+}
 
 }  // namespace kiln::storage

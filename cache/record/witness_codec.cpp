@@ -5,38 +5,25 @@
 namespace kiln::storage {
 namespace {
 
-constexpr std::uint64_t witness_version = 1;
+constexpr auto stamps_fields = [](auto& fields, auto& stamps) {
+  fields.version(Tag::witness_version, 1);
+  fields.list(Tag::stamp_device, stamps, [&](auto& stamp) {
+    fields.field(Tag::stamp_device, stamp.device);
+    fields.field(Tag::stamp_inode, stamp.inode);
+    fields.field(Tag::stamp_size, stamp.size);
+    fields.field(Tag::stamp_modified_ns, stamp.modified_ns);
+    fields.field(Tag::stamp_changed_ns, stamp.changed_ns);
+  });
+};
 
 }  // namespace
 
 std::string encode_stamps(const std::vector<FileStamp>& stamps) {
-  FieldWriter out;
-  out.number(Tag::witness_version, witness_version);
-  for (const FileStamp& stamp : stamps) {
-    out.number(Tag::stamp_device, stamp.device);
-    out.number(Tag::stamp_inode, stamp.inode);
-    out.number(Tag::stamp_size, stamp.size);
-    out.number(Tag::stamp_modified_ns, static_cast<std::uint64_t>(stamp.modified_ns));
-    out.number(Tag::stamp_changed_ns, static_cast<std::uint64_t>(stamp.changed_ns));
-  }
-  return out.take();
+  return write_record(stamps, stamps_fields);
 }
 
 std::optional<std::vector<FileStamp>> decode_stamps(std::string_view record) {
-  FieldReader in(record);
-  if (in.number(Tag::witness_version) != witness_version) return std::nullopt;
-  std::vector<FileStamp> stamps;
-  while (in.at(Tag::stamp_device)) {
-    FileStamp stamp;
-    stamp.device = in.number(Tag::stamp_device);
-    stamp.inode = in.number(Tag::stamp_inode);
-    stamp.size = in.number(Tag::stamp_size);
-    stamp.modified_ns = static_cast<std::int64_t>(in.number(Tag::stamp_modified_ns));
-    stamp.changed_ns = static_cast<std::int64_t>(in.number(Tag::stamp_changed_ns));
-    stamps.push_back(stamp);
-  }
-  if (!in.finished()) return std::nullopt;
-  return stamps;
+  return read_record<std::vector<FileStamp>>(record, stamps_fields);
 }
 
 }  // namespace kiln::storage
