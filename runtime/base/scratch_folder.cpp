@@ -20,13 +20,12 @@ namespace fs = std::filesystem;
 constexpr std::string_view prefix = "kiln-scratch-";
 constexpr const char* lock_name = "in-use";
 
-// The folder's lock, held; -1 where somebody else holds it or it cannot be had.
-int hold(const fs::path& folder, int flags) {
-  const int lock = system::open_file((folder / lock_name).c_str(), flags | O_RDWR | O_NOFOLLOW,
-                                     S_IRUSR | S_IWUSR);
-  if (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
-  if (lock >= 0) ::close(lock);
-  return -1;
+// The folder's lock, held; nothing where somebody else holds it or it cannot be had.
+Descriptor hold(const fs::path& folder, int flags) {
+  Descriptor lock(system::open_file((folder / lock_name).c_str(), flags | O_RDWR | O_NOFOLLOW,
+                                    S_IRUSR | S_IWUSR));
+  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) lock.reset();
+  return lock;
 }
 
 bool is_own_folder(const fs::path& path) {
@@ -42,11 +41,8 @@ void sweep(const fs::path& directory) {
        item.increment(failure)) {
     if (!item->path().filename().string().starts_with(prefix) || !is_own_folder(item->path()))
       continue;
-    const int lock = hold(item->path(), 0);
-    if (lock < 0) continue;
     std::error_code ignored;
-    fs::remove_all(item->path(), ignored);
-    ::close(lock);
+    if (const auto lock = hold(item->path(), 0)) fs::remove_all(item->path(), ignored);
   }
 }
 
@@ -59,27 +55,19 @@ std::optional<ScratchFolder> ScratchFolder::make() {
   sweep(directory);
   std::string path = (directory / prefix).string() + "XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return std::nullopt;
-  const int lock = hold(path, O_CREAT | O_EXCL);
-  if (lock < 0) {
-    fs::remove_all(path, failure);
-    return std::nullopt;
+  if (auto lock = hold(path, O_CREAT | O_EXCL)) {
+    return ScratchFolder(std::move(path), std::move(lock));
   }
-  return ScratchFolder(std::move(path), lock);
+  fs::remove_all(path, failure);
+  return std::nullopt;
 }
 
-ScratchFolder::ScratchFolder(fs::path path, int lock) noexcept
-    : path_(std::move(path)), lock_(lock), process_(::getpid()) {}
-
-ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
-    : path_(std::move(other.path_)),
-      lock_(std::exchange(other.lock_, -1)),
-      process_(other.process_) {}
+ScratchFolder::ScratchFolder(fs::path path, Descriptor lock) noexcept
+    : path_(std::move(path)), lock_(std::move(lock)), process_(::getpid()) {}
 
 ScratchFolder::~ScratchFolder() {
-  if (lock_ < 0) return;
   std::error_code ignored;
-  if (process_ == ::getpid()) fs::remove_all(path_, ignored);
-  ::close(lock_);
+  if (lock_ && process_ == ::getpid()) fs::remove_all(path_, ignored);
 }
 
 }  // namespace kiln

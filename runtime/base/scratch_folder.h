@@ -2,7 +2,8 @@
 
 #include <filesystem>
 #include <optional>
-#include <string_view>
+
+#include "base/descriptor.h"
 
 namespace kiln {
 
@@ -14,17 +15,17 @@ class ScratchFolder {
   /// Nothing where there is no room to write: TMPDIR (else /tmp) may be full or not writable.
   [[nodiscard]] static std::optional<ScratchFolder> make();
 
-  ScratchFolder(ScratchFolder&& other) noexcept;
+  ScratchFolder(ScratchFolder&&) noexcept = default;
   ScratchFolder& operator=(ScratchFolder&&) = delete;
   ~ScratchFolder();
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
-  ScratchFolder(std::filesystem::path path, int lock) noexcept;
+  ScratchFolder(std::filesystem::path path, Descriptor lock) noexcept;
 
   std::filesystem::path path_;
-  int lock_ = -1;
+  Descriptor lock_;  ///< Nothing once it was moved from.
   int process_ = 0;  ///< A child that was forked does not remove its parent's.
 };
 

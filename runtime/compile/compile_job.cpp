@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include <fmt/format.h>
+
 namespace kiln {
 
 namespace {
@@ -37,6 +39,18 @@ CompileJob make_job(const Query& query, const Closure& closure) {
   job.seed = query.request_digest;
   job.prelude = prelude_of(job, query.search, closure);
   return job;
+}
+
+tl::unexpected<Error> cancelled(const CompileJob& job) {
+  return fail(ErrorCode::cancelled,
+              fmt::format("{} for {}: the compile was cancelled", job.program, job.arch));
+}
+
+tl::unexpected<Error> timed_out(const CompileJob& job, std::chrono::milliseconds timeout) {
+  return fail(ErrorCode::timed_out,
+              fmt::format("{} for {}: not compiled within {} s, and given up; "
+                          "KILN_COMPILE_TIMEOUT or RuntimeOptions::compile_timeout gives it longer",
+                          job.program, job.arch, static_cast<double>(timeout.count()) / 1000));
 }
 
 }  // namespace kiln

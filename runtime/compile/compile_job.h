@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,10 @@ struct CompileOutcome {
 };
 
 /// The error of a job that nobody wants any more.
-[[nodiscard]] Error cancelled(const CompileJob& job);
+[[nodiscard]] tl::unexpected<Error> cancelled(const CompileJob& job);
+
+/// The error of a job that took longer than it may.
+[[nodiscard]] tl::unexpected<Error> timed_out(const CompileJob& job,
+                                              std::chrono::milliseconds timeout);
 
 }  // namespace kiln

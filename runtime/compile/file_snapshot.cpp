@@ -6,13 +6,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 
+#include "base/working_directory.h"
 #include "source/header_files.h"
 
 namespace kiln {
@@ -77,16 +76,11 @@ std::FILE* open_text(std::shared_ptr<const std::string> text, std::function<void
   return file;
 }
 
-std::string current_directory() {
-  std::error_code failure;
-  return std::filesystem::current_path(failure).string();
-}
-
 }  // namespace
 
 FileSnapshot::FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder)
     : own_folder_(std::move(own_folder)),
-      working_directory_(current_directory()),
+      working_directory_(working_directory()),
       events_(std::make_shared<std::uint32_t>(0)) {
   for (const auto& header : embedded) embedded_names_.insert(header.name);
 }

@@ -27,24 +27,13 @@ void keep_this_library_loaded() {
   std::call_once(once, [] { vendor::keep_loaded(&keep_this_library_loaded); });
 }
 
-Error timed_out(const CompileJob& job, std::chrono::milliseconds timeout) {
-  return {ErrorCode::timed_out,
-          fmt::format("{} for {}: not compiled within {} s, and given up; KILN_COMPILE_TIMEOUT or "
-                      "RuntimeOptions::compile_timeout gives it longer",
-                      job.program, job.arch, static_cast<double>(timeout.count()) / 1000),
-          {},
-          0};
-}
-
-Error forked(const CompileJob& job) {
-  return {
+tl::unexpected<Error> forked(const CompileJob& job) {
+  return fail(
       ErrorCode::compiler_missing,
       fmt::format("{} for {}: not compiled: this process was forked while its parent compiled, and "
                   "has the compiler locked for good; KILN_COMPILE_WORKERS=1 compiles in a process "
                   "of its own",
-                  job.program, job.arch),
-      {},
-      0};
+                  job.program, job.arch));
 }
 
 }  // namespace
@@ -110,7 +99,7 @@ class InProcessCompiler::Attempt {
  private:
   Result<CompileOutcome> compile_within_memory() {
     auto& end = ProcessEnd::get();
-    if (!end.wait_for_this_thread()) return tl::unexpected(cancelled(job_));
+    if (!end.wait_for_this_thread()) return cancelled(job_);
     const std::stop_callback at_the_end(end.ending(), [this] { stop_.request_stop(); });
     try {
       return compiler_->run(nvrtc_, job_, stop_.get_token());
@@ -140,15 +129,15 @@ InProcessCompiler::InProcessCompiler(InstalledCompiler& compiler, std::chrono::m
       nvrtc_compiler_(std::make_shared<ObservedCompiler>(precompiled_max_bytes)) {}
 
 Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_token stop) {
-  if (ProcessEnd::get().forked_amid_calls()) return tl::unexpected(forked(job));
+  if (ProcessEnd::get().forked_amid_calls()) return forked(job);
   ProcessEnd::notice_main_thread();
   const ProcessEnd::Stay stay;
-  if (!stay) return tl::unexpected(cancelled(job));
+  if (!stay) return cancelled(job);
   const auto& nvrtc = compiler_.open();
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   const auto deadline = Clock::now() + timeout_;
   const auto given_up = [&] {
-    return tl::unexpected(stop.stop_requested() ? cancelled(job) : timed_out(job, timeout_));
+    return stop.stop_requested() ? cancelled(job) : timed_out(job, timeout_);
   };
   if (stop.stop_requested() || !abandoned_->wait_for_room(stop, deadline)) return given_up();
   keep_this_library_loaded();

@@ -183,47 +183,37 @@ std::string_view first_error(const Nvrtc& nvrtc, std::string_view log, nvrtcResu
 
 Error describe_failure(const Nvrtc& nvrtc, const CompileJob& job, nvrtcResult result,
                        std::string log) {
+  if (refuses_arch(log)) return unknown_arch(nvrtc, job.arch, std::move(log));
   const auto options = fmt::format("{}", fmt::join(all_options(nvrtc, job), " "));
-  Error error{ErrorCode::compile_failed, {}, std::move(log), result};
-  const auto where = fmt::format("{} for {}", job.program, job.arch);
-  if (refuses_arch(error.log)) return unknown_arch(nvrtc, job.arch, std::move(error.log));
+  const auto error = [&](ErrorCode code, const std::string& what) {
+    return Error{code, fmt::format("{} for {}: {}", job.program, job.arch, what), std::move(log),
+                 result};
+  };
   if (result == NVRTC_ERROR_INVALID_OPTION) {
-    error.code = ErrorCode::invalid_option;
-    error.message =
-        fmt::format("{}: {} refuses an option; the options were: {}", where, nvrtc.text(), options);
-    return error;
+    return error(ErrorCode::invalid_option,
+                 fmt::format("{} refuses an option; the options were: {}", nvrtc.text(), options));
   }
-  if (const auto name = bad_expression(error.log); !name.empty()) {
-    error.code = ErrorCode::unknown_kernel;
-    error.message =
-        fmt::format("{}: the name expression '{}' does not name a kernel of the program", where,
-                    own_spelling(job, name));
-    return error;
+  if (const auto name = bad_expression(log); !name.empty()) {
+    return error(ErrorCode::unknown_kernel,
+                 fmt::format("the name expression '{}' does not name a kernel of the program",
+                             own_spelling(job, name)));
   }
-  if (const auto name = missing_header(error.log); !name.empty()) {
-    error.code = ErrorCode::header_not_found;
-    error.message = fmt::format(
-        "{}: the header \"{}\" was not found. Looked among {} embedded headers that the program "
-        "reaches, and in {}. {}",
-        where, name, job.embedded.size(),
-        job.include_dirs.empty() ? "no directory"
-                                 : fmt::format("{}", fmt::join(job.include_dirs, ", ")),
-        remedy_for_missing_header(name, job.include_dirs));
-    return error;
+  if (const auto name = missing_header(log); !name.empty()) {
+    return error(
+        ErrorCode::header_not_found,
+        fmt::format("the header \"{}\" was not found. Looked among {} embedded headers that the "
+                    "program reaches, and in {}. {}",
+                    name, job.embedded.size(),
+                    job.include_dirs.empty() ? "no directory"
+                                             : fmt::format("{}", fmt::join(job.include_dirs, ", ")),
+                    remedy_for_missing_header(name, job.include_dirs)));
   }
-  error.message = fmt::format("{}: {} could not compile it: {}; the options were: {}", where,
-                              nvrtc.text(), first_error(nvrtc, error.log, result), options);
-  return error;
+  return error(ErrorCode::compile_failed,
+               fmt::format("{} could not compile it: {}; the options were: {}", nvrtc.text(),
+                           first_error(nvrtc, log, result), options));
 }
 
 }  // namespace
-
-Error cancelled(const CompileJob& job) {
-  return {ErrorCode::cancelled,
-          fmt::format("{} for {}: the compile was cancelled", job.program, job.arch),
-          {},
-          0};
-}
 
 Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
                                const std::vector<std::string>& own_options,
@@ -252,7 +242,7 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
   for (const auto& option : options) pointers.push_back(option.c_str());
   const auto result =
       nvrtc.compile_program(handle.get(), static_cast<int>(pointers.size()), pointers.data());
-  if (stop.stop_requested()) return tl::unexpected(cancelled(job));
+  if (stop.stop_requested()) return cancelled(job);
   auto log = as_text(read_bytes(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log));
   if (result != NVRTC_SUCCESS) {
     return tl::unexpected(describe_failure(nvrtc, job, result, std::move(log)));

@@ -41,17 +41,6 @@ void make_room_for_preludes(const vendor::Nvrtc& nvrtc) {
   nvrtc.set_precompiled_heap_size(precompiled_heap_bytes);
 }
 
-// A compile of which is known what it went by, where that can be.
-Result<CompileOutcome> compile_from(FileSnapshot& files, const vendor::Nvrtc& nvrtc,
-                                    const CompileJob& job, const std::vector<std::string>& options,
-                                    const std::stop_token& stop) {
-  if (!FileAnswers::possible()) return compile(nvrtc, job, options, stop);
-  const FileAnswers answers(files);
-  auto outcome = compile(nvrtc, job, options, stop);
-  if (outcome) outcome->readings = files.readings();
-  return outcome;
-}
-
 }  // namespace
 
 std::optional<std::string> log_of_prelude(const std::string& whole, const std::string& rest) {
@@ -79,84 +68,84 @@ void ObservedCompiler::set_up(const vendor::Nvrtc& nvrtc) {
 Result<CompileOutcome> ObservedCompiler::run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                              const std::stop_token& stop) {
   std::call_once(set_up_, [&] { set_up(nvrtc); });
+  const Call call{nvrtc, job, stop};
   if (precompiled_ && nvrtc.has_precompiled_headers()) {
     if (const auto prelude = precompiled_->of(job)) {
-      if (auto outcome = with(*prelude, nvrtc, job, stop)) return std::move(*outcome);
-      if (stop.stop_requested()) return tl::unexpected(cancelled(job));
+      if (auto outcome = with(*prelude, call)) return std::move(*outcome);
+      if (stop.stop_requested()) return cancelled(job);
     }
   }
   FileSnapshot files(job.embedded, own_folder());
-  return compile_from(files, nvrtc, job, {}, stop);
+  return call.compile_from(files, {});
 }
 
 std::string ObservedCompiler::own_folder() const {
   return scratch_ ? scratch_->path().string() + '/' : std::string();
 }
 
+// The outcome has its readings where anybody can see them.
+Result<CompileOutcome> ObservedCompiler::Call::compile_from(
+    FileSnapshot& files, const std::vector<std::string>& options) const {
+  if (!FileAnswers::possible()) return compile(nvrtc, job, options, stop);
+  const FileAnswers answers(files);
+  auto outcome = compile(nvrtc, job, options, stop);
+  if (outcome) outcome->readings = files.readings();
+  return outcome;
+}
+
 // Nothing where a plain compile has to tell: of any failure, for one, so that its log is the plain one.
 std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude,
-                                                     const vendor::Nvrtc& nvrtc,
-                                                     const CompileJob& job,
-                                                     const std::stop_token& stop) {
+                                                     const Call& call) const {
   {
     const std::shared_lock lock(prelude.mutex);
     if (prelude.state == State::impossible) return std::nullopt;
-    FileSnapshot files(job.embedded, own_folder());
+    FileSnapshot files(call.job.embedded, own_folder());
     if (prelude.state == State::made && files.adopt(prelude.readings, prelude.made))
-      return use(prelude, files, nvrtc, job, stop);
+      return use(prelude, files, call);
   }
   const std::unique_lock lock(prelude.mutex);
   if (prelude.state == State::impossible) return std::nullopt;
-  return make(prelude, nvrtc, job, stop);
+  return make(prelude, call);
 }
 
 std::optional<CompileOutcome> ObservedCompiler::make(PrecompiledPrelude& prelude,
-                                                     const vendor::Nvrtc& nvrtc,
-                                                     const CompileJob& job,
-                                                     const std::stop_token& stop) {
+                                                     const Call& call) const {
   // What was left by one that was not made to its end is of no use: NVRTC would read no header for it, and
   // none would be known.
   if (prelude.files() != 0) prelude.discard();
   prelude.made = std::chrono::system_clock::now();
-  FileSnapshot files(job.embedded, own_folder());
-  auto outcome = compile_from(files, nvrtc, job, prelude.options(), stop);
-  // Also after an error of the program's own, which comes after the prelude was written.
-  if (!outcome || !outcome->readings || !outcome->readings->doubt.empty()) {
-    prelude.discard();
-    if (outcome) prelude.state = State::impossible;
-    return std::nullopt;
+  FileSnapshot files(call.job.embedded, own_folder());
+  auto outcome = call.compile_from(files, prelude.options());
+  if (outcome && learn(prelude, files, *outcome, call)) {
+    prelude.state = State::made;
+    return std::move(*outcome);
   }
-  if (prelude.files() != 1) {
-    prelude.state = State::impossible;
-    return std::nullopt;
-  }
+  prelude.discard();
+  // An error of the program's own comes after the prelude was written; another program may have none.
+  if (outcome) prelude.state = State::impossible;
+  return std::nullopt;
+}
+
+// Whether all is known of a new prelude that its uses need.
+bool ObservedCompiler::learn(PrecompiledPrelude& prelude, FileSnapshot& files,
+                             const CompileOutcome& made, const Call& call) {
   auto readings = files.readings_before_writing();
-  if (!readings) {
-    prelude.state = State::impossible;
-    return std::nullopt;
-  }
+  if (!made.readings || !made.readings->doubt.empty() || !readings || prelude.files() != 1)
+    return false;
   prelude.readings = std::move(*readings);
-  const std::string& whole = outcome->artifact.log;
-  if (!whole.empty()) {
-    const auto again = compile_from(files, nvrtc, job, prelude.options(), stop);
-    const auto own = again ? log_of_prelude(whole, again->artifact.log) : std::nullopt;
-    if (!own) {
-      prelude.state = State::impossible;
-      prelude.discard();
-      return std::nullopt;
-    }
-    prelude.log = *own;
-  }
-  prelude.state = State::made;
-  return std::move(*outcome);
+  const std::string& whole = made.artifact.log;
+  if (whole.empty()) return true;
+  // A use says only what is the program's own.
+  const auto again = call.compile_from(files, prelude.options());
+  const auto own = again ? log_of_prelude(whole, again->artifact.log) : std::nullopt;
+  prelude.log = own.value_or("");
+  return own.has_value();
 }
 
 // `files` has what the prelude was made from.
 std::optional<CompileOutcome> ObservedCompiler::use(const PrecompiledPrelude& prelude,
-                                                    FileSnapshot& files, const vendor::Nvrtc& nvrtc,
-                                                    const CompileJob& job,
-                                                    const std::stop_token& stop) {
-  auto outcome = compile_from(files, nvrtc, job, prelude.options(), stop);
+                                                    FileSnapshot& files, const Call& call) {
+  auto outcome = call.compile_from(files, prelude.options());
   // NVRTC makes another where it does not take the one that is there.
   if (!outcome || prelude.files() != 1 || files.met_second_name()) return std::nullopt;
   outcome->precompiled = true;

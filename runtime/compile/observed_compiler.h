@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/scratch_folder.h"
 #include "compile/compile_job.h"
@@ -30,21 +31,26 @@ class ObservedCompiler {
                                            const std::stop_token& stop = {});
 
  private:
+  /// What one call of run() was given.
+  struct Call {
+    const vendor::Nvrtc& nvrtc;
+    const CompileJob& job;
+    const std::stop_token& stop;
+
+    [[nodiscard]] Result<CompileOutcome> compile_from(
+        FileSnapshot& files, const std::vector<std::string>& options) const;
+  };
+
   void set_up(const vendor::Nvrtc& nvrtc);
   [[nodiscard]] std::string own_folder() const;
   [[nodiscard]] std::optional<CompileOutcome> with(PrecompiledPrelude& prelude,
-                                                   const vendor::Nvrtc& nvrtc,
-                                                   const CompileJob& job,
-                                                   const std::stop_token& stop);
+                                                   const Call& call) const;
   [[nodiscard]] std::optional<CompileOutcome> make(PrecompiledPrelude& prelude,
-                                                   const vendor::Nvrtc& nvrtc,
-                                                   const CompileJob& job,
-                                                   const std::stop_token& stop);
+                                                   const Call& call) const;
+  [[nodiscard]] static bool learn(PrecompiledPrelude& prelude, FileSnapshot& files,
+                                  const CompileOutcome& made, const Call& call);
   [[nodiscard]] static std::optional<CompileOutcome> use(const PrecompiledPrelude& prelude,
-                                                         FileSnapshot& files,
-                                                         const vendor::Nvrtc& nvrtc,
-                                                         const CompileJob& job,
-                                                         const std::stop_token& stop);
+                                                         FileSnapshot& files, const Call& call);
 
   const std::uint64_t precompiled_max_bytes_;
   std::once_flag set_up_;

@@ -2,6 +2,7 @@
 
 #include <sys/statvfs.h>
 
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -18,16 +19,16 @@ constexpr std::uint64_t room_wanted = 2 * largest_prelude;
 
 constexpr std::size_t most_met = 65'536;
 
-std::uint64_t bytes_in(const fs::path& folder) {
-  std::uint64_t sum = 0;
+std::vector<std::uint64_t> sizes_of_files(const fs::path& folder) {
+  std::vector<std::uint64_t> sizes;
   std::error_code failure;
   for (fs::directory_iterator item(folder, failure), end; !failure && item != end;
        item.increment(failure)) {
     std::error_code gone;
     const auto size = item->file_size(gone);
-    if (!gone) sum += size;
+    sizes.push_back(gone ? 0 : size);
   }
-  return sum;
+  return sizes;
 }
 
 }  // namespace
@@ -39,15 +40,7 @@ std::vector<std::string> PrecompiledPrelude::options() const {
           "-pch-dir=" + folder.string()};
 }
 
-std::size_t PrecompiledPrelude::files() const {
-  std::size_t count = 0;
-  std::error_code failure;
-  for (fs::directory_iterator item(folder, failure), end; !failure && item != end;
-       item.increment(failure)) {
-    ++count;
-  }
-  return count;
-}
+std::size_t PrecompiledPrelude::files() const { return sizes_of_files(folder).size(); }
 
 void PrecompiledPrelude::discard() {
   std::error_code ignored;
@@ -88,7 +81,8 @@ bool PrecompiledHeaders::has_room() const {
 void PrecompiledHeaders::drop_surplus() {
   std::uint64_t bytes = largest_prelude;
   for (auto entry = recent_.begin(); entry != recent_.end();) {
-    bytes += bytes_in(entry->second->folder);
+    const auto sizes = sizes_of_files(entry->second->folder);
+    bytes = std::accumulate(sizes.begin(), sizes.end(), bytes);
     const bool in_use = entry->second.use_count() > 1;
     if (bytes <= max_bytes_ || in_use) {
       ++entry;

@@ -81,32 +81,28 @@ class ManifestReader {
     }
   }
 
-  std::string string(const Json& object, const char* field) {
+  template <class Value>
+  Value value(const Json& object, const char* field, std::string_view must_be) {
     const auto at = object.find(field);
     if (at == object.end()) return {};
-    if (at->is_string()) return at->get<std::string>();
-    wrong(field, "must be a string");
-    return {};
+    try {
+      return at->get<Value>();
+    } catch (const Json::type_error&) {
+      wrong(field, must_be);
+      return {};
+    }
+  }
+
+  std::string string(const Json& object, const char* field) {
+    return value<std::string>(object, field, "must be a string");
   }
 
   std::vector<std::string> strings(const Json& object, const char* field) {
-    std::vector<std::string> list;
-    const auto at = object.find(field);
-    if (at == object.end()) return list;
-    if (!at->is_array()) wrong(field, "must be a list of strings");
-    if (!at->is_array()) return list;
-    for (const auto& item : *at) {
-      if (!item.is_string()) wrong(field, "must be a list of strings");
-      if (item.is_string()) list.push_back(item.get<std::string>());
-    }
-    return list;
+    return value<std::vector<std::string>>(object, field, "must be a list of strings");
   }
 
   bool flag(const Json& object, const char* field) {
-    const auto at = object.find(field);
-    if (at == object.end()) return false;
-    if (!at->is_boolean()) wrong(field, "must be true or false");
-    return at->is_boolean() && at->get<bool>();
+    return value<bool>(object, field, "must be true or false");
   }
 
   ImageKind image_kind(const Json& object, ImageKind fallback) {
@@ -212,14 +208,18 @@ class ManifestReader {
   }
 
   void read_headers(const Json& program, ListedProgram& listed) {
-    if (program.contains("recorded_headers")) {
+    listed.from_record = program.contains("recorded_headers");
+    if (listed.from_record) {
       const auto& recorded = program["recorded_headers"];
-      listed.from_record = true;
       if (!recorded.is_object()) return wrong("recorded_headers", "must be an object");
       for (const auto& [name, value] : recorded.items()) read_recorded(name, value, listed);
-      if (flag(program, "standard_headers")) listed.spec.headers.push_back(standard_headers());
-      return;
+    } else {
+      read_given(program, listed);
     }
+    if (flag(program, "standard_headers")) listed.spec.headers.push_back(standard_headers());
+  }
+
+  void read_given(const Json& program, ListedProgram& listed) {
     std::vector<HeaderSet::NamedText> own;
     if (const auto headers = program.find("headers"); headers != program.end()) {
       if (!headers->is_object())
@@ -232,7 +232,6 @@ class ManifestReader {
     if (!own.empty()) listed.spec.headers.push_back(HeaderSet::from_texts(std::move(own)));
     for (const auto& folder : strings(program, "header_dirs")) read_folder(folder, listed);
     listed.spec.headers.push_back(device_headers());
-    if (flag(program, "standard_headers")) listed.spec.headers.push_back(standard_headers());
   }
 
   void read_recorded(const std::string& name, const Json& value, ListedProgram& listed) {

@@ -101,6 +101,15 @@ void add_absent(const DependencySet& recorded, NamedHeaders& headers) {
   }
 }
 
+// The first look-up that finds another thing than it did when it was recorded, or nullptr.
+const Dependency* first_wrong(const DependencySet& recorded, const NamedHeaders& headers) {
+  EmbeddedReplay replay(headers);
+  for (const auto& lookup : recorded.lookups) {
+    if (!is_right(lookup, headers, replay.next(lookup))) return &lookup;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Result<NamedHeaders> name_headers(const DependencySet& recorded) {
@@ -108,10 +117,7 @@ Result<NamedHeaders> name_headers(const DependencySet& recorded) {
   auto wrong = add_by_spelling(recorded, headers);
   if (!wrong) {
     add_neighbours(recorded, headers);
-    EmbeddedReplay replay(headers);
-    for (const auto& lookup : recorded.lookups) {
-      if (!is_right(lookup, headers, replay.next(lookup)) && !wrong) wrong = lookup.spelling;
-    }
+    if (const auto* lookup = first_wrong(recorded, headers)) wrong = lookup->spelling;
   }
   if (wrong) {
     return fail(ErrorCode::header_not_found,
@@ -124,11 +130,7 @@ Result<NamedHeaders> name_headers(const DependencySet& recorded) {
 }
 
 bool holds(const DependencySet& recorded, const NamedHeaders& headers) {
-  EmbeddedReplay replay(headers);
-  for (const auto& lookup : recorded.lookups) {
-    if (!is_right(lookup, headers, replay.next(lookup))) return false;
-  }
-  return true;
+  return first_wrong(recorded, headers) == nullptr;
 }
 
 std::map<std::string, std::string> paths_of(const DependencySet& recorded,

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/working_directory.h"
 #include "kiln/headers.h"
 #include "kiln/link.h"
 #include "manifest/recorded_headers.h"
@@ -68,9 +69,7 @@ std::string directory_of(const RecordedHeader& header, HeaderFiles& files) {
 // What speaks against an image made here, where paths reach the output; empty if nothing does.
 std::string misplaced(const ListedProgram& listed, const HeaderFinder& toolkit,
                       bool toolkit_is_searched, HeaderFiles& files) {
-  std::error_code failure;
-  if (!listed.working_directory.empty() &&
-      std::filesystem::current_path(failure) != listed.working_directory) {
+  if (!listed.working_directory.empty() && working_directory() != listed.working_directory) {
     return fmt::format("the working directory {} reaches the output: prewarm it there",
                        listed.working_directory);
   }

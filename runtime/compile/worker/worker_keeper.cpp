@@ -1,13 +1,13 @@
 #include "compile/worker/worker_keeper.h"
 
-#include <signal.h>
-
 #include <chrono>
 #include <future>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/background_thread.h"
 
 namespace kiln {
 
@@ -16,22 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto moment_to_end = 500ms;
-
-// The host's signal handlers run in the host's threads.
-class AllSignalsBlocked {
- public:
-  AllSignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
-  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
-  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
 
 }  // namespace
 
@@ -52,9 +36,8 @@ Result<std::unique_ptr<WorkerProcess>> WorkerKeeper::start(const std::filesystem
   {
     const std::lock_guard lock(mutex_);
     if (!thread_.joinable()) {
-      const AllSignalsBlocked inherited_by_the_thread;
       try {
-        thread_ = std::thread([this] { work(); });
+        thread_ = start_background_thread([this] { work(); });
       } catch (const std::system_error& error) {
         return fail(ErrorCode::worker_failed,
                     fmt::format("no thread for compile workers: {}", error.what()));

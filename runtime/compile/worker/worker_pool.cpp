@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/working_directory.h"
 #include "compile/worker/worker_protocol.h"
 
 namespace kiln {
@@ -22,11 +22,6 @@ constexpr auto time_to_greet = 30s;
 // What the system may take until it tells how a worker died whose socket is closed already.
 constexpr auto time_to_die = 2s;
 constexpr int most_tries = 2;
-
-std::string working_directory() {
-  std::error_code failure;
-  return std::filesystem::current_path(failure).string();
-}
 
 // Whether it has ended; a stop is not kept waiting for that.
 bool wait_for(WorkerProcess& process, const StopSignal& stop) {
@@ -86,7 +81,7 @@ WorkerPool::~WorkerPool() {
 Result<CompileOutcome> WorkerPool::run(const CompileJob& job, std::stop_token stop) {
   if (!compiler_.search().files) return tl::unexpected(vendor::nvrtc_missing(compiler_.search()));
   const auto place = queue_->take(job.prelude, stop);
-  if (!place) return tl::unexpected(cancelled(job));
+  if (!place) return cancelled(job);
   const Holding holding(*queue_, *place);
   return run_at(*place, job, stop);
 }
@@ -99,7 +94,7 @@ Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& j
   auto memory = options_.memory.usual;
   for (int attempt = 0; attempt < most_tries; ++attempt) {
     const auto start = make_ready(place, memory, signal);
-    if (start == Start::stopped) return tl::unexpected(cancelled(job));
+    if (start == Start::stopped) return cancelled(job);
     if (start == Start::impossible) return run_without(job, own.trouble, stop);
     if (start == Start::died) continue;
     Message answer;
@@ -112,15 +107,11 @@ Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& j
     }
     if (reply == Reply::stopped) {
       end(place, true);
-      return tl::unexpected(cancelled(job));
+      return cancelled(job);
     }
     if (reply == Reply::timed_out) {
       end(place, true);
-      return fail(
-          ErrorCode::timed_out,
-          fmt::format("{} for {}: not compiled within {} s, and given up; "
-                      "KILN_COMPILE_TIMEOUT sets how long it may take",
-                      job.program, job.arch, static_cast<double>(options_.timeout.count()) / 1000));
+      return timed_out(job, options_.timeout);
     }
     mourn(place, signal);
     if (own.ran_out_of_memory) {

@@ -32,33 +32,29 @@ namespace {
 
 constexpr std::size_t most_last_words = 4096;
 
-// The first numbers are what the worker will have; a host that has closed one of its own standard
-// streams would get them here.
-Descriptor out_of_the_way(int number) {
-  if (number < 0 || number > worker_socket) return Descriptor(number);
-  const Descriptor low(number);
-  return Descriptor(::fcntl(number, F_DUPFD_CLOEXEC, worker_socket + 1));
-}
-
 struct Ends {
   Descriptor runtime;
   Descriptor worker;
 };
 
-Ends make_socket() {
+// `make` is ::socketpair or ::pipe2.
+template <class Make>
+Ends make_ends(const Make& make) {
   std::array<int, 2> pair{-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return {};
-  Ends ends{out_of_the_way(pair[0]), out_of_the_way(pair[1])};
+  if (make(pair.data()) != 0) return {};
+  Ends ends{Descriptor(system::above_standard_streams(pair[0])),
+            Descriptor(system::above_standard_streams(pair[1]))};
   if (ends.runtime) ::fcntl(ends.runtime.get(), F_SETFL, O_NONBLOCK);
   return ends;
 }
 
+Ends make_socket() {
+  return make_ends(
+      [](int* pair) { return ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); });
+}
+
 Ends make_pipe() {
-  std::array<int, 2> pair{-1, -1};
-  if (::pipe2(pair.data(), O_CLOEXEC) != 0) return {};
-  Ends ends{out_of_the_way(pair[0]), out_of_the_way(pair[1])};
-  if (ends.runtime) ::fcntl(ends.runtime.get(), F_SETFL, O_NONBLOCK);
-  return ends;
+  return make_ends([](int* pair) { return ::pipe2(pair, O_CLOEXEC); });
 }
 
 // The host's, without the compiler's own variables; `temporary` is "TMPDIR=…", or empty for the host's.

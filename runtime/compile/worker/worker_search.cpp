@@ -109,7 +109,6 @@ std::size_t workers_for(unsigned wanted) {
 }
 
 WorkerMemory memory_for(std::uint64_t wanted, std::size_t workers) {
-  if (wanted != automatic_memory) return {wanted, wanted};
   return memory_for(wanted, workers, std::min(memory_of_machine("MemTotal:"), group_memory()));
 }
 
