@@ -17,6 +17,11 @@ class Stopwatch {
         std::chrono::duration_cast<std::chrono::microseconds>(time()).count());
   }
 
+  /// Whole ones.
+  [[nodiscard]] std::uint64_t microseconds() const {
+    return static_cast<std::uint64_t>(milliseconds() * 1000);
+  }
+
  private:
   [[nodiscard]] std::chrono::steady_clock::duration time() const {
     return std::chrono::steady_clock::now() - begin_;

@@ -1,15 +1,13 @@
 #include "compile/compile_job.h"
 
-#include <string_view>
-
 #include <fmt/format.h>
 
 namespace kiln {
 
 namespace {
 
-// The whole closure is in it, not only what the prelude includes: another end of the prelude than the
-// compiler's does no harm then. So is each text that the compiler is given, since it may read one by a look-up that the
+// Covers the whole closure, not only what the prelude includes: so it does no harm if the compiler sees the prelude's
+// end elsewhere. Covers each text that the compiler is given, since the compiler may read one by a look-up that the
 // closure does not know.
 Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closure& closure) {
   if (closure.prelude == 0 || closure.texts.empty()) return {};
@@ -41,16 +39,20 @@ CompileJob make_job(const Query& query, const Closure& closure) {
   return job;
 }
 
+tl::unexpected<Error> fail(ErrorCode code, const CompileJob& job, std::string_view what,
+                           const std::string& log, int vendor_code) {
+  return fail(code, fmt::format("{} for {}: {}", job.program, job.arch, what), log, vendor_code);
+}
+
 tl::unexpected<Error> cancelled(const CompileJob& job) {
-  return fail(ErrorCode::cancelled,
-              fmt::format("{} for {}: the compile was cancelled", job.program, job.arch));
+  return fail(ErrorCode::cancelled, job, "the compile was cancelled");
 }
 
 tl::unexpected<Error> timed_out(const CompileJob& job, std::chrono::milliseconds timeout) {
-  return fail(ErrorCode::timed_out,
-              fmt::format("{} for {}: not compiled within {} s, and given up; "
-                          "KILN_COMPILE_TIMEOUT or RuntimeOptions::compile_timeout gives it longer",
-                          job.program, job.arch, static_cast<double>(timeout.count()) / 1000));
+  return fail(ErrorCode::timed_out, job,
+              fmt::format("not compiled within {} s, and given up; KILN_COMPILE_TIMEOUT or "
+                          "RuntimeOptions::compile_timeout gives it longer",
+                          static_cast<double>(timeout.count()) / 1000));
 }
 
 }  // namespace kiln

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kiln/artifact.h"
@@ -39,15 +40,20 @@ struct CompileJob {
   bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
 };
 
-/// The job of this query, but for whether its prelude repeats.
+/// The job of this query. The caller says whether its prelude repeats.
 [[nodiscard]] CompileJob make_job(const Query& query, const Closure& closure);
 
-/// What a job came to. The artifact lacks its key and toolchain, which are the caller's.
+/// What a job came to. The caller gives the artifact its key and toolchain.
 struct CompileOutcome {
   Artifact artifact;
   std::optional<Readings> readings = {};  ///< Nothing where nobody can see what the compiler reads.
   bool precompiled = false;               ///< Its prelude was precompiled.
 };
+
+/// The error of a job: "engine.cu for sm_90a: what went wrong".
+[[nodiscard]] tl::unexpected<Error> fail(ErrorCode code, const CompileJob& job,
+                                         std::string_view what, const std::string& log = {},
+                                         int vendor_code = 0);
 
 /// The error of a job that nobody wants any more.
 [[nodiscard]] tl::unexpected<Error> cancelled(const CompileJob& job);

@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-/// A compile service that is made when it is first needed: most processes find all that they ask for, and what it
-/// wants to know of the machine takes 4 % of the time in which a new one does.
+/// Makes a compile service when the first job comes. Most processes find all that they ask for; to ask the machine
+/// what a service needs to know would take 4 % of such a process's time.
 class LateCompileService final : public CompileService {
  public:
   using Make = std::function<std::unique_ptr<CompileService>()>;

@@ -25,7 +25,7 @@ namespace {
 
 thread_local FileSnapshot* answering = nullptr;
 
-// For the ways of asking that no NVRTC uses for headers: what they tell is not known to the snapshot.
+// For the ways of asking that no NVRTC uses for headers: the snapshot does not learn what they tell.
 void doubt(const char* function, const char* path) {
   if (answering == nullptr || answering->is_own(path)) return;
   try {
@@ -59,7 +59,8 @@ int answer_stat(const char* path, struct stat* status) {
   return guarded(-1, [&] { return answering->stat(path, status); });
 }
 
-// What libraries call that are linked with a glibc before 2.33. The version is of the structure, which has one here.
+// Libraries call this that were linked with a glibc before 2.33. The number is the version of the structure, which
+// has only one here.
 int answer_xstat(int, const char* path, struct stat* status) { return answer_stat(path, status); }
 
 int answer_lstat(const char* path, struct stat* status) {

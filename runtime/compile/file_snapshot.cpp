@@ -24,7 +24,7 @@ constexpr int most_tries = 8;
 // NVRTC's own header and its list of names, which it asks for like an embedded one.
 constexpr std::array<std::string_view, 2> built_in{"__nv_nvrtc_builtin_header.h", "__nv_name_map"};
 
-// What the next look-up of the same path finds as well, so that it can be told from a moment's trouble.
+// With these errors the next look-up of the same path fails as well; any other may be a moment's trouble.
 bool says_absent(int error) {
   return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG ||
          error == EACCES;
@@ -177,7 +177,7 @@ const FileSnapshot::FilePtr& FileSnapshot::look(const std::string& path, bool op
     at->second.file = look_at_disk(path);
     met_second_name_ |= at->second.file->is_adopted;
   }
-  // It opens every header that it looks for, so that the place of what is none tells it nothing.
+  // NVRTC opens every header that it looks for: a look at what is no file tells it nothing until then.
   if (at->second.at == 0 && (opening || at->second.file->regular))
     note(path, at->second, ++*events_);
   return at->second.file;
@@ -218,7 +218,7 @@ FileSnapshot::FilePtr FileSnapshot::look_at_disk(const std::string& path) {
   return file;
 }
 
-// False where it cannot be read, or is another one by now.
+// False where the file cannot be read, or is another one by now.
 bool FileSnapshot::load(const std::string& path, File& file) {
   auto read = read_file(path, file.stamp);
   if (read.error != 0) {

@@ -22,9 +22,9 @@
 
 namespace kiln {
 
-/// The files of one compile: each path is looked at once, when the compiler first asks for it, and is what it then was
-/// for as long as this lives, whatever becomes of the disk. So what the compiler reads is what readings()
-/// tell, by construction. Two paths of one file (links) are one file here too.
+/// The files of one compile. It looks at each path once, when the compiler first asks for it, and answers the same for
+/// as long as it lives, whatever becomes of the disk. So the compiler reads what readings() tells, by construction.
+/// Two paths of one file (links) are one file here too.
 ///
 /// For one compile, on its thread.
 class FileSnapshot {
@@ -40,20 +40,20 @@ class FileSnapshot {
   /// As ::fopen(path, "r").
   std::FILE* open(const char* path);
 
-  /// Whether the compiler may do with this path what it likes.
+  /// Whether this path is kiln's, and the compiler may do with it what it likes.
   [[nodiscard]] bool is_own(std::string_view path) const;
 
   /// Notes that the compiler begins to write this file.
   void note_writing(std::string_view path);
 
-  /// Notes that the compiler learned something that this cannot answer for.
+  /// Notes that the compiler learned something elsewhere, or something that may not last; and why.
   void doubt(std::string why);
 
   /// Notes that there was no memory for an answer.
   void lose_track() noexcept { lost_track_ = true; }
 
-  /// Takes over what another compile, which began at `when`, has read: for a use of the precompiled header
-  /// that it made. False if any of it is not so any more.
+  /// Takes over what another compile has read, which began at `when` and made the precompiled header that this one
+  /// uses. False if any of that has changed since.
   [[nodiscard]] bool adopt(const Readings& readings, std::chrono::system_clock::time_point when);
 
   /// Whether a file that was taken over has been asked for by another of its names (a link, a roundabout
@@ -76,7 +76,7 @@ class FileSnapshot {
     std::string text;
     Digest content;
     FileStamp stamp;            ///< Where it is regular.
-    bool is_loaded = false;     ///< What was adopted is loaded when it is opened.
+    bool is_loaded = false;     ///< An adopted file is loaded when it is opened.
     std::uint32_t read_at = 0;  ///< As of a Reading.
     bool is_adopted = false;
   };

@@ -9,8 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/background_thread.h"
 #include "compile/process_end.h"
 #include "vendor/shared_library.h"
@@ -27,18 +25,9 @@ void keep_this_library_loaded() {
   std::call_once(once, [] { vendor::keep_loaded(&keep_this_library_loaded); });
 }
 
-tl::unexpected<Error> forked(const CompileJob& job) {
-  return fail(
-      ErrorCode::compiler_missing,
-      fmt::format("{} for {}: not compiled: this process was forked while its parent compiled, and "
-                  "has the compiler locked for good; KILN_COMPILE_WORKERS=1 compiles in a process "
-                  "of its own",
-                  job.program, job.arch));
-}
-
 }  // namespace
 
-// How many compiles go on that nobody waits for.
+// Counts the compiles that go on and that nobody waits for.
 class InProcessCompiler::Abandoned {
  public:
   /// False if there is no room until then.
@@ -104,8 +93,7 @@ class InProcessCompiler::Attempt {
     try {
       return compiler_->run(nvrtc_, job_, stop_.get_token());
     } catch (const std::exception& thrown) {
-      return fail(ErrorCode::compile_failed,
-                  fmt::format("{} for {}: {}", job_.program, job_.arch, thrown.what()));
+      return fail(ErrorCode::compile_failed, job_, thrown.what());
     }
   }
 
@@ -129,7 +117,12 @@ InProcessCompiler::InProcessCompiler(InstalledCompiler& compiler, std::chrono::m
       nvrtc_compiler_(std::make_shared<ObservedCompiler>(precompiled_max_bytes)) {}
 
 Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_token stop) {
-  if (ProcessEnd::get().forked_amid_calls()) return forked(job);
+  if (ProcessEnd::get().forked_amid_calls()) {
+    return fail(
+        ErrorCode::compiler_missing, job,
+        "not compiled: this process was forked while its parent compiled, and has the "
+        "compiler locked for good; KILN_COMPILE_WORKERS=1 compiles in a process of its own");
+  }
   ProcessEnd::notice_main_thread();
   const ProcessEnd::Stay stay;
   if (!stay) return cancelled(job);

@@ -10,10 +10,10 @@
 
 namespace kiln {
 
-/// Compiles in this process, each job on a thread of its own, so that who waits for it can go.
+/// Compiles in this process, each job on a thread of its own, so that its caller can leave.
 ///
-/// NVRTC lets itself be stopped only when it asks, seconds apart. A job that is stopped or takes too long
-/// is therefore abandoned: run() returns at once, NVRTC goes on alone until it next asks, and what it makes
+/// NVRTC can be stopped only when it asks whether to go on, which it does seconds apart. So run() abandons a job
+/// that is stopped or takes too long: it returns at once, NVRTC goes on alone until it next asks, and what it makes
 /// is dropped. An abandoned compile owns all that it uses, and outlives this object if it must. The end of
 /// the process tells it to stop, and waits for it (ProcessEnd). While very many are abandoned, run() waits
 /// for one to end.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <chrono>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -11,8 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/stopwatch.h"
 #include "compile/missing_header.h"
 #include "image/kernel_facts.h"
+#include "program/architecture.h"
 
 namespace kiln {
 
@@ -104,24 +104,18 @@ std::optional<std::string> read_image(const Nvrtc& nvrtc, nvrtcProgram program, 
   return std::nullopt;
 }
 
-int number_of(std::string_view arch) {
-  const auto digits = arch.substr(arch.find('_') + 1);
-  int number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
-}
-
-Error unknown_arch(const Nvrtc& nvrtc, const std::string& arch, std::string log) {
+tl::unexpected<Error> unknown_arch(const Nvrtc& nvrtc, const std::string& arch,
+                                   const std::string& log) {
   std::vector<std::string> known;
-  for (const int arch : nvrtc.supported_archs()) known.push_back(fmt::format("sm_{}", arch));
-  return {
+  for (const int version : nvrtc.supported_archs()) known.push_back(fmt::format("sm_{}", version));
+  return fail(
       ErrorCode::unknown_arch,
       fmt::format(
           "{} does not know the architecture '{}'. It knows {}, and of the newer ones the variants "
           "with {}",
           nvrtc.text(), arch, fmt::join(known, ", "),
           nvrtc.has_family_targets() ? "'a' and 'f'" : "'a'; those with 'f' came with NVRTC 12.9"),
-      std::move(log), NVRTC_ERROR_INVALID_OPTION};
+      log, NVRTC_ERROR_INVALID_OPTION);
 }
 
 // What stands between `before` and `after` in the log; empty if it does not say so.
@@ -139,7 +133,7 @@ std::string without_blanks(std::string_view text) {
   return squeezed;
 }
 
-// NVRTC repeats a bad expression token by token; the program's own spelling says more.
+// NVRTC spells a bad expression token by token; the program's own spelling says more.
 std::string own_spelling(const CompileJob& job, std::string_view expression) {
   for (const auto& own : job.expressions) {
     if (without_blanks(own) == without_blanks(expression)) return own;
@@ -167,7 +161,7 @@ std::string_view missing_header(std::string_view log) {
   return {};
 }
 
-// Said by NVRTC itself of what is no architecture, and by its front end of one it has no such variant of.
+// NVRTC itself says the first of what is no architecture; its front end says the second of a variant that it lacks.
 bool refuses_arch(std::string_view log) {
   return log.find("invalid value for --gpu-architecture") != std::string_view::npos ||
          log.find("specified with --nv_arch flag") != std::string_view::npos;
@@ -181,36 +175,36 @@ std::string_view first_error(const Nvrtc& nvrtc, std::string_view log, nvrtcResu
   return line.substr(0, line.find('\n'));
 }
 
-Error describe_failure(const Nvrtc& nvrtc, const CompileJob& job, nvrtcResult result,
-                       std::string log) {
-  if (refuses_arch(log)) return unknown_arch(nvrtc, job.arch, std::move(log));
+tl::unexpected<Error> describe_failure(const Nvrtc& nvrtc, const CompileJob& job,
+                                       nvrtcResult result, const std::string& log) {
+  if (refuses_arch(log)) return unknown_arch(nvrtc, job.arch, log);
   const auto options = fmt::format("{}", fmt::join(all_options(nvrtc, job), " "));
-  const auto error = [&](ErrorCode code, const std::string& what) {
-    return Error{code, fmt::format("{} for {}: {}", job.program, job.arch, what), std::move(log),
-                 result};
-  };
   if (result == NVRTC_ERROR_INVALID_OPTION) {
-    return error(ErrorCode::invalid_option,
-                 fmt::format("{} refuses an option; the options were: {}", nvrtc.text(), options));
+    return fail(ErrorCode::invalid_option, job,
+                fmt::format("{} refuses an option; the options were: {}", nvrtc.text(), options),
+                log, result);
   }
   if (const auto name = bad_expression(log); !name.empty()) {
-    return error(ErrorCode::unknown_kernel,
-                 fmt::format("the name expression '{}' does not name a kernel of the program",
-                             own_spelling(job, name)));
+    return fail(ErrorCode::unknown_kernel, job,
+                fmt::format("the name expression '{}' does not name a kernel of the program",
+                            own_spelling(job, name)),
+                log, result);
   }
   if (const auto name = missing_header(log); !name.empty()) {
-    return error(
-        ErrorCode::header_not_found,
+    return fail(
+        ErrorCode::header_not_found, job,
         fmt::format("the header \"{}\" was not found. Looked among {} embedded headers that the "
                     "program reaches, and in {}. {}",
                     name, job.embedded.size(),
                     job.include_dirs.empty() ? "no directory"
                                              : fmt::format("{}", fmt::join(job.include_dirs, ", ")),
-                    remedy_for_missing_header(name, job.include_dirs)));
+                    remedy_for_missing_header(name, job.include_dirs)),
+        log, result);
   }
-  return error(ErrorCode::compile_failed,
-               fmt::format("{} could not compile it: {}; the options were: {}", nvrtc.text(),
-                           first_error(nvrtc, log, result), options));
+  return fail(ErrorCode::compile_failed, job,
+              fmt::format("{} could not compile it: {}; the options were: {}", nvrtc.text(),
+                          first_error(nvrtc, log, result), options),
+              log, result);
 }
 
 }  // namespace
@@ -219,13 +213,14 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
                                const std::vector<std::string>& own_options,
                                const std::stop_token& stop) {
   const auto archs = nvrtc.supported_archs();
-  if (std::find(archs.begin(), archs.end(), number_of(job.arch)) == archs.end()) {
-    return tl::unexpected(unknown_arch(nvrtc, job.arch, {}));
+  const auto arch = read_architecture(job.arch);
+  if (!arch || std::find(archs.begin(), archs.end(), arch->version) == archs.end()) {
+    return unknown_arch(nvrtc, job.arch, {});
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   NvrtcProgram handle(nvrtc);
   if (const auto made = handle.create(job); made != NVRTC_SUCCESS) {
-    return tl::unexpected(describe_failure(nvrtc, job, made, {}));
+    return describe_failure(nvrtc, job, made, {});
   }
   for (const auto& expression : job.expressions) {
     if (nvrtc.add_name_expression(handle.get(), expression.c_str()) != NVRTC_SUCCESS) {
@@ -245,7 +240,7 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
   if (stop.stop_requested()) return cancelled(job);
   auto log = as_text(read_bytes(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log));
   if (result != NVRTC_SUCCESS) {
-    return tl::unexpected(describe_failure(nvrtc, job, result, std::move(log)));
+    return describe_failure(nvrtc, job, result, log);
   }
 
   Artifact artifact;
@@ -278,9 +273,7 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
                     nvrtc.text(), without->expression, job.arch, fmt::join(options, " ")),
         artifact.log);
   }
-  const auto time = std::chrono::steady_clock::now() - begin;
-  artifact.compile_us = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+  artifact.compile_us = watch.microseconds();
   return CompileOutcome{std::move(artifact)};
 }
 

@@ -10,9 +10,9 @@
 
 namespace kiln {
 
-/// Compiles, in this process; nothing is cached here. `own_options` are kiln's, beside those that the job
-/// asks for, and show neither in the image nor in a message. `stop` ends it when NVRTC next asks (12.8 and
-/// later), which may take seconds.
+/// Compiles in this process, and caches nothing. `own_options` are kiln's; they come beside the job's, and show
+/// neither in the image nor in a message. `stop` ends it when NVRTC next asks whether to go on (12.8 and later),
+/// which may take seconds.
 /// Errors: compile_failed with the compiler's whole log, the options and the architecture; or
 /// header_not_found, unknown_kernel, unknown_arch, invalid_option where the log says that; cancelled.
 [[nodiscard]] Result<CompileOutcome> compile(const vendor::Nvrtc& nvrtc, const CompileJob& job,

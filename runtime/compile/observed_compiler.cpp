@@ -19,7 +19,7 @@ namespace {
 
 using State = PrecompiledPrelude::State;
 
-// NVRTC says so after the first warning of a compile; messages and remarks before it do not count.
+// NVRTC adds this to the first warning of a compile, but to no message or remark.
 constexpr std::string_view remark =
     "Remark: The warnings can be suppressed with \"-diag-suppress <warning-number>\"\n\n";
 
@@ -28,8 +28,8 @@ std::string without_remark(std::string log) {
   return log;
 }
 
-// NVRTC has one heap for the process. What somebody else wants more of stays, and where memory is short its own
-// choice.
+// NVRTC has one heap for the process. It stays as it is where somebody else wants a larger one, and where memory is
+// short.
 void make_room_for_preludes(const vendor::Nvrtc& nvrtc) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < 4 * precompiled_heap_bytes) return;
@@ -93,7 +93,7 @@ Result<CompileOutcome> ObservedCompiler::Call::compile_from(
   return outcome;
 }
 
-// Nothing where a plain compile has to tell: of any failure, for one, so that its log is the plain one.
+// Nothing where a plain compile has to follow: after any failure, for one, so that the log is the plain one.
 std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude,
                                                      const Call& call) const {
   {
@@ -110,8 +110,7 @@ std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude
 
 std::optional<CompileOutcome> ObservedCompiler::make(PrecompiledPrelude& prelude,
                                                      const Call& call) const {
-  // What was left by one that was not made to its end is of no use: NVRTC would read no header for it, and
-  // none would be known.
+  // One that was not made to its end is of no use: NVRTC would read no header for it, and kiln would know of none.
   if (prelude.files() != 0) prelude.discard();
   prelude.made = std::chrono::system_clock::now();
   FileSnapshot files(call.job.embedded, own_folder());

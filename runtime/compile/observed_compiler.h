@@ -17,10 +17,10 @@
 
 namespace kiln {
 
-/// compile() with what makes it exact and quick: NVRTC's questions about files are answered from a snapshot, which
-/// tells what it went by, and the preludes that repeat are kept precompiled. Neither shows: image and log are
-/// those of a plain compile, byte for byte. What cannot be had (no room for temporary files, an older NVRTC)
-/// is done without. One for each process. Safe to use from any thread.
+/// Calls compile(), and makes it exact and quick. A snapshot answers NVRTC's questions about files, and tells
+/// afterwards what they were; the preludes that repeat are precompiled. Neither shows: image and log are those of
+/// a plain compile, byte for byte. Where there is no room for temporary files, and with an older NVRTC, it does
+/// without. One for each process. Safe to use from any thread.
 class ObservedCompiler {
  public:
   /// Keeps up to so many bytes of precompiled headers; 0 for none.

@@ -34,8 +34,8 @@ std::vector<std::uint64_t> sizes_of_files(const fs::path& folder) {
 }  // namespace
 
 std::vector<std::string> PrecompiledPrelude::options() const {
-  // Templates that were instantiated while a header was made would stand in another order in the image than without
-  // one: the same code, but not the same bytes.
+  // Else NVRTC would instantiate templates while it makes the header, and the image would hold them in another order:
+  // the same code, but not the same bytes.
   return {"-pch", "-pch-messages=false", "-instantiate-templates-in-pch=false",
           "-pch-dir=" + folder.string()};
 }

@@ -19,8 +19,8 @@
 
 namespace kiln {
 
-/// What NVRTC's front end may use of address space while precompiled headers are on: the most that a prelude
-/// can take. All of CUB takes 178 MB with CUDA 13.0, 309 MB with 13.5; NVRTC's own choice are 256 MiB.
+/// How much address space NVRTC's front end may use while precompiled headers are on, which no prelude can exceed.
+/// All of CUB takes 178 MB with CUDA 13.0, 309 MB with 13.5; NVRTC's own choice is 256 MiB.
 inline constexpr std::size_t precompiled_heap_bytes = std::size_t{512} << 20;
 
 /// One prelude, precompiled: the headers that a source begins with, as NVRTC keeps them in a file of a
@@ -35,7 +35,7 @@ struct PrecompiledPrelude {
     impossible,  ///< NVRTC makes none of it, or its log cannot be told apart from the programs'.
   };
 
-  /// Held alone while it is made, and with others while it is used. Guards all that follows but the folder.
+  /// Held alone while the prelude is made, and with others while it is used. Guards all that follows but the folder.
   std::shared_mutex mutex;
   State state = State::unmade;
   std::filesystem::path folder;
@@ -60,8 +60,8 @@ class PrecompiledHeaders {
   /// Below `folder`, up to so many bytes; 0 keeps none.
   PrecompiledHeaders(std::filesystem::path folder, std::uint64_t max_bytes);
 
-  /// The prelude of a job, to be used or made; nullptr where none is wanted: it was met for the first time
-  /// and nobody said that it repeats, or there is no room.
+  /// The prelude of a job, to be used or made. nullptr where the job has none, where there is no room, and where the
+  /// prelude is met for the first time and nobody said that it repeats.
   [[nodiscard]] std::shared_ptr<PrecompiledPrelude> of(const CompileJob& job);
 
  private:

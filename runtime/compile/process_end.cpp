@@ -16,7 +16,7 @@ bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
 
 }  // namespace
 
-// A thread's own, made before NVRTC's are, and so destroyed after them.
+// One for each thread. It is made before what NVRTC keeps for the thread, and so destroyed after that.
 struct ProcessEnd::Presence {
   Presence() { ++get().threads_; }
   ~Presence() { --get().threads_; }
@@ -33,7 +33,7 @@ struct ProcessEnd::OfMainThread {
   OfMainThread& operator=(const OfMainThread&) = delete;
 };
 
-// The thread is joined by its handle, for a time only, which the standard's thread cannot be: it is never destroyed.
+// To wait for a thread for a limited time it has to be joined by its handle. So the std::thread is never destroyed.
 struct ProcessEnd::Adopted {
   explicit Adopted(std::thread its) noexcept : thread(std::move(its)) {}
   ~Adopted() {}  // NOLINT(modernize-use-equals-default): of a union, and not to destroy the thread.

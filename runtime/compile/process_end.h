@@ -6,18 +6,18 @@
 
 namespace kiln {
 
-/// Keeps the end of the process from destroying what NVRTC still uses on threads of kiln's: they are told to
-/// stop, and waited for, ten seconds at most. Then the process ends all the same. Safe to use from any
+/// Keeps the end of the process from destroying what NVRTC still uses on kiln's threads. It tells these threads to
+/// stop, and waits for them, ten seconds at most; then the process ends all the same. Safe to use from any
 /// thread, and where a signal's handler calls exit(), as NVRTC's does.
 ///
-/// NVRTC sets up what exit() destroys at any time in a compile, so that no handler of exit() is sure to come
-/// before. What belongs to the main thread is destroyed before all handlers: so it is the end that the
-/// main thread makes, by returning or by exit(), which waits. One that another thread makes does not.
+/// NVRTC sets up what exit() destroys at any time in a compile, so that no handler of exit() is sure to run before.
+/// But what belongs to the main thread is destroyed before all handlers. So the wait is there: where the main thread
+/// ends the process, by returning or by exit(). Where another thread ends it, nobody waits.
 class ProcessEnd {
  public:
-  /// While one exists, the end waits: for a call on a thread of the host's that loads a library of NVIDIA's or works in
-  /// it. For one on the main thread it does not, since it would wait for itself. A child that another thread forks
-  /// meanwhile was forked_amid_calls().
+  /// While one exists, the end of the process waits. For a call on a thread of the host's that loads a library of
+  /// NVIDIA's or works in it. The end does not wait for one on the main thread: it would wait for itself. For a child
+  /// that another thread forks meanwhile, forked_amid_calls() is true.
   class Stay {
    public:
     Stay() noexcept;
@@ -31,7 +31,7 @@ class ProcessEnd {
     }
 
    private:
-    /// Those of this thread, and those of them that the end waits for.
+    /// How many this thread has, and for how many of them the end waits.
     inline static thread_local int of_this_thread = 0;
     inline static thread_local int awaited_of_this_thread = 0;
     const int awaited_;
@@ -41,23 +41,23 @@ class ProcessEnd {
   /// The one of this process; never destroyed.
   static ProcessEnd& get();
 
-  /// Makes the end wait for this thread, until all is destroyed that NVRTC keeps for it. To be called before
+  /// Makes the end wait for this thread, until all that NVRTC keeps for it is destroyed. To be called before
   /// the thread uses NVRTC. False where the process is ending already.
   [[nodiscard]] bool wait_for_this_thread();
 
-  /// Takes a thread for which nobody waits any more: the end does, until nothing of it is left, since NVRTC also
-  /// keeps what is destroyed behind all that the language destroys.
+  /// Takes a thread for which nobody waits any more. The end waits until nothing of it is left: NVRTC also keeps what
+  /// the system destroys after all that the language destroys.
   void adopt(std::thread thread);
 
-  /// Whether this process was forked while its parent compiled in-process or linked: the locks of NVIDIA's libraries are
-  /// then held by threads that are not here, and nothing here will ever get them.
+  /// Whether this process was forked while its parent compiled in its own process or linked. Then threads that are not
+  /// here hold the locks of NVIDIA's libraries, and nothing here will ever get them.
   [[nodiscard]] bool forked_amid_calls() const noexcept { return forked_amid_calls_; }
 
   /// Requested when the process ends. To be listened to on threads that take no signals.
   [[nodiscard]] std::stop_token ending() const noexcept { return ending_.get_token(); }
 
-  /// Where kiln was loaded by another thread than the main one: to be called on whatever thread asks for
-  /// a compile, which may be the main one. If it never is, the end does not wait.
+  /// To be called on each thread that asks for a compile, since it may be the main one. Where another thread loaded
+  /// kiln, and this was never called on the main thread, the end does not wait.
   static void notice_main_thread();
 
  private:

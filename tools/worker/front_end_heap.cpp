@@ -30,7 +30,7 @@ void* system_map(void* address, std::size_t size, int protection, int flags, int
       ::syscall(SYS_mmap, address, size, protection, flags, file, offset));
 }
 
-// Whether all of it could be read, or as much as there is before the end of the file.
+// Reads up to the end of the file, and clears what is beyond it. False if something cannot be read.
 bool read_bytes(std::byte* place, std::size_t size, int file, off_t offset) noexcept {
   std::size_t done = 0;
   while (done < size) {
@@ -99,7 +99,7 @@ void* FrontEndHeap::map(void* address, std::size_t size, int protection, int fla
       return address;
     }
   }
-  // What the system has mapped there is not for begin_anew() to clear: it may be a file.
+  // The system may have mapped a file there, which begin_anew() must not clear.
   if ((flags & MAP_FIXED) != 0 && contains(address, 1)) begin_ = nullptr;
   return system_map(address, size, protection, flags, file, offset);
 }

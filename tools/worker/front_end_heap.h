@@ -10,11 +10,11 @@ namespace kiln {
 /// The region that NVRTC's front end works in while precompiled headers are on: precompiled_heap_bytes at one
 /// address for the life of the process (12.8 to 13.5), into which it maps files privately, some 64 KiB at
 /// a time: a temporary one that grows, and a precompiled header to use it (2,700 pieces for CUB). It touches
-/// most pages of all that, and as mappings each of them is a page fault, a third of such a compile.
+/// most pages of these mappings. Each of them is a page fault, and the faults are a third of such a compile.
 ///
-/// Here the region has large pages that stay, and a file is read into its place. To the front end that is
-/// the same: nobody writes to such a file while it is mapped. Where the region cannot be told, or a file
-/// cannot be read, the system maps as ever.
+/// This class gives the region large pages that stay, and reads each file into its place. The front end sees no
+/// difference: nobody writes to such a file while it is mapped. Where this cannot tell the region, or cannot
+/// read a file, the system maps as ever.
 ///
 /// Safe to use from any thread, for different parts of the region.
 class FrontEndHeap {
@@ -23,7 +23,7 @@ class FrontEndHeap {
   void* map(void* address, std::size_t size, int protection, int flags, int file,
             off_t offset) noexcept;
 
-  /// From now on the system maps as ever; what lies in the region already stays. For whoever wants NVRTC as it is.
+  /// From now on the system maps as ever. What lies in the region already stays there.
   void leave_to_the_system() noexcept { left_to_the_system_ = true; }
 
   /// As ::munmap.

@@ -14,14 +14,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -30,8 +28,6 @@
 #include "memory_limit.h"
 #include "memory_map.h"
 #include "vendor/installed_compiler.h"
-
-extern char** environ;
 
 namespace kiln {
 namespace {
@@ -48,32 +44,22 @@ void close_all_above(int last) {
   }
 }
 
-// The key that the result is stored under says nothing of them.
-void forget_compiler_variables() {
-  std::vector<std::string> names;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (vendor::is_compiler_variable(text)) names.emplace_back(text.substr(0, text.find('=')));
-  }
-  for (const auto& name : names) ::unsetenv(name.c_str());
-}
-
-// A crash leaves no core file behind, and where the system is out of memory, this goes before the
-// program that it works for.
+// A crash leaves no core file behind. A system that is out of memory kills this process before the program that
+// it works for.
 void keep_out_of_the_way() {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   std::ofstream("/proc/self/oom_score_adj") << "500";
 }
 
-// What a compile gives back the next one wants: to have it of the system again takes a twentieth of the
-// time that a worker computes. The second is the most that malloc accepts.
+// The next compile needs the memory that this one frees. To get it from the system again takes a twentieth of a
+// worker's time. The second value is the largest that malloc accepts.
 void keep_memory() {
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
 }
 
-// The front end, the optimiser and ptxas each have their own words for it, and often the code of any error.
+// The front end, the optimiser and ptxas each say it in other words, and often with the code of any error.
 bool ran_out_of_memory(const Result<CompileOutcome>& outcome) {
   if (outcome) return false;
   const auto& error = outcome.error();
@@ -87,7 +73,7 @@ class Worker {
  public:
   explicit Worker(int socket) : socket_(socket) {}
 
-  // The status to exit with, once the other end is closed or makes no sense.
+  // Ends when the other end is closed or talks nonsense, with the status to exit with.
   int serve() {
     std::array<char, 65'536> bytes;
     for (;;) {
@@ -103,7 +89,7 @@ class Worker {
   }
 
  private:
-  // A status where this was the last one.
+  // The status to exit with, if this message was the last.
   std::optional<int> handle(const Message& message) {
     switch (message.kind) {
       case MessageKind::hello:
@@ -123,7 +109,7 @@ class Worker {
   std::optional<int> set_up(std::string_view record) {
     setup_ = decode_setup(record);
     if (!setup_) return exit_nonsense;
-    // It may have ended before the system was asked to end this one with it.
+    // It may have ended before main() asked the system to kill this process with it.
     if (::getppid() != setup_->runtime_process) return exit_done;
     limit_memory(setup_->memory_bytes);
     if (!setup_->precompiled_large_pages) leave_memory_to_the_system();
@@ -201,11 +187,10 @@ int main(int argc, char** argv) {
     return kiln::exit_usage;
   }
   kiln::close_all_above(*socket);
-  kiln::forget_compiler_variables();
   kiln::keep_out_of_the_way();
   kiln::keep_memory();
-  // Each worker removes its own files, hundreds of megabytes, beside the others.
+  // The Worker removes its files at its end: hundreds of megabytes, which the workers remove side by side.
   const int status = kiln::Worker(*socket).serve();
-  // Nothing of the compiler is to run at the end, which may have left it in any state.
+  // A compile may have left the compiler in any state: nothing of it is to run at the end.
   ::_exit(status);
 }

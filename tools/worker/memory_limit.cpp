@@ -33,8 +33,8 @@ constexpr bool is_sanitized =
 // What a compiler may ask for in one piece.
 std::size_t piece = 0;
 
-// A compiler that is refused memory often just crashes: it did so for want of memory where there is less
-// left than it may have asked for.
+// A compiler that is refused memory often just crashes. It crashed for want of memory if less is left than it
+// may have asked for.
 void on_crash(int number) {
   void* some = ::mmap(nullptr, piece, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (some == MAP_FAILED) ::_exit(worker_out_of_memory_status);

@@ -1,5 +1,5 @@
-// The names under which every library of this process, NVRTC too, asks the system for memory: those of the
-// program itself go before the C library's.
+// Every library of this process, NVRTC too, asks the system for memory through these functions: the loader
+// prefers the program's own to those of the C library.
 
 #include "memory_map.h"
 

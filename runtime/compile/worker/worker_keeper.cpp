@@ -73,7 +73,7 @@ void WorkerKeeper::work() {
       lock.lock();
     }
     reap();
-    // The system tells nobody but the host's own handler when a child ends.
+    // Nobody but the host's own handler is told when a child ends: so this thread asks.
     if (!endings_.empty()) changed_.wait_for(lock, 5ms, [this] { return !orders_.empty(); });
   }
 }

@@ -14,22 +14,22 @@
 
 namespace kiln {
 
-/// A thread that starts worker processes and reaps them, so that they neither end with the thread that
-/// happened to want one, nor have anybody wait for their end. Safe to use from any thread. At its end
-/// it waits for those it was given.
+/// Starts and reaps worker processes on a thread of its own. The system kills a worker when the thread
+/// that started it ends, so no thread of the host's may start one; and nobody has to wait for a worker's
+/// end. Safe to use from any thread. The destructor waits for the workers that end() was given.
 class WorkerKeeper {
  public:
   WorkerKeeper() = default;
   WorkerKeeper(const WorkerKeeper&) = delete;
   WorkerKeeper& operator=(const WorkerKeeper&) = delete;
-  /// Not in a forked child, which has neither the thread nor the workers.
+  /// Must not run in a forked child, which has neither the thread nor the workers.
   ~WorkerKeeper();
 
   /// Errors: worker_failed.
   [[nodiscard]] Result<std::unique_ptr<WorkerProcess>> start(
       const std::filesystem::path& executable, const std::filesystem::path& temporary);
 
-  /// Ends it: at once, or with a moment to end by itself.
+  /// Kills the worker at once, or gives it a moment to end by itself before.
   void end(std::unique_ptr<WorkerProcess> process, bool at_once);
 
  private:

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 using Clock = std::chrono::steady_clock;
 
-// However long there is nothing to hear, a stop that has no descriptor is seen within this.
+// A stop that has no descriptor is noticed within this time.
 constexpr auto longest_sleep = 100ms;
 
 bool may_go_on() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -66,7 +66,7 @@ Reply WorkerLink::ask(std::string_view bytes, const StopSignal& stop, Clock::tim
       continue;
     }
     if ((events[1].revents & POLLIN) != 0) process_->listen();
-    // Nobody holds the other end any more, which would wake this up for ever.
+    // Nobody holds the other end any more, and poll() would find that again at once, for ever.
     if (events[1].revents != 0 && (events[1].revents & POLLIN) == 0) listening = false;
     if ((events[0].revents & POLLOUT) != 0 && !send_some(bytes)) return Reply::ended;
     if ((events[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && !receive_some()) {

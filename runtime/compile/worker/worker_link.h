@@ -13,8 +13,8 @@
 
 namespace kiln {
 
-/// Wakes whoever polls its descriptor as soon as a stop is requested. One that could not get a
-/// descriptor is looked at from time to time instead.
+/// A descriptor that poll() finds ready as soon as a stop is requested. Where the system gives no
+/// descriptor, the caller has to ask requested() from time to time.
 class StopSignal {
  public:
   explicit StopSignal(std::stop_token stop);
@@ -35,9 +35,9 @@ class StopSignal {
 
 /// How a conversation with a worker went.
 enum class Reply {
-  answered,  ///< There is a message.
+  answered,  ///< A message came.
   ended,     ///< The worker closed its end, or talks nonsense.
-  stopped,   ///< By the one who asked.
+  stopped,   ///< The caller wants no answer any more.
   timed_out,
 };
 
@@ -46,12 +46,12 @@ class WorkerLink {
  public:
   explicit WorkerLink(std::unique_ptr<WorkerProcess> process) noexcept;
 
-  /// Sends these bytes, and receives one message into `answer`. Anything but `answered` is the end of
-  /// this worker: what comes next from it would answer the wrong question.
+  /// Sends these bytes, and receives one message into `answer`. After anything but `answered` the caller
+  /// must end the worker: its next message would answer the wrong question.
   [[nodiscard]] Reply ask(std::string_view bytes, const StopSignal& stop,
                           std::chrono::steady_clock::time_point deadline, Message& answer);
 
-  /// Whether it is there and, as it should between two questions, silent.
+  /// Whether the worker lives and is silent, as it has to be between two questions.
   [[nodiscard]] bool is_up() const;
 
   [[nodiscard]] WorkerProcess& process() noexcept { return *process_; }

@@ -17,13 +17,13 @@ using namespace std::chrono_literals;
 
 using Clock = std::chrono::steady_clock;
 
-// To be mapped, on a loaded machine.
+// In which a worker has to be mapped and to answer, on a loaded machine.
 constexpr auto time_to_greet = 30s;
-// What the system may take until it tells how a worker died whose socket is closed already.
+// In which the system has to tell how a worker died that has closed its socket.
 constexpr auto time_to_die = 2s;
 constexpr int most_tries = 2;
 
-// Whether it has ended; a stop is not kept waiting for that.
+// Whether it has ended. A stop ends the wait.
 bool wait_for(WorkerProcess& process, const StopSignal& stop) {
   const auto end = Clock::now() + time_to_die;
   while (!process.wait(10ms)) {
@@ -33,11 +33,10 @@ bool wait_for(WorkerProcess& process, const StopSignal& stop) {
 }
 
 tl::unexpected<Error> out_of_memory(const CompileJob& job, std::uint64_t memory) {
-  return fail(
-      ErrorCode::worker_failed,
-      fmt::format("{} for {}: the compiler ran out of memory: its worker may have {} MiB of "
-                  "address space; KILN_COMPILE_MEMORY sets how much",
-                  job.program, job.arch, memory >> 20));
+  return fail(ErrorCode::worker_failed, job,
+              fmt::format("the compiler ran out of memory: its worker may have {} MiB of address "
+                          "space; KILN_COMPILE_MEMORY sets how much",
+                          memory >> 20));
 }
 
 // Gives a place back, whatever happened there.
@@ -68,7 +67,7 @@ WorkerPool::WorkerPool(WorkerPoolOptions options, InstalledCompiler& compiler,
 
 WorkerPool::~WorkerPool() {
   if (owner_ != ::getpid()) {
-    // Nobody is left to wake the threads that these would wait for.
+    // Their threads, which they would wait for, are not in this process.
     static_cast<void>(keeper_.release());
     static_cast<void>(queue_.release());
     return;
@@ -119,21 +118,19 @@ Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& j
       memory = options_.memory.most;
     }
   }
-  return fail(
-      ErrorCode::worker_failed,
-      fmt::format("{} for {}: the compile ended its worker process, and a fresh one as well: "
-                  "the worker {}",
-                  job.program, job.arch, own.trouble));
+  return fail(ErrorCode::worker_failed, job,
+              fmt::format("the compile ended its worker process, and a fresh one as well: the "
+                          "worker {}",
+                          own.trouble));
 }
 
 Result<CompileOutcome> WorkerPool::run_without(const CompileJob& job, const std::string& why,
                                                const std::stop_token& stop) {
   if (vendor::has_compiler_variables()) {
-    return fail(
-        ErrorCode::worker_failed,
-        fmt::format("{} for {}: {}. It is not compiled in this process either, whose NVRTC_* "
-                    "variables may change what it comes to: unset them",
-                    job.program, job.arch, why));
+    return fail(ErrorCode::worker_failed, job,
+                why +
+                    ". It is not compiled in this process either, whose NVRTC_* variables may "
+                    "change what it comes to: unset them");
   }
   std::call_once(warned_, [&] {
     reporter_.warn(fmt::format("compiling in this process instead of in workers: {}", why));
@@ -149,7 +146,7 @@ WorkerPool::Start WorkerPool::make_ready(std::size_t place, std::uint64_t memory
     return Start::impossible;
   }
   if (own.link && own.link->is_up() && own.memory >= memory) return Start::ready;
-  // It died while nobody needed it, which is no job's fault, or may not have enough.
+  // It died while it was idle, which is no job's fault, or it may not have enough memory.
   if (own.link) end(place, true);
   auto process = keeper_->start(options_.executable, temporary());
   if (!process) {
@@ -161,7 +158,7 @@ WorkerPool::Start WorkerPool::make_ready(std::size_t place, std::uint64_t memory
   return greet(place, stop);
 }
 
-// Empty where there is no room to write.
+// Empty where no folder can be made.
 std::filesystem::path WorkerPool::temporary() {
   std::call_once(scratch_made_, [this] {
     if (auto made = ScratchFolder::make()) scratch_.emplace(std::move(*made));
@@ -196,7 +193,7 @@ WorkerPool::Start WorkerPool::greet(std::size_t place, const StopSignal& stop) {
     unusable_ = true;
     return Start::impossible;
   }
-  // One that somebody killed before it could answer says nothing of the executable.
+  // A worker that somebody killed before it could answer tells nothing about the executable.
   const bool killed = mourn(place, stop);
   if (killed || any_greeted_) return Start::died;
   own.trouble = fmt::format("{} does not start: it {}", options_.executable.string(), own.trouble);
@@ -210,12 +207,12 @@ void WorkerPool::end(std::size_t place, bool at_once) {
   queue_->forget(place);
 }
 
-// Learns how a worker died that no longer answers; whether somebody else killed it.
+// Learns how a worker died that no longer answers. Gives whether somebody else killed it.
 bool WorkerPool::mourn(std::size_t place, const StopSignal& stop) {
   Place& own = places_[place];
   auto& process = own.link->process();
   process.hang_up();
-  // One that talks nonsense, or closed its socket, need not end by itself.
+  // A worker that talks nonsense or has closed its socket may not end by itself.
   const bool ended = wait_for(process, stop);
   if (!ended) process.kill();
   wait_for(process, stop);

@@ -33,16 +33,17 @@ struct WorkerPoolOptions {
   bool precompiled_large_pages = true;      ///< As RuntimeOptions has it.
 };
 
-/// Compiles in worker processes, which are started when they are first needed and kept. Jobs of one
-/// prelude go to one worker, whose memory has it.
+/// Compiles in worker processes. It starts a worker when one is first needed, and keeps it. Jobs of one
+/// prelude go to the worker that has the prelude in its memory.
 ///
-/// A worker that dies costs its job a second try in a fresh one, then the job fails with worker_failed
-/// and says how it died. One that ran out of its memory does so only where the fresh one may have more. One that is stopped or takes too long is killed. One that has grown is replaced.
-/// Where no worker can be had, a warning is given once and the job is compiled in this process, unless
-/// variables of the compiler (NVRTC_*) would make that another result.
+/// When a worker dies, a fresh one tries its job once more. When that one dies as well, the job fails with
+/// worker_failed, and the error says how the worker died. After a worker ran out of memory there is a
+/// second try only if the fresh worker may have more. The pool kills a worker whose job is stopped or takes
+/// too long, and replaces a worker that has grown. Where no worker can be started, the pool warns once and
+/// compiles in this process, unless the compiler's variables (NVRTC_*) could change the result there.
 ///
-/// Borrows compiler and reporter. All calls must have ended before its end, which ends the workers.
-/// In a forked child it may be destroyed, and nothing else.
+/// Borrows compiler and reporter. All calls must have returned before the destructor, which ends the
+/// workers. In a forked child the pool may be destroyed, and nothing else.
 class WorkerPool : public CompileService {
  public:
   WorkerPool(WorkerPoolOptions options, InstalledCompiler& compiler, const Reporter& reporter);
@@ -53,14 +54,14 @@ class WorkerPool : public CompileService {
   [[nodiscard]] Result<CompileOutcome> run(const CompileJob& job, std::stop_token stop) override;
 
  private:
-  /// What came of getting a worker ready for a job.
+  /// Whether a worker could be made ready for a job.
   enum class Start { ready, stopped, died, impossible };
 
   struct Place {
     std::unique_ptr<WorkerLink> link;
-    std::uint64_t memory = 0;        ///< What the worker there may have.
-    std::string trouble;             ///< Why the last one is no longer there.
-    bool ran_out_of_memory = false;  ///< Whether that is why.
+    std::uint64_t memory = 0;        ///< Address space that its worker may use.
+    std::string trouble;             ///< Why its last worker ended, or did not start.
+    bool ran_out_of_memory = false;  ///< Whether its last worker ended for that.
   };
 
   Result<CompileOutcome> run_at(std::size_t place, const CompileJob& job,
@@ -80,13 +81,13 @@ class WorkerPool : public CompileService {
   InProcessCompiler in_process_;
   const int owner_;
 
-  /// For the workers' temporary files, so that none outlives this; made for the first worker, since a
-  /// runtime that only looks up writes nothing. It ends after they do.
+  /// Holds the workers' temporary files, so that none outlives the pool. The pool makes it for the first
+  /// worker, since a runtime that only looks up writes nothing, and removes it after all workers ended.
   std::optional<ScratchFolder> scratch_;
   std::once_flag scratch_made_;
   std::unique_ptr<WorkerKeeper> keeper_;
   std::unique_ptr<WorkerQueue> queue_;
-  std::vector<Place> places_;  ///< Each is its holder's, whom the queue names.
+  std::vector<Place> places_;  ///< Each is used by the job that the queue gave it to.
 
   std::atomic<bool> any_greeted_{false};
   std::atomic<bool> unusable_{false};

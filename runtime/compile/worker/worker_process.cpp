@@ -57,7 +57,7 @@ Ends make_pipe() {
   return make_ends([](int* pair) { return ::pipe2(pair, O_CLOEXEC); });
 }
 
-// The host's, without the compiler's own variables; `temporary` is "TMPDIR=…", or empty for the host's.
+// The host's environment without the compiler's variables. `temporary` is "TMPDIR=…", or empty for the host's.
 std::vector<char*> environment_of_worker(std::string& temporary) {
   std::vector<char*> entries;
   if (!temporary.empty()) entries.push_back(temporary.data());
@@ -71,8 +71,8 @@ std::vector<char*> environment_of_worker(std::string& temporary) {
   return entries;
 }
 
-// What the worker gets: its socket, its streams, every signal as the system has it, a group of its own
-// so that an interrupt typed at the terminal is the host's to handle.
+// The worker starts with its socket and its streams, with the system's handling of each signal, and in a process
+// group of its own, so that an interrupt typed at the terminal is the host's to handle.
 class Spawn {
  public:
   Spawn(const Descriptor& socket, const Descriptor& complaints) {

@@ -14,15 +14,15 @@
 
 namespace kiln {
 
-/// A helper process with a socket to talk over, and what it says on standard error. It is killed at the
-/// latest with this object, but reaped only by wait(): see WorkerKeeper. Used by one thread at a time.
+/// A worker process, the socket to it, and what it writes to standard error. The destructor kills the
+/// process; only wait() reaps it (see WorkerKeeper). Used by one thread at a time.
 ///
-/// Nothing of the host reaches it but its working directory and its environment, that without the
-/// compiler's own variables (NVRTC_*). The host's handling of SIGCHLD and SIGPIPE does not matter.
+/// Of the host the process has only the working directory, and the environment without the compiler's
+/// variables (NVRTC_*). The host's handling of SIGCHLD and SIGPIPE does not matter.
 class WorkerProcess {
  public:
-  /// Starts it. The thread that calls must outlive it: the system kills it when that thread ends.
-  /// `temporary` is where it keeps its temporary files (TMPDIR); empty for where the host does.
+  /// Starts the process. The calling thread must outlive it: the system kills it when that thread ends.
+  /// `temporary` is the process's TMPDIR; where it is empty, the host's is.
   /// Errors: worker_failed, with the system's reason.
   [[nodiscard]] static Result<std::unique_ptr<WorkerProcess>> start(
       const std::filesystem::path& executable, const std::filesystem::path& temporary);
@@ -32,26 +32,26 @@ class WorkerProcess {
   ~WorkerProcess();
 
   [[nodiscard]] pid_t id() const noexcept { return process_; }
-  /// Neither end blocks.
+  /// Neither descriptor blocks.
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
   [[nodiscard]] int complaints() const noexcept { return complaints_.get(); }
 
-  /// Only in the process that started it, not in one forked since.
+  /// Does nothing in a process that was forked since the start.
   void kill() const noexcept;
 
   /// Closes the runtime's end of the socket, upon which an idle worker ends.
   void hang_up() noexcept { socket_.reset(); }
 
-  /// Waits for its end and reaps it; whether it has ended.
+  /// Waits for the process to end, and reaps it. Gives whether it has ended.
   bool wait(std::chrono::milliseconds patience);
 
-  /// Reads what it has said, and keeps the end of that.
+  /// Reads what the process has written to standard error, and keeps the last of that.
   void listen();
 
-  /// The last lines it said.
+  /// What listen() kept.
   [[nodiscard]] const std::string& last_words() const noexcept { return last_words_; }
 
-  /// How it ended, once wait() said so: "killed by signal 11 (SEGV)".
+  /// How the process ended, once wait() said that it did: "was killed by signal 11 (SIGSEGV)".
   [[nodiscard]] std::string death() const;
   [[nodiscard]] bool ran_out_of_memory() const noexcept;
   /// By SIGKILL, which no program brings upon itself.
@@ -66,8 +66,8 @@ class WorkerProcess {
 
   const pid_t owner_;
   const pid_t process_;
-  /// Names the process even when its number has gone to another one: a host that ignores SIGCHLD has
-  /// its children reaped by the system. Absent on old systems.
+  /// Names this process even after its number has gone to another one, which happens where a host ignores
+  /// SIGCHLD: the system then reaps its children. Absent on old systems.
   const Descriptor handle_;
   Descriptor socket_;
   const Descriptor complaints_;

@@ -12,11 +12,11 @@
 
 namespace kiln {
 
-/// Names this very build of kiln, by the content of its sources: a worker of another one may compile
-/// otherwise than the key says.
+/// Names this build of kiln by the content of its sources. A worker of another build may compile
+/// differently from what the key says.
 [[nodiscard]] std::string_view build_identity() noexcept;
 
-/// What a message between a runtime and its worker is.
+/// The kinds of messages between a runtime and its worker.
 enum class MessageKind : std::uint8_t {
   hello = 1,    ///< Both ways, first: the sender's build identity.
   setup = 2,    ///< To the worker, once: WorkerSetup.
@@ -35,8 +35,7 @@ constexpr std::size_t most_payload = std::size_t{1} << 30;
 /// A message as it travels: magic, kind, length, payload.
 [[nodiscard]] std::string frame_of(MessageKind kind, std::string_view payload);
 
-/// Puts a stream of bytes together into messages. Any bytes are safe; once they are no frame, it stays
-/// broken.
+/// Makes messages of a stream of bytes. It takes any bytes; after bytes that are no frame it stays broken.
 class MessageAssembler {
  public:
   void add(std::string_view bytes);
@@ -49,24 +48,24 @@ class MessageAssembler {
   bool broken_ = false;
 };
 
-/// What a worker is told once.
+/// What the runtime tells a worker once.
 struct WorkerSetup {
   std::string nvrtc;               ///< The library's file; no other is searched for.
   Digest toolchain;                ///< The identity that the runtime keys with.
   std::uint64_t memory_bytes = 0;  ///< Of address space.
   std::uint64_t precompiled_max_bytes = 0;
   bool precompiled_large_pages = true;
-  std::int64_t runtime_process = 0;  ///< Without which the worker is to end.
+  std::int64_t runtime_process = 0;  ///< The worker ends with this process.
 };
 
-/// One job, and where it stands: the working directory reaches the output with line information.
+/// One job and its working directory, which reaches the output with line information.
 struct WorkerRequest {
   CompileJob job;
   std::string working_directory;  ///< Empty where the runtime has none.
 };
 
-/// Records of these, one spelling each. Decoding takes any bytes, gives nothing for what no encoder
-/// wrote, and takes memory in proportion to what it is given.
+/// Write these values as records, and read them back. Each value has exactly one record. Decoding takes
+/// any bytes, gives nothing for bytes that no encoder wrote, and uses memory in proportion to its input.
 [[nodiscard]] std::string encode_setup(const WorkerSetup& setup);
 [[nodiscard]] std::optional<WorkerSetup> decode_setup(std::string_view record);
 [[nodiscard]] std::string encode_request(const CompileJob& job, std::string_view working_directory);
@@ -74,10 +73,10 @@ struct WorkerRequest {
 [[nodiscard]] std::string encode_outcome(const Result<CompileOutcome>& outcome);
 [[nodiscard]] std::optional<Result<CompileOutcome>> decode_outcome(std::string_view record);
 
-/// The status with which a worker ends that ran out of its memory.
+/// A worker that ran out of memory exits with this status.
 constexpr int worker_out_of_memory_status = 77;
 
-/// The number under which a worker finds its socket.
+/// A worker finds its socket under this number.
 constexpr int worker_socket = 3;
 
 }  // namespace kiln

@@ -8,7 +8,7 @@ namespace kiln {
 
 namespace {
 
-// A worker keeps no more than so many preludes anyway.
+// No worker keeps more preludes than that.
 constexpr std::size_t most_known = 64;
 constexpr std::size_t most_passed_over = 32;
 
@@ -73,7 +73,7 @@ bool WorkerQueue::knows(const Digest& group, bool free_ones_alone) const {
 }
 
 WorkerQueue::Place& WorkerQueue::best_free_place(const Digest& group) {
-  // A job that shares nothing does not need a worker of its own to be started.
+  // For a job that shares nothing no new worker is started while one is free that has run before.
   const auto rank = [&](const Place& place) {
     return std::tuple(place.taken, !place.known.contains(group),
                       group.empty() ? std::size_t{0} : place.known.size(), place.jobs == 0);

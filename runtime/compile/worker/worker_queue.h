@@ -13,10 +13,11 @@
 
 namespace kiln {
 
-/// Who works next: gives each job one of several places. A job goes where others of its group were before,
-/// because what they share is in that worker's memory; else, where least has been. Among those who wait,
-/// a place that comes free takes one of a group that it knows first, then one that no place knows, so
-/// that each group stays in one place; but nobody is passed over too often. Safe to use from any thread.
+/// Gives each job one of several places; a place has one worker. A job goes to a free place where others of
+/// its group were before, because what they share is in that worker's memory; else to the free place that
+/// knows the fewest groups. A place that comes free takes a waiting job of a group that it knows, else one of
+/// a group that no place knows, so that each group stays in one place. No job is passed over too often. Safe
+/// to use from any thread.
 class WorkerQueue {
  public:
   explicit WorkerQueue(std::size_t places);
@@ -26,7 +27,7 @@ class WorkerQueue {
 
   void give_back(std::size_t place);
 
-  /// What the place knew is gone. To be called while it is taken.
+  /// Forgets what the place knew, since its worker is gone. REQUIRES: the place is taken.
   void forget(std::size_t place);
 
  private:

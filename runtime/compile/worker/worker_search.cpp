@@ -43,17 +43,17 @@ bool try_around(WorkerSearch& search, const std::string& origin, const fs::path&
 std::size_t cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  // A machine with more cores than the set has room for.
+  // It fails where the machine has more cores than the set has room for.
   if (::sched_getaffinity(0, sizeof set, &set) != 0) {
     return static_cast<std::size_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
   }
   return static_cast<std::size_t>(std::max(CPU_COUNT(&set), 1));
 }
 
-// What the compiler takes of address space for large kernels of engines.
+// The compiler needs so much address space for large kernels of engines.
 constexpr std::uint64_t least_share = std::uint64_t{4} << 30;
 
-// "MemTotal:" or another line of the system's.
+// `name` begins a line of the file: "MemTotal:", for one.
 std::uint64_t memory_of_machine(std::string_view name) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -62,7 +62,7 @@ std::uint64_t memory_of_machine(std::string_view name) {
   return std::numeric_limits<std::uint64_t>::max();
 }
 
-// In a container, what it may have.
+// What the container may use, if this is one.
 std::uint64_t group_memory() {
   std::ifstream file("/sys/fs/cgroup/memory.max");
   std::uint64_t bytes = 0;
