@@ -9,7 +9,7 @@
 namespace kiln {
 
 /// Starts a thread that takes none of the host's signals: their handlers belong on threads that the host
-/// knows. Faults of the thread's own are not held back. Throws std::system_error where there can be no
+/// knows. The thread's own faults are not held back. Throws std::system_error where the system gives no
 /// more threads.
 template <class Work>
 [[nodiscard]] std::thread start_background_thread(Work&& work) {

@@ -7,9 +7,9 @@
 
 namespace kiln {
 
-/// Tells the observer what was done, and the log callback (or standard error) in words. Safe from any
-/// thread. What a callback throws ends here: it is not the caller's fault, nor that of those who wait
-/// for the same result.
+/// Tells the observer what was done, and the log callback (or standard error) in words. What a callback throws
+/// goes no further: neither the caller is to blame, nor those who wait for the same result. Safe to use from any
+/// thread.
 class Reporter {
  public:
   Reporter(LogLevel level, LogCallback log, Observer observer);

@@ -7,12 +7,12 @@
 
 namespace kiln {
 
-/// A folder of this process alone, 0700, below the directory for temporary files; removed with all that is
-/// in it when this ends. One that a killed process left behind is removed by the next that makes one: each
-/// holds a lock while it is in use. Movable. Not synchronised.
+/// A folder of this process alone, 0700, below the directory for temporary files. The destructor removes it with all
+/// that is in it. Whoever makes one removes those that killed processes left behind: each process holds a lock on its
+/// own. Movable. Not synchronised.
 class ScratchFolder {
  public:
-  /// Nothing where there is no room to write: TMPDIR (else /tmp) may be full or not writable.
+  /// Nothing where no folder can be made: TMPDIR (else /tmp) may be full or not writable.
   [[nodiscard]] static std::optional<ScratchFolder> make();
 
   ScratchFolder(ScratchFolder&&) noexcept = default;

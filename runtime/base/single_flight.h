@@ -16,24 +16,22 @@
 
 namespace kiln {
 
-/// Lets one thread do what several ask for at one time; the others wait and share what it came to,
+/// Lets one thread do what several ask for at one time. The others wait and share what it came to,
 /// a failure as well as a success. Different keys do not wait for each other.
 ///
-/// Each may lose interest. One that waits goes at once; the work itself is stopped when nobody is left
-/// who wants it, and from that moment on nobody joins it: who asks then begins anew. Safe to use from any
-/// thread.
+/// Each thread may lose interest. One that waits leaves at once. When nobody is left who wants the work, it is stopped,
+/// and from that moment on nobody joins it: who asks then begins anew. Safe to use from any thread.
 template <class Outcome>
 class SingleFlight {
  public:
   struct Landed {
     Outcome outcome;
-    bool
-        own;  ///< Whether this thread did the work: one that waited may have asked for something newer.
+    bool own;  ///< Whether this thread did the work. One that waited may have asked for something newer.
   };
 
-  /// Calls `work(stop_token)` unless another thread is at it for the same key. `work` must not ask for the
-  /// same key again. Should it throw, which only a lack of memory makes it do, all who wait see that
-  /// too. Gives what it came to; nothing where this thread only waited and `stop` made it go.
+  /// Calls `work(stop_token)` unless another thread does so for the same key. `work` must not ask for the
+  /// same key again. If it throws, which only a lack of memory makes it do, all who wait throw the same.
+  /// Gives what the work came to; nothing where this thread only waited and `stop` made it leave.
   template <class Work>
   std::optional<Landed> run(const Digest& key, const std::stop_token& stop, Work&& work) {
     const auto [flight, own] = board(key);
@@ -59,7 +57,7 @@ class SingleFlight {
   std::pair<std::shared_ptr<Turn>, bool> board(const Digest& key) {
     const std::lock_guard lock(mutex_);
     auto& flight = flights_[key];
-    // One of a parent process never lands in a child that was forked meanwhile.
+    // A parent process's flight never lands in a child that was forked meanwhile.
     if (flight && flight->process == ::getpid()) {
       ++flight->interested;
       return {flight, false};

@@ -162,7 +162,7 @@ RecordLine record_line(const ListedProgram& listed) {
                   {"recorded_headers", std::move(headers)},
                   {"targets", {listed.targets.front().arch()}},
                   {"image", to_string(listed.targets.front().kind())}};
-  // Of a recorded program no others are listed but as what was found.
+  // A recorded program lists no other embedded headers: they are among those that were found.
   if (!listed.spec.headers.empty()) line.program["standard_headers"] = true;
   if (!listed.working_directory.empty())
     line.program["working_directory"] = listed.working_directory;

@@ -17,11 +17,11 @@ using Json = nlohmann::json;
 /// The number in `kiln_manifest`.
 inline constexpr int manifest_version = 1;
 
-/// Whether values lie in each other deeper than in any manifest: each level takes its part of the stack
-/// from who goes through them.
+/// Whether values nest deeper than in any manifest: whoever walks through them needs some of its stack for each
+/// level.
 [[nodiscard]] bool nests_too_deep(std::string_view json) noexcept;
 
-/// Reads the documents of a manifest: one, or one per line. Of lines a torn last one is left out.
+/// Reads the documents of a manifest: one, or one per line. A torn last line is left out.
 /// Errors: invalid_argument, saying where the text is no JSON, or which member stands in it twice.
 [[nodiscard]] Result<std::vector<Json>> read_documents(std::string_view text);
 
@@ -31,9 +31,9 @@ inline constexpr int manifest_version = 1;
 /// The inverse of text_json(); nothing for anything else.
 [[nodiscard]] std::optional<std::string> text_of(const Json& value);
 
-/// A program as a record holds it: its source and its recorded headers by digest, one target.
+/// A program as a record holds it: its source and its recorded headers by digest, for one target.
 /// REQUIRES: one target, no headers and no directories of its own.
-// NOLINTNEXTLINE(bugprone-exception-escape): a Json's own, which ends the process for want of memory.
+// NOLINTNEXTLINE(bugprone-exception-escape): Json's own, which ends the process for want of memory.
 struct RecordLine {
   Json program;
   std::vector<std::pair<Digest, std::shared_ptr<const std::string>>> texts;

@@ -28,7 +28,7 @@ bool has_neighbours(const Dependency& lookup) {
   return lookup.beside && lookup.parent < Dependency::at_place;
 }
 
-// By what a look-up that has no neighbours goes.
+// The name that a look-up without neighbours goes by.
 std::string_view name_of(const Dependency& lookup) {
   return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
                                                : std::string_view(lookup.spelling);
@@ -64,13 +64,13 @@ class EmbeddedReplay {
   std::vector<const std::string*> found_;
 };
 
-// A place that held nothing says nothing of the others.
+// That one place held nothing says nothing about the others.
 bool is_right(const Dependency& lookup, const NamedHeaders& headers, const std::string* found) {
   if (lookup.parent == Dependency::at_place && lookup.content.empty()) return true;
   return found != nullptr ? headers.at(*found) == lookup.content : lookup.content.empty();
 }
 
-// Those in angle brackets and those that the source quotes have no choice: they go by their spelling.
+// Headers in angle brackets, and those that the source quotes, can only go by their spelling.
 std::optional<std::string> add_by_spelling(const DependencySet& recorded, NamedHeaders& headers) {
   for (const auto& lookup : recorded.lookups) {
     if (has_neighbours(lookup) || lookup.content.empty()) continue;
@@ -80,7 +80,7 @@ std::optional<std::string> add_by_spelling(const DependencySet& recorded, NamedH
   return std::nullopt;
 }
 
-// What was found beside a header is its neighbour.
+// A header that was found beside another one is its neighbour.
 void add_neighbours(const DependencySet& recorded, NamedHeaders& headers) {
   EmbeddedReplay replay(headers);
   for (const auto& lookup : recorded.lookups) {
@@ -94,7 +94,7 @@ void add_neighbours(const DependencySet& recorded, NamedHeaders& headers) {
   }
 }
 
-// By their spelling alone: beside which file a quoted one was absent is for the replay to know.
+// By their spelling alone: the replay knows beside which file a quoted one was absent.
 void add_absent(const DependencySet& recorded, NamedHeaders& headers) {
   for (const auto& lookup : recorded.lookups) {
     if (lookup.content.empty()) headers.emplace(name_of(lookup), Digest{});

@@ -9,14 +9,14 @@
 
 namespace kiln {
 
-/// Headers by the names that stand for them when they are embedded, each with its content; empty() for
+/// Headers by the names under which they are embedded, each with its content. The content is empty() for
 /// a name that was looked for and must not be there.
 using NamedHeaders = std::map<std::string, Digest>;
 
-/// Gives the headers of recorded look-ups names under which each look-up finds, among embedded headers
-/// alone, what it found when it was recorded. What is quoted in a header is its neighbour where it can
-/// be, so that a tree of files keeps its shape.
-/// Errors: header_not_found, naming a look-up that no names make right: a header that left the folder it
+/// Names the headers of recorded look-ups, such that each look-up finds, among embedded headers alone, what it
+/// found when it was recorded. A quoted header becomes the neighbour of the header that quotes it, where that is
+/// possible, so that a tree of files keeps its shape.
+/// Errors: header_not_found, naming a look-up that no names make right: for a header that left the folder it
 /// was searched from, or two of one name that the record cannot tell apart.
 [[nodiscard]] Result<NamedHeaders> name_headers(const DependencySet& recorded);
 

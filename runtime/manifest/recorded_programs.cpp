@@ -22,7 +22,7 @@ namespace kiln {
 
 namespace {
 
-// Recorded headers beside what the toolkit of this machine has under their names.
+// How recorded headers compare with those that this machine's toolkit has under their names.
 struct AgainstToolkit {
   bool contradicts = false;
   std::vector<HeaderSet::SharedText> lacking;  // Those that the toolkit does not have.
@@ -57,7 +57,7 @@ AgainstToolkit compare(const std::vector<RecordedHeader>& recorded, const Header
   return result;
 }
 
-// The include directory in which a header lies whose path reaches the output, if it lies there here as well.
+// For a header whose path reaches the output: its include directory, if the header lies there on this machine too.
 std::string directory_of(const RecordedHeader& header, HeaderFiles& files) {
   const auto& path = header.path;
   if (!header.text || !path.starts_with('/') || !path.ends_with('/' + header.name)) return {};
@@ -66,7 +66,7 @@ std::string directory_of(const RecordedHeader& header, HeaderFiles& files) {
   return path.substr(0, path.size() - header.name.size() - 1);
 }
 
-// What speaks against an image made here, where paths reach the output; empty if nothing does.
+// Why an image made here would hold other paths than the recorded one; empty if it would not.
 std::string misplaced(const ListedProgram& listed, const HeaderFinder& toolkit,
                       bool toolkit_is_searched, HeaderFiles& files) {
   if (!listed.working_directory.empty() && working_directory() != listed.working_directory) {
@@ -85,7 +85,7 @@ std::string misplaced(const ListedProgram& listed, const HeaderFinder& toolkit,
   return {};
 }
 
-// An embedded header comes before the neighbour that a toolkit's header quotes by the same spelling.
+// NVRTC takes an embedded header before the neighbour that a toolkit's header quotes by the same spelling.
 bool shadows_neighbours(const AgainstToolkit& headers) {
   return std::any_of(
       headers.lacking.begin(), headers.lacking.end(), [&](const HeaderSet::SharedText& lacking) {
@@ -96,7 +96,7 @@ bool shadows_neighbours(const AgainstToolkit& headers) {
       });
 }
 
-// A program on its way out of a cache: the entries that it stands for, and their headers.
+// A program that is rebuilt from entries of a cache, and the headers of these entries.
 struct Rebuilt {
   ListedProgram listed;
   NamedHeaders headers;
@@ -165,7 +165,7 @@ class CacheReader {
   Result<void> add(const Digest& key) {
     const auto entry = cache_.entry(key);
     if (!entry) return tl::unexpected(entry.error());
-    // No program; those that its images were compiled from are entries themselves.
+    // It is no program. The programs that its images were compiled from have entries of their own.
     if (made_of_images(entry->request)) return {};
     const auto kind = parse_image_kind(entry->request.kind);
     if (!kind) return tl::unexpected(kind.error());
@@ -261,7 +261,7 @@ class CacheReader {
 
 namespace {
 
-// Not embedded, but found where their path is what it was.
+// Headers that lie here where they lay are not embedded, but searched there, so that their paths stay.
 void take_from_their_places(const ListedProgram& listed, HeaderFiles& files,
                             std::vector<HeaderSet::SharedText>& lacking, ProgramSpec& spec) {
   for (const auto& header : listed.recorded) {

@@ -23,8 +23,8 @@ namespace kiln {
 /// A stored text of this digest; an error where there is none.
 using StoredText = std::function<Result<std::string>(const Digest& digest)>;
 
-/// What was asked for as it is written down: without headers and directories of its own, with those
-/// that were found instead; or those of the entry that was served, where it knows more than is here.
+/// A request as it is written down: without its own headers and directories, but with the headers that it found;
+/// or, where an entry was served, with those of the entry, which may know more than this machine.
 /// Errors: invalid_argument for a program that cannot be kept; those of name_headers() and of `stored_text`.
 [[nodiscard]] Result<ListedProgram> list_request(const Query& query, const Closure& here,
                                                  const Result<StoredEntry>& stored,

@@ -22,14 +22,14 @@ namespace kiln {
 
 namespace {
 
-// A write of some megabytes is long done by then.
+// Whoever holds it writes some megabytes, and needs much less.
 constexpr auto lock_patience = std::chrono::seconds(2);
 
 tl::unexpected<Error> system_failure(std::string_view what) {
   return fail(ErrorCode::io_failed, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-// True when it is held. A filesystem without locks is written to without.
+// False where another process holds it. True also on a filesystem without locks, which is written to without.
 bool lock(int file) {
   const auto until = std::chrono::steady_clock::now() + lock_patience;
   while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
@@ -83,7 +83,7 @@ void Recorder::tell(const std::string& what) {
   if (!std::exchange(told_, true)) warn_(fmt::format("the record {}: {}", file_.string(), what));
 }
 
-// False where the lock is not to be had.
+// False where another process holds the lock.
 Result<bool> Recorder::append(const RecordLine& line) {
   // Opened anew each time: a forked child would share its parent's lock.
   const Descriptor file(
@@ -104,7 +104,7 @@ Result<void> Recorder::read_what_others_added(int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return system_failure("cannot be read");
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::io_failed, "is no plain file");
-  // What another user may change would decide what is written, and what is prewarmed later.
+  // Another user could change it, and so decide what is written and what is prewarmed later.
   if (status.st_uid != ::geteuid())
     return fail(ErrorCode::io_failed, "belongs to another user: name another file");
   if (status.st_dev != device_ || status.st_ino != inode_ || status.st_size < read_) {
@@ -120,7 +120,7 @@ Result<void> Recorder::read_what_others_added(int file) {
   if (auto learned = learn(std::string_view(*added).substr(0, whole)); !learned) return learned;
   read_ += static_cast<off_t>(whole);
   if (whole == added->size()) return {};
-  // Torn by a writer that was killed: whoever writes holds the lock, which is ours now.
+  // A killed writer left it torn: whoever writes holds the lock, and this process has it now.
   const auto torn = std::string_view(*added).substr(whole);
   if (!torn.starts_with(R"({"kiln_manifest")") || Json::accept(torn))
     return fail(ErrorCode::io_failed, "is no record: name another file");
@@ -162,7 +162,7 @@ Result<void> Recorder::write_line(int file, const RecordLine& line) {
   if (written != static_cast<ssize_t>(bytes->size())) {
     if (written >= 0) errno = ENOSPC;
     const auto failure = system_failure("cannot be written");
-    // Half a line is left to the next writer where this fails, too.
+    // Where this fails too, the next writer cuts off the half line.
     if (written > 0 && ::ftruncate(file, read_) != 0) return failure;
     return failure;
   }

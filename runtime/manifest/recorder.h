@@ -22,20 +22,20 @@ struct RecordLine;
 /// Writes down what a runtime is asked for: a manifest of one line per program and target, each text
 /// in it once, ready for `kiln prewarm`.
 ///
-/// Processes share one file. Each appends under a lock, in one write, what it does not find there; it
-/// reads what others added before. A line torn by a process that was killed is cut off by the next
-/// writer. A fault is told of once, and ends the recording, but for a lock that is held too long: then
-/// the request is written down when it is asked for again. Safe to use from any thread.
+/// Processes share one file. Each reads what others have added, and appends under a lock, in one write, what it does
+/// not find there. The next writer cuts off a line that a killed process left torn. The recorder warns once of a
+/// fault, and a fault ends the recording. A lock that is held too long does not: the request is written down when it
+/// is asked for again. Safe to use from any thread.
 class Recorder {
  public:
   /// `warn` is told of a fault.
   Recorder(std::filesystem::path file, std::function<void(const std::string&)> warn);
 
-  /// Whether this is still to be noted: costs nothing where it is not. `request` names a program with
-  /// all that it may include, and a target.
+  /// Whether this request is still to be noted, so that the caller need not list it in vain. `request` names a
+  /// program with all that it may include, and a target.
   [[nodiscard]] bool wants(const Digest& request);
 
-  /// Never fails. What cannot be listed is told of, once. REQUIRES: as record_line().
+  /// Never fails. Warns, once, of what cannot be listed. REQUIRES: as record_line().
   void note(const Digest& request, const Result<ListedProgram>& listed);
 
  private:
@@ -51,7 +51,7 @@ class Recorder {
   bool told_ = false;
   bool ended_ = false;
   std::set<Digest> noted_;     // Requests of this process.
-  std::set<Digest> programs_;  // In the file; what is read of it.
+  std::set<Digest> programs_;  // In the file, as far as it has been read; so are the texts.
   std::set<Digest> texts_;
   dev_t device_ = 0;
   ino_t inode_ = 0;

@@ -26,7 +26,7 @@ using StatePointer = std::shared_ptr<Compiling::State>;
 
 struct Asker {
   StatePointer state;
-  bool late = false;  ///< Came when the task was running.
+  bool late = false;  ///< Came while the task was running.
 };
 
 struct Task {
@@ -59,7 +59,7 @@ Result<ServedArtifact> carry_out(const CompileQueue::Work& work, const CompileCo
   }
 }
 
-// One compile has one origin "compiled", so that compiles can be counted by it.
+// Only one asker gets the origin "compiled", so that compiles can be counted by it.
 void complete(const std::vector<Asker>& askers, Result<ServedArtifact> outcome) {
   for (const auto& asker : askers) {
     asker.state->complete(outcome);
@@ -69,7 +69,7 @@ void complete(const std::vector<Asker>& askers, Result<ServedArtifact> outcome) 
 
 }  // namespace
 
-// Compilings refer to it, and may outlive the queue.
+// Each Compiling refers to it, and may outlive the queue.
 class CompileQueue::Core : public std::enable_shared_from_this<Core> {
  public:
   Core(std::size_t compiles, std::size_t bound) : most_compiles_(compiles), bound_(bound) {}
@@ -77,7 +77,7 @@ class CompileQueue::Core : public std::enable_shared_from_this<Core> {
   Compiling add(Request request);
   void close();
   void join();
-  /// Is never destroyed.
+  /// From now on it is never destroyed.
   void stay() { itself_ = shared_from_this(); }
 
  private:
@@ -181,7 +181,7 @@ bool CompileQueue::Core::start_thread_if_wanted() {
   return true;
 }
 
-// The next one need not wait until this one is stored.
+// The next task need not wait until this one is stored.
 void CompileQueue::Core::leave_compiler(const TaskPointer& task) {
   {
     const std::lock_guard lock(mutex_);
@@ -193,7 +193,7 @@ void CompileQueue::Core::leave_compiler(const TaskPointer& task) {
   if (task->when_compiled) task->when_compiled();
 }
 
-// One that was cancelled wants it no more; what nobody wants is not done.
+// Who has cancelled is no asker any more, and a task without askers is stopped.
 void CompileQueue::Core::leave(const TaskPointer& task, const Compiling::State* who) {
   {
     const std::lock_guard lock(mutex_);

@@ -14,9 +14,8 @@
 
 namespace kiln {
 
-/// What is to be compiled and waited for by nobody, in the order of its priority, on threads of its own:
-/// started when there is something to do, ended with the queue. Requests of one key share one task. Safe
-/// to use from any thread.
+/// Runs compiles that nobody waits for, by priority, on threads of its own. A thread starts when there is
+/// something to do, and ends with the queue. Requests of one key share one task. Safe to use from any thread.
 class CompileQueue {
  public:
   /// One task. Looks up or compiles, and returns soon once `control` is stopped.
@@ -26,25 +25,25 @@ class CompileQueue {
     std::string name = {};  ///< For messages.
     Digest key = {};
     int priority = 0;
-    bool bounded = true;  ///< Whether it is refused when the queue is full.
+    bool bounded = true;  ///< Whether a full queue refuses it.
     Work work = {};
     /// As CompileControl has it, on the queue's thread; not called for a request that joins another.
     std::function<void()> when_compiled = {};
     std::function<void()> when_ready = {};  ///< As Compiling::State has it.
   };
 
-  /// At most `compiles` tasks are at the compiler at one time, as many more have what it gave them stored (or
-  /// are asked once more, by somebody who came late), and `bound` wait.
+  /// At most `compiles` tasks are at the compiler at one time. As many more store what it gave them, or run once
+  /// more for a request that came late. At most `bound` wait.
   CompileQueue(std::size_t compiles, std::size_t bound);
 
-  /// What is there becomes ready with `cancelled`; what runs is stopped and waited for.
+  /// Makes all that wait or run ready with the error `cancelled`. Stops what runs, and waits for it.
   ~CompileQueue();
   CompileQueue(const CompileQueue&) = delete;
   CompileQueue& operator=(const CompileQueue&) = delete;
 
-  /// Never waits. One that is not taken is ready at once, with the error queue_full. A request that finds its
-  /// key waiting joins it and may bring it forward; one that finds it running has its failure, or is
-  /// served by `work` once more when it is done: it may have asked for something newer.
+  /// Never waits. A request that the queue does not take is ready at once, with the error queue_full. A request
+  /// whose key waits joins that task, and may bring it forward. A request whose key runs shares its failure; after
+  /// a success `work` runs once more for it, since it may have asked for something newer.
   [[nodiscard]] Compiling add(Request request);
 
  private:

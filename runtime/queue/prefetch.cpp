@@ -18,8 +18,8 @@ namespace kiln {
 
 namespace {
 
-// What a program costs whose first headers must be read, beside one that finds them precompiled: 6 to 9
-// times as much for CUB's (NVRTC 13.0).
+// How many times as much a program costs whose first headers must be read as one that finds them precompiled: 6 to 9
+// for CUB's (NVRTC 13.0).
 constexpr std::size_t cost_of_reading = 8;
 
 // What an item is likely to cost.
@@ -45,8 +45,8 @@ std::vector<Cost> costs_of(const std::vector<PrefetchItem>& items,
   return costs;
 }
 
-// Who has which stretch of the order. A worker takes one group after the other, as they stand; where none is
-// left, a part of what another one has, if it pays to read the headers twice.
+// Which worker has which stretch of the order. A worker takes one group after the other, as they stand. Where none
+// is left, it takes a part of another worker's stretch, if it pays to read the headers twice.
 class Stretches {
  public:
   Stretches(std::vector<Cost> costs, std::size_t workers)
@@ -73,7 +73,7 @@ class Stretches {
     return {begin, begun_};
   }
 
-  // Nothing, where its owner has it done sooner.
+  // Takes nothing where the owner will have done it sooner.
   void take_from_the_longest(Stretch& own) {
     auto& longest = *std::max_element(
         stretches_.begin(), stretches_.end(),
@@ -89,7 +89,7 @@ class Stretches {
     return sum;
   }
 
-  // Where a stretch is cut best for its owner and for another, who has what is behind the cut.
+  // The cut with which the stretch is done soonest: its owner keeps what is before it, another worker gets the rest.
   [[nodiscard]] std::size_t best_cut(const Stretch& stretch) const {
     std::size_t best = stretch.end;
     std::size_t kept = 0;
@@ -109,11 +109,11 @@ class Stretches {
   }
 
   const std::vector<Cost> costs_;
-  std::size_t begun_ = 0;  ///< Of the order: where the first group begins that nobody has.
+  std::size_t begun_ = 0;  ///< Where, in the order, the first group begins that nobody has.
   std::vector<Stretch> stretches_;
 };
 
-// Shared with what is on its way, which rings it from any thread.
+// Items on their way share it, and ring it from any thread.
 class Bell {
  public:
   void ring() {
@@ -167,8 +167,8 @@ class Prefetch {
     std::shared_ptr<const std::atomic<bool>> compiled;  ///< The worker may have the next.
   };
 
-  // One at a time for each worker: a second one that waits for the compiler would go to whoever is free first,
-  // and have its group's headers read there once more.
+  // One item at a time for each worker: a second one that waits for the compiler would go to whichever worker is free
+  // first, which would read its group's headers once more.
   void begin_what_fits(const std::stop_token& stop) {
     for (std::size_t worker = 0; worker < workers_; ++worker) {
       while (!is_busy(worker) && !stop.stop_requested() && begin_next(worker)) {

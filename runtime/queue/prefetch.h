@@ -12,21 +12,21 @@
 
 namespace kiln {
 
-/// Behind everything that somebody asked for by itself.
+/// Comes after everything that somebody asked for by itself.
 constexpr int prefetch_priority = std::numeric_limits<int>::min();
 
 /// Names the preprocessing directives that a program begins with, and what else programs must agree in to
-/// share a precompiled header, as far as it can be told without looking at one.
+/// share a precompiled header, as far as that can be told without reading a header.
 [[nodiscard]] Digest prelude_text_of(const Program& asked, const Target& target);
 
-/// Those that several items have.
+/// The names, as prelude_text_of() gives them, that several items have.
 [[nodiscard]] std::set<Digest> repeated_preludes(const std::vector<PrefetchItem>& items);
 
-/// The items' indices, such that those which begin alike and are for one target follow each other; groups
-/// in the order of their first items, items of one group in their own.
+/// The items' indices. Items that begin alike and are for one target are a group, and follow each other. Groups
+/// stand in the order of their first items, and the items of a group in their own.
 [[nodiscard]] std::vector<std::size_t> in_groups(const std::vector<PrefetchItem>& items);
 
-/// What an item that was begun tells, on any thread.
+/// What an item calls, on any thread, once it was begun.
 struct PrefetchNews {
   std::function<void()> when_compiled;  ///< As CompileControl has it.
   std::function<void()> when_ready;     ///< As Compiling::State has it.
@@ -35,10 +35,11 @@ struct PrefetchNews {
 /// Begins one item.
 using BeginItem = std::function<Compiling(const PrefetchItem& item, PrefetchNews news)>;
 
-/// Has all items, for so many workers, each of which gets one group after the other in the order above and,
-/// where none is left, the half by cost of what another one has left. A group of items that begin alike is
-/// shared out only where it is long. A worker's next item is begun when the one before has left the compiler, so few
-/// are on their way at one time; no artifact is kept. Everything is called on the calling thread.
+/// Compiles all items, for so many workers. Each worker takes one group after the other, in the order above. Where no
+/// group is left, an idle worker takes half of what the busiest worker has left, by cost, unless that would take
+/// longer: so only a long group is divided. A worker's next item is begun when the one before has left the compiler,
+/// so that few are on their way at one time. No artifact is kept. `begin` and `progress` are called on the
+/// calling thread.
 [[nodiscard]] PrefetchReport prefetch_all(const std::vector<PrefetchItem>& items,
                                           std::size_t workers, const BeginItem& begin,
                                           const PrefetchProgress& progress,

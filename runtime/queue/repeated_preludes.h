@@ -8,10 +8,11 @@
 
 namespace kiln {
 
-/// The preludes that several programs share which are about to be compiled: they are worth precompiling. Safe to use from any thread.
+/// The preludes that are worth precompiling: several programs that are about to be compiled share each of them.
+/// Safe to use from any thread.
 class RepeatedPreludes {
  public:
-  /// Expects these until it ends. Must not outlive what gave it.
+  /// While one exists, its preludes are expected. Must not outlive `all`.
   class Scope {
    public:
     Scope(RepeatedPreludes& all, std::set<Digest> own) : all_(all), own_(std::move(own)) {
@@ -20,7 +21,7 @@ class RepeatedPreludes {
     }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
-    // One of each: others may expect the same.
+    // One of each: another scope may expect the same.
     ~Scope() {
       const std::lock_guard lock(all_.mutex_);
       for (const auto& prelude : own_) all_.expected_.erase(all_.expected_.find(prelude));
@@ -36,7 +37,7 @@ class RepeatedPreludes {
     return expected_.contains(prelude);
   }
 
-  /// So that nothing need be digested where nothing is expected.
+  /// Spares the caller the digest of a prelude where none is expected.
   [[nodiscard]] bool empty() const {
     const std::lock_guard lock(mutex_);
     return expected_.empty();
