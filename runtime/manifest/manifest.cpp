@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/add_once.h"
 #include "kiln/headers.h"
 #include "manifest/manifest_json.h"
 
@@ -280,10 +281,8 @@ class ManifestReader {
     for (const auto& arch : archs) {
       auto target = Target::parse(arch, listed.kind);
       if (!target) return wrong("targets", target.error().message);
-      auto& targets = listed.targets;
-      if (std::find(targets.begin(), targets.end(), *target) != targets.end())
+      if (!add_once(listed.targets, std::move(*target)))
         return wrong("targets", arch + " stands there twice");
-      targets.push_back(std::move(*target));
     }
   }
 
@@ -306,11 +305,7 @@ class ManifestReader {
     if (const auto made = Program::make(listed.spec); !made) return wrong("", made.error().message);
     const auto [at, added] = recorded_.emplace(identity(listed), programs_.size());
     if (added) return programs_.push_back(std::move(listed));
-    auto& targets = programs_[at->second].targets;
-    for (auto& target : listed.targets) {
-      if (std::find(targets.begin(), targets.end(), target) == targets.end())
-        targets.push_back(std::move(target));
-    }
+    for (auto& target : listed.targets) add_once(programs_[at->second].targets, std::move(target));
   }
 
   static Digest identity(const ListedProgram& listed) {

@@ -166,6 +166,7 @@ RecordLine record_line(const ListedProgram& listed) {
   if (!listed.spec.headers.empty()) line.program["standard_headers"] = true;
   if (!listed.working_directory.empty())
     line.program["working_directory"] = listed.working_directory;
+  line.digest = digest_of(line.program.dump(-1, ' ', false, Json::error_handler_t::replace));
   return line;
 }
 

@@ -36,6 +36,7 @@ inline constexpr int manifest_version = 1;
 // NOLINTNEXTLINE(bugprone-exception-escape): Json's own, which ends the process for want of memory.
 struct RecordLine {
   Json program;
+  Digest digest;  ///< Of the program as it is written.
   std::vector<std::pair<Digest, std::shared_ptr<const std::string>>> texts;
 };
 [[nodiscard]] RecordLine record_line(const ListedProgram& listed);

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/add_once.h"
 #include "base/working_directory.h"
 #include "kiln/headers.h"
 #include "kiln/link.h"
@@ -178,9 +179,7 @@ class CacheReader {
 
     auto& program = place_of(entry->request, entry->dependencies, *headers);
     program.listed.spec = std::move(*spec);
-    auto& targets = program.listed.targets;
-    if (std::find(targets.begin(), targets.end(), *target) == targets.end())
-      targets.push_back(std::move(*target));
+    add_once(program.listed.targets, std::move(*target));
     return {};
   }
 
@@ -208,18 +207,10 @@ class CacheReader {
                        [&](const DependencySet& other) { return holds(other, merged); }))
         continue;
       program.headers = std::move(merged);
-      remember(program, recorded);
+      add_once(program.recorded, recorded);
       return program;
     }
-    auto& program = programs.emplace_back();
-    program.headers = headers;
-    remember(program, recorded);
-    return program;
-  }
-
-  static void remember(Rebuilt& program, const DependencySet& recorded) {
-    auto& all = program.recorded;
-    if (std::find(all.begin(), all.end(), recorded) == all.end()) all.push_back(recorded);
+    return programs.emplace_back(Rebuilt{{}, headers, {recorded}});
   }
 
   void finish(Rebuilt program) {
@@ -271,9 +262,7 @@ void take_from_their_places(const ListedProgram& listed, HeaderFiles& files,
     const std::filesystem::path directory = directory_of(header, files);
     if (directory.empty()) continue;
     lacking.erase(at);
-    auto& directories = spec.include_dirs;
-    if (std::find(directories.begin(), directories.end(), directory) == directories.end())
-      directories.push_back(directory);
+    add_once(spec.include_dirs, directory);
   }
 }
 

@@ -92,9 +92,7 @@ Result<bool> Recorder::append(const RecordLine& line) {
   if (!lock(file.get())) return false;
   if (const auto read = read_what_others_added(file.get()); !read)
     return tl::unexpected(read.error());
-  if (programs_.contains(
-          digest_of(line.program.dump(-1, ' ', false, Json::error_handler_t::replace))))
-    return true;
+  if (programs_.contains(line.digest)) return true;
   if (const auto written = write_line(file.get(), line); !written)
     return tl::unexpected(written.error());
   return true;
@@ -167,7 +165,7 @@ Result<void> Recorder::write_line(int file, const RecordLine& line) {
     return failure;
   }
   read_ += written;
-  programs_.insert(digest_of(line.program.dump()));
+  programs_.insert(line.digest);
   for (const auto& [digest, text] : line.texts) texts_.insert(digest);
   return {};
 }

@@ -11,6 +11,7 @@
 #include <set>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,11 +31,9 @@ struct Asker {
 };
 
 struct Task {
-  Digest key;
-  int priority = 0;
+  CompileQueue::Request
+      request;  ///< The first asker's. `priority` is the highest that was asked for.
   std::uint64_t order = 0;
-  CompileQueue::Work work;
-  std::function<void()> when_compiled = {};
   std::vector<Asker> askers = {};
   std::stop_source stop = {};
   bool running = false;
@@ -45,8 +44,9 @@ using TaskPointer = std::shared_ptr<Task>;
 
 struct Sooner {
   bool operator()(const TaskPointer& left, const TaskPointer& right) const {
-    if (left->priority != right->priority) return left->priority > right->priority;
-    return left->order < right->order;
+    // The higher priority goes first, then the older task.
+    return std::tuple(right->request.priority, left->order) <
+           std::tuple(left->request.priority, right->order);
   }
 };
 
@@ -81,7 +81,7 @@ class CompileQueue::Core : public std::enable_shared_from_this<Core> {
   void stay() { itself_ = shared_from_this(); }
 
  private:
-  TaskPointer enqueue(Request& request);
+  TaskPointer enqueue(Request request);
   void join_task(const TaskPointer& task, int priority, const StatePointer& state);
   [[nodiscard]] bool has_work() const;
   bool start_thread_if_wanted();
@@ -120,22 +120,23 @@ Compiling CompileQueue::Core::add(Request request) {
                  request.name, bound_)));
     return Compiling(state);
   }
-  const auto task = known != joinable_.end() ? known->second : enqueue(request);
+  const int priority = request.priority;
+  const auto task = known != joinable_.end() ? known->second : enqueue(std::move(request));
   state->set_when_cancelled(
       [core = weak_from_this(), task = std::weak_ptr(task), who = state.get()] {
         const auto here = core.lock();
         const auto still = task.lock();
         if (here && still) here->leave(still, who);
       });
-  join_task(task, request.priority, state);
+  join_task(task, priority, state);
   if (!start_thread_if_wanted()) {
     waiting_.erase(task);
     forget(task);
     const auto askers = std::exchange(task->askers, {});
     lock.unlock();
-    complete(askers,
-             fail(ErrorCode::queue_full,
-                  fmt::format("{}: the system starts no thread to compile on", request.name)));
+    complete(askers, fail(ErrorCode::queue_full,
+                          fmt::format("{}: the system starts no thread to compile on",
+                                      task->request.name)));
     return Compiling(state);
   }
   lock.unlock();
@@ -143,25 +144,20 @@ Compiling CompileQueue::Core::add(Request request) {
   return Compiling(state);
 }
 
-TaskPointer CompileQueue::Core::enqueue(Request& request) {
-  auto task = std::make_shared<Task>();
-  task->key = request.key;
-  task->priority = request.priority;
-  task->order = next_order_++;
-  task->work = std::move(request.work);
-  task->when_compiled = std::move(request.when_compiled);
+TaskPointer CompileQueue::Core::enqueue(Request request) {
+  const auto task = std::make_shared<Task>(Task{std::move(request), next_order_++});
   waiting_.insert(task);
-  joinable_[task->key] = task;
+  joinable_[task->request.key] = task;
   return task;
 }
 
 void CompileQueue::Core::join_task(const TaskPointer& task, int priority,
                                    const StatePointer& state) {
   task->askers.push_back({state, task->running});
-  if (task->running || priority <= task->priority) return;
+  if (task->running || priority <= task->request.priority) return;
   // The order of a set's elements must not change while they are in it.
   waiting_.erase(task);
-  task->priority = priority;
+  task->request.priority = priority;
   waiting_.insert(task);
 }
 
@@ -190,7 +186,7 @@ void CompileQueue::Core::leave_compiler(const TaskPointer& task) {
     if (!closed_) start_thread_if_wanted();
   }
   something_to_do_.notify_one();
-  if (task->when_compiled) task->when_compiled();
+  if (task->request.when_compiled) task->request.when_compiled();
 }
 
 // Who has cancelled is no asker any more, and a task without askers is stopped.
@@ -206,7 +202,7 @@ void CompileQueue::Core::leave(const TaskPointer& task, const Compiling::State* 
 }
 
 void CompileQueue::Core::forget(const TaskPointer& task) {
-  const auto known = joinable_.find(task->key);
+  const auto known = joinable_.find(task->request.key);
   if (known != joinable_.end() && known->second == task) joinable_.erase(known);
 }
 
@@ -233,8 +229,8 @@ void CompileQueue::Core::serve() {
 
 void CompileQueue::Core::finish(const TaskPointer& task) {
   for (bool all_served = false; !all_served;) {
-    auto outcome =
-        carry_out(task->work, {task->stop.get_token(), [this, task] { leave_compiler(task); }});
+    auto outcome = carry_out(task->request.work,
+                             {task->stop.get_token(), [this, task] { leave_compiler(task); }});
     std::vector<Asker> served;
     {
       const std::lock_guard lock(mutex_);

@@ -12,9 +12,9 @@ OPENER = pathlib.Path("cache/system/standard_streams.h")
 # A worker is a process of kiln's own; so is the tool, which fills closed streams when it starts.
 FOLDERS = ("cache", "runtime")
 OPENING = re.compile(r"(?<!above_standard_streams\()(?<!\w)::(?:open|openat|creat|mkostemp|mkstemp|memfd_create)\(")
-# What gives two descriptors at once is moved by a function of its file's own.
+# Where two descriptors are got at once, the file moves both.
 PAIR = re.compile(r"(?<!\w)::(?:pipe2?|socketpair)\(")
-MOVES_PAIRS = {pathlib.Path("runtime/compile/worker/worker_process.cpp"): "out_of_the_way("}
+MOVES_PAIRS = {pathlib.Path("runtime/compile/worker/worker_process.cpp"): "above_standard_streams(pair[1])"}
 
 
 def faults_in(file, text):

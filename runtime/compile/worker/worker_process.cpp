@@ -37,7 +37,7 @@ struct Ends {
   Descriptor worker;
 };
 
-// `make` is ::socketpair or ::pipe2.
+// `make` fills in two descriptors, and gives 0 if it can.
 template <class Make>
 Ends make_ends(const Make& make) {
   std::array<int, 2> pair{-1, -1};
@@ -46,15 +46,6 @@ Ends make_ends(const Make& make) {
             Descriptor(system::above_standard_streams(pair[1]))};
   if (ends.runtime) ::fcntl(ends.runtime.get(), F_SETFL, O_NONBLOCK);
   return ends;
-}
-
-Ends make_socket() {
-  return make_ends(
-      [](int* pair) { return ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); });
-}
-
-Ends make_pipe() {
-  return make_ends([](int* pair) { return ::pipe2(pair, O_CLOEXEC); });
 }
 
 // The host's environment without the compiler's variables. `temporary` is "TMPDIR=…", or empty for the host's.
@@ -126,9 +117,10 @@ tl::unexpected<Error> cannot_start(const std::filesystem::path& executable, int 
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
     const std::filesystem::path& executable, const std::filesystem::path& temporary) {
-  auto socket = make_socket();
+  auto socket = make_ends(
+      [](int* pair) { return ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); });
   if (!socket.runtime || !socket.worker) return cannot_start(executable, errno);
-  auto complaints = make_pipe();
+  auto complaints = make_ends([](int* pair) { return ::pipe2(pair, O_CLOEXEC); });
   if (!complaints.runtime || !complaints.worker) return cannot_start(executable, errno);
   pid_t process = -1;
   const Spawn spawn(socket.worker, complaints.worker);
