@@ -13,7 +13,6 @@
 #include "queue/prefetch.h"
 #include "source/mounts.h"
 #include "source/output_paths.h"
-#include "vendor/nvrtc.h"
 #include "vendor/nvtx.h"
 
 namespace kiln {
@@ -91,12 +90,6 @@ Digest Compilation::flight() {
                             .append(digest_of(closure().dependencies.material()).view()));
   }
   return *flight_;
-}
-
-Result<const Toolchain*> Compilation::maker() const {
-  const auto& search = tools_.compiler.search();
-  if (!search.files) return tl::unexpected(vendor::nvrtc_missing(search));
-  return &search.files->toolchain;
 }
 
 bool Compilation::prelude_repeats() const {

@@ -50,7 +50,9 @@ class Compilation final : public Making {
 
   [[nodiscard]] tl::expected<Found, std::string> look_up() override;
   [[nodiscard]] Digest flight() override;
-  [[nodiscard]] Result<const Toolchain*> maker() const override;
+  [[nodiscard]] Result<const Toolchain*> maker() const override {
+    return tools_.compiler.identity();
+  }
   [[nodiscard]] Result<Made> make(const std::stop_token& stop, LookUpCounters& counters) override;
   [[nodiscard]] Explanation explain_miss(std::string why_not) override;
 

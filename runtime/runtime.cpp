@@ -48,18 +48,12 @@ Result<Artifact> make_with(InstalledTool<Tool>& tool, const Recipe& recipe, cons
   return make(*opened);
 }
 
-template <class Tool>
-Result<const Toolchain*> toolchain_of(InstalledTool<Tool>& tool) {
-  if (const auto& file = tool.search().files) return &file->toolchain;
-  return tl::unexpected(tool.open().error());
-}
-
 template <class Tool, class Make>
 Result<ServedArtifact> combine(Layers& layers, Obtainer& obtainer, const Recipe& recipe,
                                InstalledTool<Tool>& tool, const Make& make,
                                const std::stop_token& stop) {
   const Combination::Make make_now = [&] { return make_with(tool, recipe, make); };
-  Combination combination(recipe, layers, toolchain_of(tool), make_now);
+  Combination combination(recipe, layers, tool.identity(), make_now);
   return obtainer.obtain(combination, stop);
 }
 

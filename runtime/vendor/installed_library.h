@@ -22,6 +22,12 @@ class InstalledLibrary {
     return search_;
   }
 
+  /// Which one it is, without mapping it. Errors: compiler_missing where none was found.
+  [[nodiscard]] Result<const Toolchain*> identity() {
+    if (const auto& files = search().files) return &files->toolchain;
+    return tl::unexpected(open().error());
+  }
+
   /// Maps it. Errors: compiler_missing.
   [[nodiscard]] const Result<Library>& open() {
     std::call_once(opened_, [this] { library_ = Library::open(search()); });

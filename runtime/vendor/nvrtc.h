@@ -54,9 +54,6 @@ enum class NvrtcVariables { inherited, cleared };
 /// Whether this process has any.
 [[nodiscard]] bool has_compiler_variables();
 
-/// The error for a search that found nothing.
-[[nodiscard]] Error nvrtc_missing(const LibrarySearch& search);
-
 /// NVRTC as it is named and packed.
 [[nodiscard]] const WantedLibrary& wanted_nvrtc() noexcept;
 

@@ -134,8 +134,6 @@ LibrarySearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables va
   return search;
 }
 
-Error nvrtc_missing(const LibrarySearch& search) { return missing(wanted, search).value(); }
-
 const WantedLibrary& wanted_nvrtc() noexcept { return wanted; }
 
 std::vector<fs::path> toolkit_include_dirs(const LibrarySearch& search) {

@@ -78,7 +78,7 @@ WorkerPool::~WorkerPool() {
 }
 
 Result<CompileOutcome> WorkerPool::run(const CompileJob& job, std::stop_token stop) {
-  if (!compiler_.search().files) return tl::unexpected(vendor::nvrtc_missing(compiler_.search()));
+  if (const auto nvrtc = compiler_.identity(); !nvrtc) return tl::unexpected(nvrtc.error());
   const auto place = queue_->take(job.prelude, stop);
   if (!place) return cancelled(job);
   const Holding holding(*queue_, *place);
