@@ -17,15 +17,18 @@ struct ArgsAccess {
   [[nodiscard]] static detail::GivenArgs given(const Args& args,
                                                std::span<void*> pointers) noexcept;
 
-  /// Calls `use` with given(), with room for the pointers that lasts as long as the call.
+  /// Calls `use` with given(), and with room for the pointers that lasts as long as the call. By reference: a copy would
+  /// cost as much as the launch.
   template <class Use>
   static Result<void> with_given(const Args& args, const Use& use) {
     if (args.size() <= Args::inline_count) {
       std::array<void*, Args::inline_count> pointers;
-      return use(given(args, pointers));
+      auto arguments = given(args, pointers);
+      return use(arguments);
     }
     std::vector<void*> pointers(args.size());
-    return use(given(args, pointers));
+    auto arguments = given(args, pointers);
+    return use(arguments);
   }
 
   [[nodiscard]] static std::size_t refused(const Args& args) noexcept { return args.refused_; }

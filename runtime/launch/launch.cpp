@@ -123,7 +123,7 @@ Result<void> Kernel::launch_given(CUstream stream, const LaunchConfig& config,
 Result<void> Kernel::launch_args(CUstream stream, const LaunchConfig& config, const Args& args,
                                  bool checks) const {
   if (!args.fits()) return reported(*record_, check_fits(*record_, args));
-  return ArgsAccess::with_given(args, [&](detail::GivenArgs given) {
+  return ArgsAccess::with_given(args, [&](detail::GivenArgs& given) {
     given.checked = checks;
     return launch_given(stream, config, given);
   });
