@@ -114,8 +114,7 @@ class Precompiled : public CompileFixture {
 class BareNvrtc {
  public:
   explicit BareNvrtc(const fs::path& folder)
-      : nvrtc_(vendor::Nvrtc::open(vendor::find_nvrtc(wanted_nvrtc())).value()),
-        folder_(folder) {
+      : nvrtc_(vendor::Nvrtc::open(vendor::find_nvrtc(wanted_nvrtc())).value()), folder_(folder) {
     fs::create_directories(folder_);
   }
 
