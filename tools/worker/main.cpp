@@ -12,7 +12,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <limits>
@@ -71,8 +70,6 @@ bool ran_out_of_memory(const Result<CompileOutcome>& outcome) {
 
 class Worker {
  public:
-  explicit Worker(int socket) : socket_(socket) {}
-
   // Ends when the other end is closed or talks nonsense, with the status to exit with.
   int serve() {
     std::array<char, 65'536> bytes;
@@ -81,7 +78,7 @@ class Worker {
         if (const auto status = handle(*message)) return *status;
       }
       if (received_.broken()) return exit_nonsense;
-      const auto size = ::recv(socket_, bytes.data(), bytes.size(), 0);
+      const auto size = ::recv(worker_socket, bytes.data(), bytes.size(), 0);
       if (size < 0 && errno == EINTR) continue;
       if (size <= 0) return exit_done;
       received_.add({bytes.data(), static_cast<std::size_t>(size)});
@@ -145,10 +142,10 @@ class Worker {
     return service_->run(*nvrtc, request.job);
   }
 
-  bool send(MessageKind kind, std::string_view payload) const {
+  static bool send(MessageKind kind, std::string_view payload) {
     const auto frame = frame_of(kind, payload);
     for (std::string_view rest = frame; !rest.empty();) {
-      const auto sent = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
+      const auto sent = ::send(worker_socket, rest.data(), rest.size(), MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0) return false;
       rest.remove_prefix(static_cast<std::size_t>(sent));
@@ -156,41 +153,33 @@ class Worker {
     return true;
   }
 
-  const int socket_;
   MessageAssembler received_;
   std::optional<WorkerSetup> setup_;
   std::unique_ptr<InstalledCompiler> compiler_;
   std::unique_ptr<ObservedCompiler> service_;
 };
 
-// The socket named on the command line, if that is one.
-std::optional<int> socket_of(int argc, char** argv) {
-  if (argc != 2) return std::nullopt;
-  int number = -1;
-  const std::string_view text = argv[1];
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+// Whether there is a socket where WorkerProcess puts one.
+bool has_socket() {
   int type = 0;
   socklen_t size = sizeof type;
-  if (::getsockopt(number, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return std::nullopt;
-  return number;
+  return ::getsockopt(worker_socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
 }
 
 }  // namespace
 }  // namespace kiln
 
-int main(int argc, char** argv) {
+int main() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const auto socket = kiln::socket_of(argc, argv);
-  if (!socket) {
+  if (!kiln::has_socket()) {
     std::fputs("kiln-worker is started by programs that use kiln, not by hand.\n", stderr);
     return kiln::exit_usage;
   }
-  kiln::close_all_above(*socket);
+  kiln::close_all_above(kiln::worker_socket);
   kiln::keep_out_of_the_way();
   kiln::keep_memory();
   // The Worker removes its files at its end: hundreds of megabytes, which the workers remove side by side.
-  const int status = kiln::Worker(*socket).serve();
+  const int status = kiln::Worker().serve();
   // A compile may have left the compiler in any state: nothing of it is to run at the end.
   ::_exit(status);
 }

@@ -71,6 +71,7 @@ class Spawn {
     ::posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions_, complaints.get(), 1);
     ::posix_spawn_file_actions_adddup2(&actions_, complaints.get(), 2);
+    // Where it has that number already, this keeps it open.
     ::posix_spawn_file_actions_adddup2(&actions_, socket.get(), worker_socket);
     ::posix_spawnattr_init(&attributes_);
     sigset_t all;
@@ -94,8 +95,7 @@ class Spawn {
   int run(const std::string& executable, const std::filesystem::path& temporary,
           pid_t& process) const {
     std::string name = "kiln-worker";
-    std::string socket = fmt::format("{}", worker_socket);
-    std::array<char*, 3> arguments{name.data(), socket.data(), nullptr};
+    std::array<char*, 2> arguments{name.data(), nullptr};
     std::string variable = temporary.empty() ? "" : "TMPDIR=" + temporary.string();
     auto environment = environment_of_worker(variable);
     return ::posix_spawn(&process, executable.c_str(), &actions_, &attributes_, arguments.data(),

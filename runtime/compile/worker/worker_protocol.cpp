@@ -94,17 +94,15 @@ class Reader {
     (field(values), ...);
   }
 
-  void field(std::string& text) {
-    std::uint64_t size = 0;
-    field(size);
-    text = take(size);
+  template <class Value>
+  Value next() {
+    Value value{};
+    field(value);
+    return value;
   }
 
-  void field(Bytes& bytes) {
-    std::string text;
-    field(text);
-    bytes = std::move(text);
-  }
+  void field(std::string& text) { text = take(next<std::uint64_t>()); }
+  void field(Bytes& bytes) { bytes = next<std::string>(); }
 
   void field(Digest& digest) {
     const auto bytes = take(digest.bytes.size());
@@ -118,9 +116,7 @@ class Reader {
   }
 
   void field(ImageKind& kind) {
-    std::string text;
-    field(text);
-    const auto parsed = parse_image_kind(text);
+    const auto parsed = parse_image_kind(next<std::string>());
     if (!parsed) failed_ = true;
     kind = parsed.value_or(ImageKind::cubin);
   }
@@ -140,29 +136,21 @@ class Reader {
   // Reserves nothing: a count may be any number, while each item takes bytes of the record.
   template <class Item>
   void field(std::vector<Item>& items) {
-    std::uint64_t count = 0;
-    for (field(count); count > 0 && !failed_; --count) field(items.emplace_back());
+    for (auto count = next<std::uint64_t>(); count > 0 && !failed_; --count)
+      field(items.emplace_back());
   }
 
   template <class Item>
   void field(std::optional<Item>& item) {
-    bool is_there = false;
-    field(is_there);
-    if (is_there) field(item.emplace());
+    if (next<bool>()) field(item.emplace());
   }
 
   template <class Value>
   void field(tl::expected<Value, Error>& result) {
-    bool has_value = false;
-    field(has_value);
-    if (has_value) {
-      Value value;
-      field(value);
-      result = std::move(value);
+    if (next<bool>()) {
+      result = next<Value>();
     } else {
-      Error error;
-      field(error);
-      result = tl::unexpected(std::move(error));
+      result = tl::unexpected(next<Error>());
     }
   }
 
@@ -284,8 +272,7 @@ std::string encode(const Values&... values) {
 template <class Value>
 std::optional<Value> decode(std::string_view record) {
   Reader in(record);
-  Value value;
-  in.field(value);
+  auto value = in.next<Value>();
   if (!in.finished()) return std::nullopt;
   return value;
 }
