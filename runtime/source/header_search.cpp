@@ -1,7 +1,6 @@
 #include "source/header_search.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <set>
@@ -106,19 +105,10 @@ std::vector<const EmbeddedHeader*> HeaderSearch::find_all_embedded(std::string_v
   return all;
 }
 
-HeaderFinder::Directory::Directory(Directory&& other) noexcept
-    : prefix_(std::move(other.prefix_)),
-      opened_(other.opened_),
-      handle_(std::exchange(other.handle_, -1)) {}
-
-HeaderFinder::Directory::~Directory() {
-  if (handle_ >= 0) ::close(handle_);
-}
-
 std::optional<FileStamp> HeaderFinder::Directory::stamp(const std::string& path) const {
-  if (!opened_) handle_ = system::open_file(prefix_.c_str(), O_PATH | O_DIRECTORY);
+  if (!opened_) handle_ = Descriptor(system::open_file(prefix_.c_str(), O_PATH | O_DIRECTORY));
   opened_ = true;
-  return handle_ < 0 ? stamp_of(path) : stamp_of(handle_, path.c_str() + prefix_.size());
+  return handle_ ? stamp_of(handle_.get(), path.c_str() + prefix_.size()) : stamp_of(path);
 }
 
 HeaderFinder::HeaderFinder(const HeaderSearch& search) : search_(search) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "kiln/digest.h"
 #include "kiln/headers.h"
 #include "kiln/program.h"
@@ -124,9 +125,6 @@ class HeaderFinder {
   class Directory {
    public:
     explicit Directory(const std::string& path) : prefix_(path + '/') {}
-    Directory(Directory&& other) noexcept;
-    Directory& operator=(Directory&&) = delete;
-    ~Directory();
 
     /// Its path, and a slash.
     [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
@@ -137,7 +135,7 @@ class HeaderFinder {
    private:
     std::string prefix_;
     mutable bool opened_ = false;
-    mutable int handle_ = -1;  ///< Where it was opened, and can be.
+    mutable Descriptor handle_;  ///< Where it was opened, and can be.
   };
 
   [[nodiscard]] FoundHeader find_in_directories(std::string_view spelling) const;

@@ -27,44 +27,50 @@ bool are_one_path(std::string_view left, std::string_view right) {
   return name_of(left) == name_of(right) && are_one_folder(left, right);
 }
 
+bool are_one_file(const FoundHeader& left, const FoundHeader& right) {
+  return left.embedded == right.embedded && left.stamp.inode == right.stamp.inode &&
+         left.stamp.device == right.stamp.device;
+}
+
+std::size_t hash_of(const FoundHeader& found) {
+  const auto file = found.stamp.inode + found.stamp.device * 0x9e3779b97f4a7c15u +
+                    reinterpret_cast<std::uintptr_t>(found.embedded);
+  return (file * std::uint64_t{0xff51afd7ed558ccdu}) >> 32;
+}
+
 }  // namespace
 
 Identities::Identities(std::size_t look_ups) : first_(std::bit_ceil(2 * look_ups + 1)) {}
 
 // Its place, which is empty where it is new.
-Identities::Path& Identities::first_of(const File& file) {
-  const auto hash =
-      (file.inode + file.device * 0x9e3779b97f4a7c15u) * std::uint64_t{0xff51afd7ed558ccdu};
-  for (auto slot = hash >> 32;; ++slot) {
+Identities::Path& Identities::first_of(const FoundHeader& found) {
+  for (auto slot = hash_of(found);; ++slot) {
     auto& path = first_[slot & (first_.size() - 1)];
-    if (path.lookup == Dependency::no_other || path.file == file) return path;
+    if (path.found == nullptr || are_one_file(*path.found, found)) return path;
   }
 }
 
 Same Identities::add(const FoundHeader& found, Dependency::Reach reach) {
   const auto lookup = count_++;
   if (!found.found() || reach == Dependency::Reach::presence) return {};
-  const bool embedded = found.embedded != nullptr;
-  const File file{embedded ? 0 : found.stamp.device,
-                  embedded ? reinterpret_cast<std::uintptr_t>(found.embedded) : found.stamp.inode};
-  auto& first = first_of(file);
-  if (first.lookup == Dependency::no_other) {
-    first = {file, found.place(), lookup};
+  auto& first = first_of(found);
+  if (first.found == nullptr) {
+    first = {&found, lookup};
     return {};
   }
   Same same{.file = first.lookup};
-  const auto find = [&](const auto& is_it) {
-    if (is_it(first)) same.path = first.lookup;
+  const auto first_that = [&](const auto& is_it) {
+    if (is_it(*first.found)) return first.lookup;
     for (const auto& path : others_) {
-      if (same.path == Dependency::no_other && path.file == file && is_it(path))
-        same.path = path.lookup;
+      if (are_one_file(*path.found, found) && is_it(*path.found)) return path.lookup;
     }
-    return same.path != Dependency::no_other;
+    return Dependency::no_other;
   };
-  if (find([&](const Path& path) { return path.place == found.place(); })) return same;
-  const bool roundabout =
-      find([&](const Path& path) { return are_one_path(path.place, found.place()); });
-  others_.push_back({file, found.place(), roundabout ? same.path : lookup});
+  same.path = first_that([&](const FoundHeader& path) { return path.place() == found.place(); });
+  if (same.path != Dependency::no_other) return same;
+  same.path = first_that(
+      [&](const FoundHeader& path) { return are_one_path(path.place(), found.place()); });
+  others_.push_back({&found, same.path != Dependency::no_other ? same.path : lookup});
   return same;
 }
 

@@ -26,25 +26,18 @@ class Identities {
   /// REQUIRES: no more look-ups than these.
   explicit Identities(std::size_t look_ups);
 
-  /// To be called for each look-up in order, also for those that find nothing. Of what is only there it does not matter
-  /// which file it is.
+  /// To be called for each look-up in order, also for those that find nothing. If a header is only asked for, it does not
+  /// matter which file it is. Borrows `found`.
   [[nodiscard]] Same add(const FoundHeader& found, Dependency::Reach reach);
 
  private:
-  struct File {
-    std::uint64_t device;
-    std::uint64_t inode;
-
-    bool operator==(const File&) const = default;
-  };
-  // A path of a file, and the first look-up that found it so.
+  /// A path of a file, and the first look-up that found it so.
   struct Path {
-    File file;
-    std::string_view place;
+    const FoundHeader* found = nullptr;
     std::uint32_t lookup = Dependency::no_other;
   };
 
-  Path& first_of(const File& file);
+  Path& first_of(const FoundHeader& found);
 
   std::uint32_t count_ = 0;
   std::vector<Path> first_;   ///< The first path of each file, hashed; a power of two, never full.
