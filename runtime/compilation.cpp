@@ -92,9 +92,10 @@ Digest Compilation::flight() {
   return *flight_;
 }
 
-bool Compilation::prelude_repeats() const {
+bool Compilation::prelude_repeats() {
   return !tools_.expected.empty() &&
-         tools_.expected.contains(prelude_text_of(query_.program, query_.target));
+         tools_.expected.contains(
+             prelude_text_of(query_.program, query_.target, closure().source->directives));
 }
 
 Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounters& counters) {

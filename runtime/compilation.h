@@ -62,7 +62,7 @@ class Compilation final : public Making {
                                                         const Layers::Accept&, WhyNot&);
   [[nodiscard]] tl::expected<Found, std::string> ask(Ask ask) const;
   [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
-  [[nodiscard]] bool prelude_repeats() const;
+  [[nodiscard]] bool prelude_repeats();
 
   const Query& query_;
   const Tools& tools_;

@@ -10,12 +10,13 @@ namespace {
 // end elsewhere. Covers each text that the compiler is given, since the compiler may read one by a look-up that the
 // closure does not know.
 Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closure& closure) {
-  if (closure.prelude == 0 || closure.texts.empty()) return {};
+  const auto prelude = closure.source->directives.prelude;
+  if (prelude == 0 || closure.texts.empty()) return {};
   std::string all(closure.dependencies.material());
   for (const auto& header : job.embedded)
     all.append(header.name).append(1, '\0').append(digest_of(header.text).view());
   all.append(search.roots().view());
-  all.append(std::string_view(job.source).substr(0, closure.prelude)).push_back('\0');
+  all.append(std::string_view(job.source).substr(0, prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');
   all.append(job.arch).append(to_string(job.kind));
   return digest_of(all);

@@ -4,15 +4,6 @@
 
 namespace kiln {
 
-namespace {
-
-std::string_view folder_of(std::string_view file) {
-  const auto slash = file.rfind('/');
-  return slash == std::string_view::npos ? std::string_view{} : file.substr(0, slash + 1);
-}
-
-}  // namespace
-
 bool is_nowhere(const Reading& reading) {
   return !reading.found && reading.path.starts_with(virtual_name(""));
 }
@@ -46,43 +37,30 @@ std::uint64_t AskedQuestions::made_at(const Dependency& lookup, const Walk& walk
 
 Walk AskedQuestions::follow(const Dependency& lookup, const FoundHeader& includer) const {
   const bool quoted = lookup.parent != Dependency::no_parent;
+  const bool absolute = lookup.spelling.starts_with('/');
+  bool ended = absolute;
   Walk walk;
-  if (quoted && includer.embedded != nullptr)
-    walk.found.embedded = search_.neighbour(lookup.spelling, *includer.embedded);
-  walk.beside = walk.found.embedded != nullptr;
-  if (walk.found.embedded == nullptr) walk.found.embedded = search_.find_embedded(lookup.spelling);
+  walk.found =
+      search_.find(lookup.spelling, quoted ? &includer : nullptr,
+                   [&](const std::string& path, std::size_t directory, FoundHeader& header) {
+                     // The source lies in a folder that no machine has, and the compiler knows.
+                     const bool need_not_ask = lookup.parent == Dependency::source_parent &&
+                                               !absolute && directory == HeaderSearch::of_none;
+                     if (need_not_ask && !asked_.contains(path)) return false;
+                     return ended |= ask(path, walk, header);
+                   });
   if (const auto* embedded = walk.found.embedded; embedded != nullptr) {
     // That one is only asked for, NVRTC tells nobody.
     walk.made = lookup.tested || embedded_read_.contains(embedded->name);
-    return walk;
+  } else if (!ended && search_.directories().empty()) {
+    ask(std::string(no_directory) + '/' + lookup.spelling, walk, walk.found);
   }
-  if (lookup.spelling.starts_with('/')) {
-    ask(lookup.spelling, false, walk);
-    return walk;
-  }
-  if (quoted && includer.embedded == nullptr) {
-    const auto path = std::string(folder_of(includer.path)).append(lookup.spelling);
-    // The source lies in a folder that no machine has, and the compiler knows.
-    const bool is_asked = is_quoted_in_header(lookup) || asked_.contains(path);
-    if (is_asked && ask(path, includer.in_toolkit, walk)) {
-      walk.beside = walk.made && is_quoted_in_header(lookup);
-      return walk;
-    }
-  }
-  search_directories(lookup.spelling, walk);
+  walk.found.beside &= lookup.parent != Dependency::source_parent;
   return walk;
 }
 
-void AskedQuestions::search_directories(const std::string& spelling, Walk& walk) const {
-  const auto& directories = search_.directories();
-  for (std::size_t index = 0; index < directories.size(); ++index) {
-    if (ask(directories[index] + '/' + spelling, search_.is_toolkit_directory(index), walk)) return;
-  }
-  if (directories.empty()) ask(std::string(no_directory) + '/' + spelling, false, walk);
-}
-
 // Whether the walk ends here.
-bool AskedQuestions::ask(const std::string& path, bool in_toolkit, Walk& walk) const {
+bool AskedQuestions::ask(const std::string& path, Walk& walk, FoundHeader& header) const {
   const auto at = asked_.find(path);
   if (at == asked_.end()) {
     walk.made = false;
@@ -91,9 +69,8 @@ bool AskedQuestions::ask(const std::string& path, bool in_toolkit, Walk& walk) c
   walk.paths.push_back(path);
   if (!at->second->found) return false;
   walk.reading = at->second;
-  walk.found.path = path;
-  walk.found.stamp = at->second->stamp;
-  walk.found.in_toolkit = in_toolkit;
+  header.path = path;
+  header.stamp = at->second->stamp;
   return true;
 }
 

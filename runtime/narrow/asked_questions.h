@@ -24,7 +24,6 @@ namespace kiln {
 struct Walk {
   bool made = true;  ///< Whether all its questions were asked.
   FoundHeader found;
-  bool beside = false;               ///< Whether it was found beside its includer.
   const Reading* reading = nullptr;  ///< Of what was found on the disk.
   std::vector<std::string> paths;
 };
@@ -46,8 +45,7 @@ class AskedQuestions {
                                       const FoundHeader* includer) const;
 
  private:
-  void search_directories(const std::string& spelling, Walk& walk) const;
-  bool ask(const std::string& path, bool in_toolkit, Walk& walk) const;
+  bool ask(const std::string& path, Walk& walk, FoundHeader& header) const;
 
   const HeaderSearch& search_;
   std::unordered_map<std::string_view, const Reading*> asked_;

@@ -29,13 +29,12 @@ constexpr std::uint32_t not_made = Dependency::no_other;
 
 class Narrowing {
  public:
-  Narrowing(const Program& program, const Closure& whole, const Readings& readings,
-            const HeaderSearch& search, HeaderFiles& files)
-      : program_(program),
+  Narrowing(const Query& query, const Closure& whole, const Readings& readings, HeaderFiles& files)
+      : options_(query.program.options()),
         whole_(whole),
         readings_(readings),
-        search_(search),
-        asked_(readings, search),
+        search_(query.search),
+        asked_(readings, search_),
         kept_(whole, files) {}
 
   Closure run() {
@@ -114,7 +113,7 @@ class Narrowing {
     accounted_.insert(walk.paths.begin(), walk.paths.end());
     if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
     Dependency kept{lookup.spelling, lookup.parent};
-    kept.beside = walk.beside;
+    kept.beside = walk.found.beside;
     if (walk.reading != nullptr && walk.reading->read_at == 0)
       kept.reach = Dependency::Reach::presence;
     kept.tested = lookup.tested || kept.reach == Dependency::Reach::presence;
@@ -151,7 +150,7 @@ class Narrowing {
       guessed_.emplace(std::pair(lookups[index].spelling, lookups[index].parent), index);
     for (;;) {
       const auto known = found().size();
-      const UnseenQuestions unseen(program_, texts_read(), readings_);
+      const UnseenQuestions unseen(*whole_.source, options_, texts_read(), readings_);
       may_spell_paths_ |= unseen.may_spell_paths();
       searches_on_ |= unseen.are_beyond_guessing();
       if (may_spell_paths_ || searches_on_) return false;
@@ -263,7 +262,7 @@ class Narrowing {
     return kept_.closure().texts;
   }
 
-  const Program& program_;
+  const std::vector<std::string>& options_;
   const Closure& whole_;
   const Readings& readings_;
   const HeaderSearch& search_;
@@ -282,7 +281,7 @@ class Narrowing {
 
 Closure narrow(const Query& query, const Closure& closure, const Readings& readings,
                HeaderFiles& files) {
-  return Narrowing(query.program, closure, readings, query.search, files).run();
+  return Narrowing(query, closure, readings, files).run();
 }
 
 }  // namespace kiln

@@ -9,7 +9,7 @@ namespace kiln {
 NarrowedClosure::NarrowedClosure(const Closure& whole, HeaderFiles& files)
     : whole_(whole), files_(files) {
   closure_.embedded = whole.embedded;
-  closure_.prelude = whole.prelude;
+  closure_.source = whole.source;
   closure_.itself = whole.itself;
   closure_.unresolved = whole.unresolved;
   closure_.own_text_tells_path = whole.own_text_tells_path;

@@ -55,10 +55,9 @@ bool asks_by_macro(const Directives& said) {
 
 }  // namespace
 
-UnseenQuestions::UnseenQuestions(const Program& program,
+UnseenQuestions::UnseenQuestions(const HeaderText& source, const std::vector<std::string>& options,
                                  const std::vector<const HeaderText*>& headers,
-                                 const Readings& readings)
-    : source_(scan_text(program.source())) {
+                                 const Readings& readings) {
   for (const auto& reading : readings.files)
     roots_.insert(reading.path.substr(0, reading.path.find('/', 1)));
   bool pastes = false;
@@ -68,13 +67,13 @@ UnseenQuestions::UnseenQuestions(const Program& program,
     pieces.add(said.question_pieces);
     beyond_guessing_ |= !said.unfollowed.empty() && said.unfollowed != asks_for_header;
   };
-  for (const auto& option : program.options()) {
+  for (const auto& option : options) {
     note_text(option);
     note(read_directives(option));
     beyond_guessing_ |= is_before_raw_strings(option);
   }
-  note_macros(macros_of_options(program.options()));
-  add(*source_);
+  note_macros(macros_of_options(options));
+  add(source);
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);
   beyond_guessing_ |= pastes && pieces.make_a_question() && holds_next_;

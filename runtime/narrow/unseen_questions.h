@@ -1,14 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "kiln/program.h"
 #include "source/directives.h"
 #include "source/header_files.h"
 #include "source/joined_text.h"
@@ -23,9 +21,10 @@ namespace kiln {
 /// Comments count as text, and all branches as taken: more than is asked for, never less.
 class UnseenQuestions {
  public:
-  /// Of a program, and of the headers that its compiler read, which must outlive this. `readings`: where paths begin.
-  UnseenQuestions(const Program& program, const std::vector<const HeaderText*>& headers,
-                  const Readings& readings);
+  /// Of a program's source and options, and of the headers that its compiler read. Borrows source and headers. `readings`
+  /// tell where paths begin.
+  UnseenQuestions(const HeaderText& source, const std::vector<std::string>& options,
+                  const std::vector<const HeaderText*>& headers, const Readings& readings);
 
   /// Whether the texts may spell out whole paths: then a place counts whatever the include directories are.
   [[nodiscard]] bool may_spell_paths() const noexcept { return may_spell_paths_; }
@@ -54,7 +53,6 @@ class UnseenQuestions {
   void note_macros(const MacroBodies& macros);
   void spread(Names& names) const;
 
-  const std::shared_ptr<const HeaderText> source_;
   MacroBodies macros_;
   std::set<std::string, std::less<>> roots_;  ///< What paths begin with: "/home".
   Names asking_;                              ///< Macros that may come to `__has_include`,

@@ -29,18 +29,48 @@ struct Cost {
   bool begins_group;
 };
 
-std::vector<Cost> costs_of(const std::vector<PrefetchItem>& items,
+// What an item begins with.
+struct Prelude {
+  Digest text;  ///< As of prelude_text_of().
+  bool empty;
+};
+
+// Scans each source once.
+std::vector<Prelude> preludes_of(const std::vector<PrefetchItem>& items) {
+  std::map<Digest, Directives> scanned;
+  std::vector<Prelude> preludes;
+  for (const auto& [asked, target] : items) {
+    const auto choice = asked.for_target(target);
+    const auto& program = choice.program();
+    const auto [said, is_new] = scanned.try_emplace(program.source_digest());
+    if (is_new) said->second = read_directives(program.source());
+    preludes.push_back({prelude_text_of(program, target, said->second), said->second.prelude == 0});
+  }
+  return preludes;
+}
+
+std::vector<std::size_t> in_groups(const std::vector<Prelude>& preludes) {
+  std::map<Digest, std::size_t> firsts;
+  std::vector<std::size_t> groups;
+  for (const auto& prelude : preludes)
+    groups.push_back(firsts.emplace(prelude.text, groups.size()).first->second);
+  std::vector<std::size_t> order(preludes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return groups[a] < groups[b]; });
+  return order;
+}
+
+std::vector<Cost> costs_of(const std::vector<Prelude>& preludes,
                            const std::vector<std::size_t>& order) {
   std::vector<Cost> costs;
   Digest group;
   for (const auto index : order) {
-    const auto& [program, target] = items[index];
-    const auto own = prelude_text_of(program, target);
-    const bool shares = read_directives(program.source()).prelude != 0;
-    const auto first = shares ? cost_of_reading : 1;
-    const bool begins_group = own != group || !shares;
+    const auto& own = preludes[index];
+    const auto first = own.empty ? 1 : cost_of_reading;
+    const bool begins_group = own.text != group || own.empty;
     costs.push_back({first, begins_group ? first : 1, begins_group});
-    group = own;
+    group = own.text;
   }
   return costs;
 }
@@ -136,13 +166,13 @@ class Bell {
 
 class Prefetch {
  public:
-  Prefetch(const std::vector<PrefetchItem>& items, std::size_t workers, const BeginItem& begin,
-           const PrefetchProgress& progress)
+  Prefetch(const std::vector<PrefetchItem>& items, const std::vector<Prelude>& preludes,
+           std::size_t workers, const BeginItem& begin, const PrefetchProgress& progress)
       : items_(items),
         begin_(begin),
         progress_(progress),
-        order_(in_groups(items)),
-        stretches_(costs_of(items, order_), workers),
+        order_(in_groups(preludes)),
+        stretches_(costs_of(preludes, order_), workers),
         workers_(workers) {}
 
   PrefetchReport run(const std::stop_token& stop) {
@@ -251,47 +281,32 @@ class Prefetch {
 
 }  // namespace
 
-Digest prelude_text_of(const Program& asked, const Target& target) {
-  const auto choice = asked.for_target(target);
-  const auto& program = choice.program();
+Digest prelude_text_of(const Program& program, const Target& target, const Directives& source) {
   std::string text = target.arch();
   const auto add = [&text](std::string_view field) { text.append(1, '\0').append(field); };
   add(to_string(target.kind()));
   for (const auto& option : program.options()) add(option);
-  const std::string_view source = program.source();
-  add(source.substr(0, read_directives(source).prelude));
+  add(std::string_view(program.source()).substr(0, source.prelude));
   return digest_of(text);
 }
 
 std::set<Digest> repeated_preludes(const std::vector<PrefetchItem>& items) {
   std::set<Digest> once;
   std::set<Digest> repeated;
-  for (const auto& item : items) {
-    const auto prelude = prelude_text_of(item.program, item.target);
-    if (!once.insert(prelude).second) repeated.insert(prelude);
+  for (const auto& prelude : preludes_of(items)) {
+    if (!once.insert(prelude.text).second) repeated.insert(prelude.text);
   }
   return repeated;
 }
 
 std::vector<std::size_t> in_groups(const std::vector<PrefetchItem>& items) {
-  std::map<Digest, std::size_t> firsts;
-  std::vector<std::size_t> groups;
-  for (std::size_t index = 0; index < items.size(); ++index) {
-    groups.push_back(
-        firsts.emplace(prelude_text_of(items[index].program, items[index].target), index)
-            .first->second);
-  }
-  std::vector<std::size_t> order(items.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return groups[a] < groups[b]; });
-  return order;
+  return in_groups(preludes_of(items));
 }
 
 PrefetchReport prefetch_all(const std::vector<PrefetchItem>& items, std::size_t workers,
                             const BeginItem& begin, const PrefetchProgress& progress,
                             const std::stop_token& stop) {
-  return Prefetch(items, workers, begin, progress).run(stop);
+  return Prefetch(items, preludes_of(items), workers, begin, progress).run(stop);
 }
 
 }  // namespace kiln

@@ -9,6 +9,7 @@
 
 #include "kiln/compiling.h"
 #include "kiln/digest.h"
+#include "source/directives.h"
 
 namespace kiln {
 
@@ -16,8 +17,9 @@ namespace kiln {
 constexpr int prefetch_priority = std::numeric_limits<int>::min();
 
 /// Names the preprocessing directives that a program begins with, and what else programs must agree in to
-/// share a precompiled header, as far as that can be told without reading a header.
-[[nodiscard]] Digest prelude_text_of(const Program& asked, const Target& target);
+/// share a precompiled header, as far as that can be told without reading a header. `source`: what the program's says.
+[[nodiscard]] Digest prelude_text_of(const Program& program, const Target& target,
+                                     const Directives& source);
 
 /// The names, as prelude_text_of() gives them, that several items have.
 [[nodiscard]] std::set<Digest> repeated_preludes(const std::vector<PrefetchItem>& items);

@@ -55,9 +55,8 @@ class ClosureBuilder {
 
  private:
   void follow_program() {
-    auto source = scan_text(program_.source());
-    closure_.prelude = source->directives.prelude;
-    add_unit({std::move(source), search_.source(), Dependency::source_parent});
+    closure_.source = scan_text(program_.source());
+    add_unit({closure_.source, search_.source(), Dependency::source_parent});
     read_options();
     follow_all();
     // A macro may be defined anywhere, so these come when all else has been read; they may bring more.
@@ -175,28 +174,18 @@ class ClosureBuilder {
     Dependency lookup{include.spelling, parent};
     lookup.tested = include.tested;
     if (text) lookup.content = text->digest;
-    lookup.beside = text && quoted && is_beside(found, include.spelling, includer);
+    // The source lies where no machine has a folder.
+    lookup.beside = found.beside && includer.lookup != Dependency::source_parent;
     closure_.dependencies.lookups.push_back(std::move(lookup));
     closure_.found.push_back(found);
     closure_.includers.push_back(includer.lookup);
     closure_.texts.push_back(text);
-    if (text && is_new(found)) add_unit({std::move(text), std::move(found), position});
+    if (text && is_new(found, text)) add_unit({std::move(text), std::move(found), position});
   }
 
-  // The source lies where no machine has a folder.
-  [[nodiscard]] bool is_beside(const FoundHeader& found, std::string_view spelling,
-                               const Unit& includer) const {
-    if (includer.lookup == Dependency::source_parent) return false;
-    if (includer.where.embedded != nullptr)
-      return found.embedded != nullptr &&
-             search_.neighbour(spelling, *includer.where.embedded) == found.embedded;
-    auto folder = includer.where.path.substr(0, includer.where.path.rfind('/') + 1);
-    return found.path == folder.append(spelling);
-  }
-
-  bool is_new(const FoundHeader& found) {
-    auto& known = found.embedded != nullptr ? embedded_ : on_disk_;
-    return known.emplace(found.place()).second;
+  bool is_new(const FoundHeader& found, const std::shared_ptr<const HeaderText>& text) {
+    if (found.embedded != nullptr) return embedded_.emplace(found.embedded, text).second;
+    return on_disk_.insert(found.path).second;
   }
 
   // Which of several headers that is, the compiler will say. A header that no search finds is not found after
@@ -250,20 +239,23 @@ class ClosureBuilder {
   // Those that are reached; all of them where the closure is not known to be whole.
   void add_embedded() {
     for (const auto* header : search_.embedded()) {
-      const bool reached = embedded_.contains(std::string(header->name));
-      if (!reached && closure_.unresolved.empty()) continue;
+      const auto reached = embedded_.find(header);
+      if (reached == embedded_.end() && closure_.unresolved.empty()) continue;
+      const auto text =
+          reached != embedded_.end() ? reached->second : scan_text(std::string(header->text()));
       closure_.embedded.push_back(
-          {std::string(header->name), with_neighbours_spelled_out(*header)});
+          {std::string(header->name), with_neighbours_spelled_out(*header, *text)});
     }
   }
 
   // NVRTC looks for what an embedded header quotes by the literal spelling, then below the working
   // directory. So `"info.h"` in `engine/detail/a.cuh` becomes `<engine/detail/info.h>` where it is a
   // neighbour, and `<info.h>` where it is none. Lines stay where they are.
-  std::string with_neighbours_spelled_out(const EmbeddedHeader& header) const {
-    std::string text(header.text());
-    const auto said = read_directives(text);
-    for (auto include = said.includes.rbegin(); include != said.includes.rend(); ++include) {
+  std::string with_neighbours_spelled_out(const EmbeddedHeader& header,
+                                          const HeaderText& scanned) const {
+    std::string text = scanned.text;
+    const auto& includes = scanned.directives.includes;
+    for (auto include = includes.rbegin(); include != includes.rend(); ++include) {
       if (include->form != Form::quoted) continue;
       const auto* neighbour = search_.neighbour(include->spelling, header);
       const std::string name(neighbour != nullptr ? neighbour->name : include->spelling);
@@ -281,9 +273,10 @@ class ClosureBuilder {
   std::deque<Unit> read_;  // A deque, since includers are referred to while it grows.
   std::deque<IncludeDirective> made_;
   std::unordered_map<LookUp, std::uint32_t, LookUpHash>
-      lookups_;                               // By position; spelled by the texts, which stay.
-  std::unordered_set<std::string> embedded_;  // Headers that are reached, by name,
-  std::unordered_set<std::string> on_disk_;   // and by path.
+      lookups_;  // By position; spelled by the texts, which stay.
+  // Headers that are reached: embedded ones with their texts, the others by path.
+  std::unordered_map<const EmbeddedHeader*, std::shared_ptr<const HeaderText>> embedded_;
+  std::unordered_set<std::string> on_disk_;
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
   Words header_tests_;
   bool pastes_ = false;

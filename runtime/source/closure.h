@@ -23,8 +23,8 @@ struct Closure {
   std::vector<std::shared_ptr<const HeaderText>> texts;
   /// Beside each look-up: whose text makes it first, by its position, or Dependency::source_parent.
   std::vector<std::uint32_t> includers;
-  std::vector<HeaderForCompiler> embedded;  ///< Those that are reached.
-  std::size_t prelude = 0;                  ///< Of the source, in bytes: see Directives.
+  std::vector<HeaderForCompiler> embedded;   ///< Those that are reached.
+  std::shared_ptr<const HeaderText> source;  ///< The program's, scanned. Never null.
 
   /// What the scan cannot follow, so that the compiler may ask for more; empty where there is nothing such.
   std::string unresolved;

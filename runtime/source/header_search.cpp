@@ -2,7 +2,10 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <initializer_list>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -13,29 +16,19 @@ namespace kiln {
 
 namespace {
 
-// Fills path and stamp if there is a regular file, which is how it looks.
-bool fill(std::string path, const std::optional<FileStamp>& stamp, FoundHeader& header) {
-  if (!stamp) return false;
-  header.stamp = *stamp;
-  header.path = std::move(path);
-  return true;
-}
-
-bool look_at(std::string path, FoundHeader& header) {
-  const auto stamp = stamp_of(path);
-  return fill(std::move(path), stamp, header);
-}
-
 std::string_view folder_of(std::string_view file) {
   const auto slash = file.rfind('/');
   return slash == std::string_view::npos ? std::string_view{} : file.substr(0, slash + 1);
 }
 
 // In one allocation: a look-up that hits does little else.
-std::string joined(std::string_view folder, std::string_view rest) {
+std::string joined(std::initializer_list<std::string_view> parts) {
   std::string path;
-  path.reserve(folder.size() + rest.size());
-  return path.append(folder).append(rest);
+  path.reserve(
+      std::accumulate(parts.begin(), parts.end(), std::size_t{0},
+                      [](std::size_t size, std::string_view part) { return size + part.size(); }));
+  for (const auto part : parts) path.append(part);
+  return path;
 }
 
 }  // namespace
@@ -111,19 +104,49 @@ std::optional<FileStamp> HeaderFinder::Directory::stamp(const std::string& path)
   return handle_ ? stamp_of(handle_.get(), path.c_str() + prefix_.size()) : stamp_of(path);
 }
 
+FoundHeader HeaderSearch::find(std::string_view spelling, const FoundHeader* quoted_in,
+                               const Look& look) const {
+  FoundHeader header;
+  const bool in_embedded = quoted_in != nullptr && quoted_in->embedded != nullptr;
+  if (in_embedded) header.embedded = neighbour(spelling, *quoted_in->embedded);
+  header.beside = header.embedded != nullptr;
+  if (!header.beside) header.embedded = find_embedded(spelling);
+  if (header.embedded != nullptr) return header;
+  if (spelling.starts_with('/')) {
+    look(std::string(spelling), of_none, header);
+    return header;
+  }
+  if (quoted_in != nullptr && !in_embedded &&
+      look(joined({folder_of(quoted_in->path), spelling}), of_none, header)) {
+    header.beside = header.found();
+    header.in_toolkit = header.found() && quoted_in->in_toolkit;
+    return header;
+  }
+  for (std::size_t index = 0; index < directories_.size(); ++index) {
+    if (!look(joined({directories_[index], "/", spelling}), index, header)) continue;
+    header.in_toolkit = header.found() && is_toolkit_directory(index);
+    break;
+  }
+  return header;
+}
+
 HeaderFinder::HeaderFinder(const HeaderSearch& search) : search_(search) {
   for (const auto& directory : search.directories()) directories_.emplace_back(directory);
 }
 
-FoundHeader HeaderFinder::find(std::string_view spelling) const {
-  FoundHeader header;
-  header.embedded = search_.find_embedded(spelling);
-  return header.embedded != nullptr ? header : find_in_directories(spelling);
+FoundHeader HeaderFinder::find(std::string_view spelling, const FoundHeader* quoted_in) const {
+  return search_.find(spelling, quoted_in,
+                      [this](std::string path, std::size_t directory, FoundHeader& header) {
+                        return look(std::move(path), directory, header);
+                      });
 }
 
 FoundHeader HeaderFinder::find_file(std::string path) {
   FoundHeader header;
-  look_at(std::move(path), header);
+  if (const auto stamp = stamp_of(path)) {
+    header.stamp = *stamp;
+    header.path = std::move(path);
+  }
   return header;
 }
 
@@ -135,61 +158,26 @@ std::vector<FoundHeader> HeaderFinder::find_all(std::string_view spelling) const
   if (spelling.starts_with('/')) return all;
   for (std::size_t index = 0; index < directories_.size(); ++index) {
     FoundHeader header;
-    if (!look_into(directories_[index], spelling, header)) continue;
+    if (!look(joined({directories_[index].prefix(), spelling}), index, header)) continue;
     header.in_toolkit = search_.is_toolkit_directory(index);
     all.push_back(std::move(header));
   }
   return all;
 }
 
-FoundHeader HeaderFinder::find_quoted(std::string_view spelling,
-                                      const FoundHeader& includer) const {
-  FoundHeader header;
-  if (includer.embedded != nullptr) {
-    header.embedded = search_.neighbour(spelling, *includer.embedded);
-    return header.embedded != nullptr ? header : find(spelling);
-  }
-  header.embedded = search_.find_embedded(spelling);
-  if (header.embedded != nullptr) return header;
-  if (!spelling.starts_with('/') && look_beside(includer, spelling, header)) {
-    header.in_toolkit = includer.in_toolkit;
-    return header;
-  }
-  return find_in_directories(spelling);
-}
-
-bool HeaderFinder::look_beside(const FoundHeader& includer, std::string_view spelling,
-                               FoundHeader& header) const {
-  std::string path = joined(folder_of(includer.path), spelling);
-  for (const auto& directory : directories_) {
-    const auto& prefix = directory.prefix();
-    if (!path.starts_with(prefix) || path[prefix.size()] == '/') continue;
-    const auto stamp = directory.stamp(path);
-    return fill(std::move(path), stamp, header);
-  }
-  return look_at(std::move(path), header);
-}
-
-bool HeaderFinder::look_into(const Directory& directory, std::string_view spelling,
-                             FoundHeader& header) {
-  auto path = joined(directory.prefix(), spelling);
-  const auto stamp = directory.stamp(path);
-  return fill(std::move(path), stamp, header);
-}
-
-FoundHeader HeaderFinder::find_in_directories(std::string_view spelling) const {
-  FoundHeader header;
-  if (spelling.starts_with('/')) {
-    look_at(std::string(spelling), header);
-    return header;
-  }
-  for (std::size_t index = 0; index < directories_.size(); ++index) {
-    if (look_into(directories_[index], spelling, header)) {
-      header.in_toolkit = search_.is_toolkit_directory(index);
-      break;
-    }
-  }
-  return header;
+bool HeaderFinder::look(std::string path, std::size_t directory, FoundHeader& header) const {
+  const auto leads_to = [&](const Directory& held) {
+    const auto& prefix = held.prefix();
+    return path.starts_with(prefix) && path[prefix.size()] != '/';
+  };
+  const auto held = directory != HeaderSearch::of_none
+                        ? directories_.begin() + static_cast<std::ptrdiff_t>(directory)
+                        : std::find_if(directories_.begin(), directories_.end(), leads_to);
+  const auto stamp = held != directories_.end() ? held->stamp(path) : stamp_of(path);
+  if (!stamp) return false;
+  header.stamp = *stamp;
+  header.path = std::move(path);
+  return true;
 }
 
 }  // namespace kiln

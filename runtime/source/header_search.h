@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,7 @@ struct FoundHeader {
   std::string path;         ///< On disk: absolute.
   FileStamp stamp;          ///< On disk: as it looked when it was found.
   bool in_toolkit = false;  ///< On disk: below one of the toolkit's directories.
+  bool beside = false;      ///< It is its includer's neighbour.
 
   [[nodiscard]] bool found() const noexcept { return embedded != nullptr || !path.empty(); }
 
@@ -57,6 +60,21 @@ class HeaderSearch {
 
   /// All of this name, in the order of the search.
   [[nodiscard]] std::vector<const EmbeddedHeader*> find_all_embedded(std::string_view name) const;
+
+  /// Fills path and stamp of a header that is there. Gives whether the search ends. `directory`: the index of the include
+  /// directory in which the path was made, or of_none.
+  using Look = std::function<bool(std::string path, std::size_t directory, FoundHeader& header)>;
+  static constexpr std::size_t of_none = ~std::size_t{0};
+
+  /// Looks for a header as NVRTC does (measured with 13.0): by literal spelling among the embedded ones; else,
+  /// for a quoted include, beside the file that includes it; else in the program's include directories,
+  /// then in the toolkit's. One thing is kiln's own: a quoted include in an embedded header first means
+  /// its neighbour in the set, which the compile stage makes true by rewriting the directive.
+  ///
+  /// `quoted_in`: the includer of a quoted include; nullptr for one in angle brackets. `look` is called for each path
+  /// in turn.
+  [[nodiscard]] FoundHeader find(std::string_view spelling, const FoundHeader* quoted_in,
+                                 const Look& look) const;
 
   /// The neighbour that a quoted include in an embedded header means, or nullptr.
   [[nodiscard]] const EmbeddedHeader* neighbour(std::string_view spelling,
@@ -92,10 +110,7 @@ class HeaderSearch {
   Digest roots_;
 };
 
-/// Finds headers as NVRTC does (measured with 13.0): by literal spelling among the embedded ones; else,
-/// for a quoted include, beside the file that includes it; else in the program's include directories,
-/// then in the toolkit's. One thing is kiln's own: a quoted include in an embedded header first means
-/// its neighbour in the set, which the compile stage makes true by rewriting the directive.
+/// Finds headers on this machine, as HeaderSearch::find() says.
 ///
 /// For one pass over many look-ups: it holds the directories open, so that the system need not walk to them
 /// for each (which is a quarter of what a look-up of 700 headers costs). Each is opened when it is first looked
@@ -107,7 +122,9 @@ class HeaderFinder {
   HeaderFinder& operator=(const HeaderFinder&) = delete;
 
   /// An include in angle brackets.
-  [[nodiscard]] FoundHeader find(std::string_view spelling) const;
+  [[nodiscard]] FoundHeader find(std::string_view spelling) const {
+    return find(spelling, nullptr);
+  }
 
   /// The file of this path, wherever it lies.
   [[nodiscard]] static FoundHeader find_file(std::string path);
@@ -118,7 +135,9 @@ class HeaderFinder {
 
   /// A quoted include in `includer`.
   [[nodiscard]] FoundHeader find_quoted(std::string_view spelling,
-                                        const FoundHeader& includer) const;
+                                        const FoundHeader& includer) const {
+    return find(spelling, &includer);
+  }
 
  private:
   /// A directory of the search.
@@ -138,11 +157,8 @@ class HeaderFinder {
     mutable Descriptor handle_;  ///< Where it was opened, and can be.
   };
 
-  [[nodiscard]] FoundHeader find_in_directories(std::string_view spelling) const;
-  [[nodiscard]] bool look_beside(const FoundHeader& includer, std::string_view spelling,
-                                 FoundHeader& header) const;
-  [[nodiscard]] static bool look_into(const Directory& directory, std::string_view spelling,
-                                      FoundHeader& header);
+  [[nodiscard]] FoundHeader find(std::string_view spelling, const FoundHeader* quoted_in) const;
+  bool look(std::string path, std::size_t directory, FoundHeader& header) const;
 
   const HeaderSearch& search_;
   std::vector<Directory> directories_;

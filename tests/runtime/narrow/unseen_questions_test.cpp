@@ -13,11 +13,11 @@ namespace {
 
 // A program whose one header is looked at.
 struct Asking {
-  explicit Asking(const std::string& header_text, const std::string& source = "",
+  explicit Asking(const std::string& header_text, const std::string& source_text = "",
                   const std::vector<std::string>& options = {})
-      : header(scan_text(header_text)),
-        questions(Program::make({.name = "k.cu", .source = source, .options = options}).value(),
-                  {header.get()}, readings()) {}
+      : source(scan_text(source_text)),
+        header(scan_text(header_text)),
+        questions(*source, options, {header.get()}, readings()) {}
 
   static Readings readings() {
     Readings readings;
@@ -27,6 +27,7 @@ struct Asking {
 
   [[nodiscard]] bool may_ask() const { return questions.may_ask(*header); }
 
+  std::shared_ptr<const HeaderText> source;
   std::shared_ptr<const HeaderText> header;
   UnseenQuestions questions;
 };
