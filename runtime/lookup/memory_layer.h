@@ -13,14 +13,13 @@
 
 namespace kiln {
 
-/// What this process has used, by request digest: the first layer, and the only one where there is no
-/// usable cache. Holds at most so many bytes of images, and drops what was used longest ago. Safe to
-/// use from any thread.
+/// The artifacts that this process has used, by request digest. It is the first layer, and the only one if there is no usable
+/// cache. Holds at most so many bytes of images; drops those first that were used longest ago. Safe to use from any thread.
 class MemoryLayer {
  public:
   explicit MemoryLayer(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  /// `witness` is nullptr where there is none for the include directories that were asked about.
+  /// Says whether an entry serves. `witness` is nullptr if there is none for the include directories that were asked about.
   using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain,
                                     const Witness* witness)>;
 
@@ -28,11 +27,11 @@ class MemoryLayer {
   [[nodiscard]] std::shared_ptr<const Artifact> find(const Digest& request, const Digest& roots,
                                                      const Accept& accept);
 
-  /// Replaces one of the same key. `witness` may be empty.
+  /// Keeps an artifact, in the place of one of the same key. `witness` may be empty.
   void put(const Digest& request, DependencySet dependencies, Witness witness,
            const Toolchain& toolchain, std::shared_ptr<const Artifact> artifact);
 
-  /// Drops what has this key.
+  /// Drops the artifact of this key.
   void forget(const Digest& key);
 
  private:

@@ -18,12 +18,12 @@ namespace {
 using Field = Difference::Field;
 using Kind = HeaderDifference::Kind;
 
-// How many entries have their headers looked at; those whose requests are nearest.
+// Looks at the headers of so many entries: those whose requests are nearest.
 constexpr std::size_t most_finalists = 8;
 constexpr std::size_t longest_chain = 4;
 
 constexpr unsigned toolchain_weight = 8;
-// A new version of a library changes hundreds of headers, and is one change to whoever made it.
+// A new version of a library changes hundreds of headers, and is one change to the person who installed it.
 constexpr unsigned most_header_weight = 6;
 
 struct NearCandidate {
@@ -56,7 +56,7 @@ class NearestSearch {
     return one.found.weight < other.found.weight;
   }
 
-  // Those whose requests are nearest; of equal ones those that are asked first, and newer.
+  // Picks those whose requests are nearest. Of equal ones, those of the layer that is asked first, then the newer.
   std::vector<NearCandidate> finalists_of(const AlikeLimits& limits) {
     std::vector<NearCandidate> candidates;
     for (const auto& store : layers_.stores()) {
@@ -98,7 +98,7 @@ class NearestSearch {
     if (found.differences.empty()) tell_absent(headers, *recorded, found);
   }
 
-  // Of entries that all hold on trust none is taken, so what is absent makes the difference.
+  // If several entries hold on trust, none is taken. So the absent headers make the difference.
   static void tell_absent(const std::vector<HeaderDifference>& headers,
                           const DependencySet& recorded, WeighedDifferences& found) {
     for (const auto& header : headers) {
@@ -124,7 +124,7 @@ class NearestSearch {
     return words;
   }
 
-  // As the program includes it now; where it no longer does, as it was recorded.
+  // The header as the program includes it now or, if it no longer does, as it was recorded.
   std::vector<std::string> includers_of(const HeaderDifference& header,
                                         const DependencySet& recorded) {
     const auto& lookups = missed_.closure.dependencies.lookups;
@@ -154,7 +154,7 @@ class NearestSearch {
     return {};
   }
 
-  // The line, where the store still has the source.
+  // The line that differs, if the store still has the source.
   void tell_source(NearCandidate& nearest) const {
     const auto at = std::find_if(
         nearest.found.differences.begin(), nearest.found.differences.end(),

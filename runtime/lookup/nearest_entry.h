@@ -17,13 +17,12 @@ namespace kiln {
 struct Missed {
   const Query& query;
   const Closure& closure;
-  const Toolchain*
-      toolchain;  ///< This machine's; nullptr where there is none, so that any will do.
+  const Toolchain* toolchain;  ///< This machine's; nullptr if it has none, so that any will do.
   const std::string& reason;
 };
 
-/// The stored entry that is most like it, of those that share its source or the program's name, with
-/// all in which they differ. Nothing where there is none, or the stores cannot be read.
+/// Of the stored entries that share the request's source or the program's name, the one that is most like it, with all in
+/// which they differ. Nothing if there is none, or the stores cannot be read.
 [[nodiscard]] std::optional<NearestEntry> nearest_entry(const Missed& missed, Layers& layers,
                                                         HeaderFiles& files,
                                                         const AlikeLimits& limits);

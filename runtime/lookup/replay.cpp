@@ -49,7 +49,7 @@ class Replay {
  private:
   using Kind = HeaderDifference::Kind;
 
-  // Whether to go on: they hold, or all differences are wanted.
+  // Gives whether to go on: the surroundings hold, or all differences are wanted.
   bool surroundings_hold() {
     if (!in_its_directory() && !go_on({Kind::working_directory})) return false;
     const auto& names = recorded_.embedded_names;
@@ -59,8 +59,8 @@ class Replay {
     return holding_.size() == recorded_.directories || go_on({Kind::directories});
   }
 
-  // A compile goes as it went up to the first look-up that finds nothing any more, and fails there for sure if that was an
-  // include. One whose file another look-up still finds may have been that one's, and never made.
+  // A compile goes as before up to the first look-up that finds nothing any more. If that was an include, it fails there for
+  // sure, unless another look-up still finds the same file: then that one may have been made, and this one never.
   [[nodiscard]] bool may_compile() const {
     if (absences_.empty()) return true;
     std::set<std::uint32_t> still_found;
@@ -97,7 +97,7 @@ class Replay {
     if (!rests.empty()) holding_ = directories_with(rests, search_.directories());
   }
 
-  // Notes a difference; whether the replay goes on.
+  // Notes a difference. Gives whether the replay goes on.
   bool go_on(HeaderDifference difference) {
     const bool is_absence = difference.kind == Kind::absent || difference.kind == Kind::untold;
     auto& first = is_absence ? result_.absence : result_.difference;
@@ -122,7 +122,7 @@ class Replay {
     return finder_.find(lookup.spelling);
   }
 
-  // What no directory held, none of the others holds.
+  // A place that no directory held is in none of the holding ones.
   FoundHeader find_placed(const Place& place) const {
     if (place.directory.empty()) return HeaderFinder::find_file(std::string(place.rest));
     std::size_t number = holding_.size();
@@ -178,7 +178,7 @@ class Replay {
   Identities identities_;
 };
 
-// A look-up as people are told of it.
+// The name by which people are told of a look-up.
 std::string_view name_of(const Dependency& lookup) {
   return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
                                                : std::string_view(lookup.spelling);

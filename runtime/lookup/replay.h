@@ -19,18 +19,17 @@ struct HeaderDifference {
     working_directory,  ///< It reached the output, and is another one. `lookup` means nothing.
     directories,        ///< Others hold what was asked for. `lookup` means nothing.
     embedded,           ///< Other headers are embedded. `lookup` means nothing.
-    identity,           ///< Found is one path or one file with another look-up's, or no longer so.
-    touched,            ///< Its time reached the output, and is another one.
-    untold,             ///< Nothing is found where something was asked for and was there.
-    absent,  ///< Nothing is found where something was included: a compile here would fail.
+    identity,  ///< It is one path or one file with another look-up's, and was not, or the reverse.
+    touched,   ///< Its time reached the output, and is another one.
+    untold,    ///< Nothing is found where `__has_include` found something.
+    absent,    ///< Nothing is found where something was included. A compile here would fail.
   };
   Kind kind;
   std::size_t lookup = 0;
   std::string place = {};  ///< Where it is found now; empty where nothing is.
 };
 
-/// "header engine/vec.cuh changed, reached through engine/attn.cuh". `through`: the includers, the
-/// nearest first.
+/// Gives "header engine/vec.cuh changed, reached through engine/attn.cuh". `through`: the includers, the nearest first.
 [[nodiscard]] std::string in_words(const HeaderDifference& difference,
                                    const DependencySet& recorded,
                                    const std::vector<std::string>& through);
@@ -39,21 +38,22 @@ struct HeaderDifference {
 [[nodiscard]] std::vector<std::string> parents_of(const DependencySet& recorded,
                                                   std::size_t lookup);
 
-/// What replaying recorded look-ups came to.
+/// The result of replaying recorded look-ups.
 struct Replayed {
-  std::string difference;  ///< The first in what is here, in words; empty where there is none.
+  std::string
+      difference;  ///< The first difference in a header that is here, in words; empty if there is none.
   std::string absence;     ///< The first recorded header that is not here, in words.
   std::size_t absent = 0;  ///< Recorded headers that are not here.
   bool compiles =
-      true;  ///< False where one of them is included, so that a compile would fail for sure.
+      true;  ///< False if one of them is included, so that a compile would fail for sure.
 
   /// Whether all is as it was recorded.
   [[nodiscard]] bool holds() const noexcept { return difference.empty() && absent == 0; }
 };
 
-/// Replays recorded look-ups against the headers of this machine. They hold if each finds the recorded content (at the
-/// recorded path, where one is), what was one file still is one, and what was absent still is. A file that looks as
-/// `witness` says is not read. Ends at the first difference in what is here, unless `all` wants each.
+/// Replays recorded look-ups against the headers of this machine. They hold if each finds the recorded content, at the recorded
+/// path if there is one; if those that found one file still do; and if those that found nothing still do. A file whose stamp is
+/// that of `witness` is not read. Ends at the first difference in a header that is here, unless `all` wants each.
 [[nodiscard]] Replayed replay(const DependencySet& recorded, const HeaderSearch& search,
                               const Witness* witness, HeaderFiles& files,
                               std::vector<HeaderDifference>* all = nullptr);

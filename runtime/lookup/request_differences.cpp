@@ -15,7 +15,7 @@ using Field = Difference::Field;
 
 constexpr std::size_t longest_value = 160;
 
-// Of the same source first, then of the same name; then what a person changes seldom weighs more.
+// The same source is nearest, then the same name. Beyond that, what people change seldom weighs more.
 constexpr unsigned source_weight = 64;
 constexpr unsigned program_weight = 48;
 constexpr unsigned kind_weight = 12;
@@ -23,7 +23,7 @@ constexpr unsigned arch_weight = 10;
 constexpr unsigned option_weight = 4;
 constexpr unsigned expression_weight = 4;
 
-// A long value by its beginning; not through the middle of a character.
+// Cuts a long value short, but not within a character.
 std::string shortened(std::string_view value) {
   if (value.size() <= longest_value) return std::string(value);
   auto length = longest_value;
@@ -46,7 +46,7 @@ class Comparison {
   }
 
  private:
-  // Of an option: where it stands, what it says, and what it is the value of.
+  // An option: where it stands, what it says, and the option whose value it is.
   struct Option {
     std::size_t position;
     std::string_view text;
@@ -102,7 +102,7 @@ class Comparison {
     }
   }
 
-  // Those that the other one lacks, wherever they stand.
+  // The options that the other one lacks, wherever they stand.
   [[nodiscard]] std::pair<Options, Options> unmatched_options() const {
     const auto listed = [](const std::vector<std::string>& texts) {
       Options options;
@@ -127,7 +127,7 @@ class Comparison {
 
   static bool by_text(const Option& one, const Option& other) { return one.text < other.text; }
 
-  // Tells of those that belong together as of one that changed, and takes them out.
+  // Tells of two that belong together as one that changed, and takes them out.
   template <class Match>
   void pair_options(Options& asked, Options& stored, Match match) {
     std::erase_if(asked, [&](const Option& option) {

@@ -11,19 +11,19 @@
 
 namespace kiln {
 
-/// Differences and how much they weigh together: the less, the nearer.
+/// Differences, and their weight together: the lighter, the nearer.
 struct WeighedDifferences {
   std::vector<Difference> differences;
   unsigned weight = 0;
 };
 
-/// Each field in which the first request differs from a stored one; the source by sizes and digests.
+/// Each field in which a request differs from a stored one. Sources are told by sizes and digests.
 [[nodiscard]] WeighedDifferences differences_of(const Request& asked, const Request& stored);
 
-/// "source: line 12 is …, stored …": where both texts are at hand.
+/// Gives "source: line 12 is …, stored …". For when both texts are at hand.
 [[nodiscard]] std::string first_line_that_differs(std::string_view asked, std::string_view stored);
 
-/// "toolchain: NVRTC 13.0, stored NVRTC 12.8".
+/// Gives "toolchain: NVRTC 13.0, stored NVRTC 12.8".
 [[nodiscard]] Difference toolchain_difference(const Toolchain& here, const Toolchain& stored);
 
 }  // namespace kiln

@@ -17,7 +17,7 @@ void ServedHandles::remember(const Program& program, const Target& target,
                              const std::shared_ptr<const Artifact>& artifact) {
   constexpr std::size_t most = 65'536;
   const std::unique_lock lock(mutex_);
-  // Programs made anew for each call would fill it for ever.
+  // A host that makes its programs anew for each call would fill it without end.
   if (served_.size() >= most) served_.clear();
   served_[{program.id(), target.kind(), target.arch()}] = artifact;
 }

@@ -21,9 +21,8 @@ std::uint32_t AskedQuestions::read_at(const FoundHeader& found) const {
   return read != embedded_read_.end() ? read->second : 0;
 }
 
-// An include was made, at the latest, when its header or its includer was read, whichever
-// came later; all others, at the earliest, when the last of their questions was first asked. Twice the
-// number of the event, so that there is room between two.
+// An include was made, at the latest, when both its header and its includer had been read. Any other look-up was made, at the
+// earliest, when the last of its questions was first asked. Numbers of events are doubled, so that there is room between two.
 std::uint64_t AskedQuestions::made_at(const Dependency& lookup, const Walk& walk,
                                       const FoundHeader* includer) const {
   const std::uint64_t includer_read = includer != nullptr ? read_at(*includer) : 0;
@@ -43,14 +42,14 @@ Walk AskedQuestions::follow(const Dependency& lookup, const FoundHeader& include
   walk.found =
       search_.find(lookup.spelling, quoted ? &includer : nullptr,
                    [&](const std::string& path, std::size_t directory, FoundHeader& header) {
-                     // The source lies in a folder that no machine has, and the compiler knows.
+                     // The source lies in a folder that no machine has, so the compiler need not ask beside it.
                      const bool need_not_ask = lookup.parent == Dependency::source_parent &&
                                                !absolute && directory == HeaderSearch::of_none;
                      if (need_not_ask && !asked_.contains(path)) return false;
                      return ended |= ask(path, walk, header);
                    });
   if (const auto* embedded = walk.found.embedded; embedded != nullptr) {
-    // That one is only asked for, NVRTC tells nobody.
+    // NVRTC tells nobody that it only tests for one.
     walk.made = lookup.tested || embedded_read_.contains(embedded->name);
   } else if (!ended && search_.directories().empty()) {
     ask(std::string(no_directory) + '/' + lookup.spelling, walk, walk.found);
@@ -59,7 +58,7 @@ Walk AskedQuestions::follow(const Dependency& lookup, const FoundHeader& include
   return walk;
 }
 
-// Whether the walk ends here.
+// Gives whether the walk ends here.
 bool AskedQuestions::ask(const std::string& path, Walk& walk, FoundHeader& header) const {
   const auto at = asked_.find(path);
   if (at == asked_.end()) {

@@ -17,10 +17,10 @@ namespace kiln {
   return lookup.parent < Dependency::at_place;
 }
 
-/// Whether this was asked for below the folder of the source, which no machine has.
+/// Whether the compiler asked for this below the folder of the source, which no machine has.
 [[nodiscard]] bool is_nowhere(const Reading& reading);
 
-/// Where a look-up led, by a compiler's own questions.
+/// Where a look-up led, as the compiler's own questions tell.
 struct Walk {
   bool made = true;  ///< Whether all its questions were asked.
   FoundHeader found;
@@ -28,19 +28,19 @@ struct Walk {
   std::vector<std::string> paths;
 };
 
-/// All questions of a compile, by which its look-ups can be followed again. Borrows readings and search.
+/// All questions of a compile. Its look-ups can be followed through them. Borrows readings and search.
 class AskedQuestions {
  public:
   AskedQuestions(const Readings& readings, const HeaderSearch& search);
 
-  /// Where a look-up led that `includer` made, in quotes where it has a parent.
+  /// Where a look-up of `includer` led. A look-up that has a parent is a quoted one.
   [[nodiscard]] Walk follow(const Dependency& lookup, const FoundHeader& includer) const;
 
   /// When a header was first read; 0 where it was not. REQUIRES: on the disk it was asked for.
   [[nodiscard]] std::uint32_t read_at(const FoundHeader& found) const;
 
-  /// When a look-up was made that `includer` quotes or, where it is nullptr, whoever came first; as
-  /// put_in_order() wants it.
+  /// When `includer` made a look-up, as put_in_order() wants it. `includer` is nullptr for a look-up that any text may have
+  /// made first.
   [[nodiscard]] std::uint64_t made_at(const Dependency& lookup, const Walk& walk,
                                       const FoundHeader* includer) const;
 

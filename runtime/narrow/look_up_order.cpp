@@ -13,7 +13,7 @@ namespace {
 
 bool has_parent(const Dependency& lookup) { return lookup.parent < Dependency::at_place; }
 
-// Beside each look-up: of all that found its includer, the one that was made first.
+// For each look-up the first one made of those that found its includer.
 std::vector<std::uint32_t> first_parents(const Closure& closure,
                                          const std::vector<std::uint64_t>& made_at) {
   std::unordered_map<std::string_view, std::uint32_t> first;
@@ -30,7 +30,7 @@ std::vector<std::uint32_t> first_parents(const Closure& closure,
   return parents;
 }
 
-// Of each position its new one.
+// The new position of each.
 std::vector<std::uint32_t> inverse(const std::vector<std::uint32_t>& order) {
   std::vector<std::uint32_t> places(order.size());
   for (std::uint32_t place = 0; place < order.size(); ++place) places[order[place]] = place;

@@ -7,9 +7,9 @@
 
 namespace kiln {
 
-/// Puts look-ups in the order in which a compiler made them, so that of those that no longer find anything the first is known:
+/// Puts look-ups in the order in which a compiler made them. That tells which of those that find nothing any more comes first:
 /// if that is an include, a compile would come to it, and fail. `made_at`, beside each look-up, is when it was made: of an include
-/// no earlier than that, of all others no later. Where no order has parents before their children, all become
+/// no earlier than that, of all others no later. If no order has parents before their children, all become
 /// tested: then nothing is known.
 void put_in_order(Closure& closure, const std::vector<std::uint64_t>& made_at);
 

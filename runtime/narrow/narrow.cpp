@@ -57,14 +57,14 @@ class Narrowing {
   }
 
  private:
-  // Behind the last directory NVRTC asks for nothing, so that one more that is given later would show nowhere.
+  // NVRTC asks for nothing behind the last directory, so nothing would show that another one was added there.
   void decline_searching_on() {
     const auto count = search_.directories().size();
     if (searches_on_ && (count == 0 || !search_.is_toolkit_directory(count - 1)))
       kept_.decline("it may search on behind the last include directory");
   }
 
-  // What is quoted in a header comes when that has been found, so that its parent is known.
+  // Takes the quoted look-ups of a header when the header has been found: then their parent is known.
   void keep_foreseen() {
     struct Next {
       std::size_t index;
@@ -92,13 +92,12 @@ class Narrowing {
     }
   }
 
-  // `parent`: the position of its includer among those that are kept, where that is a header that it is quoted
-  // in.
+  // `parent`: the position, among those that are kept, of the header that quotes it; else as the look-up has it.
   std::optional<std::uint32_t> keep_if_made(std::size_t index, std::uint32_t parent) {
     auto lookup = whole_.dependencies.lookups[index];
     lookup.parent = parent;
     const auto kept = keep_if_made(lookup, index);
-    // What is nowhere NVRTC looks for once more, by its front end's own suffix for the standard's headers.
+    // If a header is nowhere, NVRTC looks once more, with its front end's own suffix for the standard's headers.
     if (kept && !found()[*kept].found()) {
       lookup.spelling += ".stdh";
       lookup.tested = true;
@@ -130,7 +129,7 @@ class Narrowing {
     return asked_.made_at(lookup, walk, includer);
   }
 
-  // What was not read cannot have asked for anything.
+  // A header that was not read cannot have asked for anything.
   [[nodiscard]] bool was_read(std::uint32_t index) const {
     return found()[index].found() && texts()[index] && asked_.read_at(found()[index]) != 0;
   }
@@ -141,8 +140,8 @@ class Narrowing {
     });
   }
 
-  // Keeps all look-ups that may have asked these questions unforeseen: those that were made are among them. False where
-  // nobody can tell whether they are all.
+  // Keeps all look-ups that may have asked the unforeseen questions: those that were made are among them. False if nobody can
+  // tell whether they are all.
   bool guess() {
     dependencies().embedded_names = search_.embedded_names();
     const auto& lookups = dependencies().lookups;
@@ -163,7 +162,7 @@ class Narrowing {
     }
   }
 
-  // What was guessed beside what was made finds the same files here, and elsewhere perhaps only the same texts.
+  // A look-up that was only guessed finds the same file here as one that was made. Elsewhere it may find only the same text.
   void free_texts(const UnseenQuestions& unseen) {
     for (std::uint32_t index = 0; index < found().size(); ++index) {
       if (was_read(index) && unseen.is_alike_anywhere(*texts()[index]))
@@ -191,7 +190,7 @@ class Narrowing {
     return all;
   }
 
-  // In angle brackets, or in quotes in the source.
+  // Guesses look-ups in angle brackets, or in quotes in the source.
   void guess_searches() {
     for (const auto& reading : readings_.files) {
       for (const auto& directory : search_.directories()) {
@@ -200,7 +199,7 @@ class Narrowing {
     }
   }
 
-  // In quotes in a header.
+  // Guesses look-ups in quotes in a header.
   void guess_neighbours(std::uint32_t includer, const UnseenQuestions& unseen) {
     const auto text = texts()[includer];
     for (const auto& include : text->directives.includes) {
@@ -237,7 +236,7 @@ class Narrowing {
     }
   }
 
-  // For those alone that the compiler asked for.
+  // Counts only the texts that the compiler asked for.
   void account_for_texts() {
     auto read = whole_.itself;
     for (std::size_t index = 0; index < texts().size(); ++index) {

@@ -51,7 +51,7 @@ std::shared_ptr<const HeaderText> NarrowedClosure::known_text(std::size_t index,
   return is_known ? whole_.texts[index] : nullptr;
 }
 
-// The compiler's own, whatever lies on the disk by now.
+// The text that the compiler read, whatever lies on the disk by now.
 std::shared_ptr<const HeaderText> NarrowedClosure::text_of(const Reading& reading,
                                                            std::size_t index) {
   if (auto text = known_text(index, reading.content)) return text;

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-/// What becomes of a closure when it is narrowed: look-ups are added to it, with the texts that the compiler read.
+/// A closure while it is narrowed: the look-ups that are kept, with the texts that the compiler read.
 class NarrowedClosure {
  public:
   /// Borrows both.
@@ -21,15 +21,15 @@ class NarrowedClosure {
   [[nodiscard]] Closure& closure() noexcept { return closure_; }
   [[nodiscard]] const Closure& closure() const noexcept { return closure_; }
 
-  /// The look-up's position. `reading`: of what was found on the disk. `index`: the look-up of the whole closure that it is,
-  /// whose text it may be; of_none where it is none of them.
+  /// Adds a look-up and gives its position. `reading` is that of a header on the disk. `index`: its position in the whole
+  /// closure, which may have its text; of_none if it is not there.
   std::uint32_t add(Dependency lookup, FoundHeader found, const Reading* reading,
                     std::size_t index);
   static constexpr std::size_t of_none = ~std::size_t{0};
 
   void remove_all();
 
-  /// What is compiled cannot be known by its key. The first reason counts.
+  /// The result does not follow from its key. The first reason counts.
   void decline(std::string reason);
 
  private:

@@ -49,7 +49,7 @@ class Placing {
     return all;
   }
 
-  // Below each directory that it is in: by which of them the compiler came to it is not known.
+  // Places it below each directory that it lies in: nobody knows by which the compiler came to it.
   void place(const Reading& reading, const std::vector<std::string>& holding) {
     bool placed = false;
     for (std::size_t index = 0; index < holding.size(); ++index) {
@@ -71,7 +71,7 @@ class Placing {
     if (placed && !may_spell_paths_) return;
     add_placed(reading.path, reading);
     if (placed) return;
-    // 13.5 asks so for what a header quotes that lies in no folder.
+    // NVRTC 13.5 asks so for what a header without a folder quotes.
     if (below(readings_.working_directory, reading.path))
       kept_.closure().dependencies.working_directory = readings_.working_directory;
   }
@@ -96,7 +96,7 @@ class Placing {
     return false;
   }
 
-  // Of a look-up of the closure that found this file, so that it need not be read again.
+  // The position of a look-up that found this file, so that it need not be read again.
   [[nodiscard]] std::size_t position_of(const Reading& reading) const {
     const auto at = positions_.find(reading.path);
     return at != positions_.end() ? at->second : NarrowedClosure::of_none;

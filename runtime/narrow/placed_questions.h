@@ -7,8 +7,8 @@
 
 namespace kiln {
 
-/// Adds each question of a compile as a look-up at its place, for want of any meaning: below the include directories,
-/// and where the program `may_spell_paths` at the whole path too. `whole` may know the texts.
+/// Adds each question of a compile as a look-up at its place below the include directories, since nobody can tell which
+/// include asked it. If the program `may_spell_paths`, also at the whole path. `whole` may have the texts.
 void place_all(const Readings& readings, const HeaderSearch& search, const Closure& whole,
                bool may_spell_paths, NarrowedClosure& kept);
 

@@ -111,7 +111,7 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
   macros_.insert(macros.begin(), macros.end());
 }
 
-// A macro that names one of them is one of them.
+// Adds the macros that name one of them.
 void UnseenQuestions::spread(Names& names) const {
   for (bool spreads = true; spreads;) {
     spreads = false;

@@ -14,11 +14,11 @@
 
 namespace kiln {
 
-/// What the texts of a program may ask for in ways that a scan of them does not show: through macros, in includes and in
-/// conditions. NVRTC asks only once for what is there, so that some of it shows nowhere at all; but it asks for every
-/// place at which it finds nothing, and where each look-up may end is known.
+/// Tells which texts of a program may ask for headers in ways that a scan does not show: through macros, in includes and in
+/// conditions. NVRTC asks only once for a file that is there, so some of these questions show nowhere. But it asks for every
+/// place at which it finds nothing, and it is known where each look-up may end.
 ///
-/// Comments count as text, and all branches as taken: more than is asked for, never less.
+/// Comments count as text, and all branches as taken: that gives more than is asked for, never less.
 class UnseenQuestions {
  public:
   /// Of a program's source and options, and of the headers that its compiler read. Borrows source and headers. `readings`
@@ -26,17 +26,17 @@ class UnseenQuestions {
   UnseenQuestions(const HeaderText& source, const std::vector<std::string>& options,
                   const std::vector<const HeaderText*>& headers, const Readings& readings);
 
-  /// Whether the texts may spell out whole paths: then a place counts whatever the include directories are.
+  /// Whether the texts may spell out whole paths. Then a path counts whatever the include directories are.
   [[nodiscard]] bool may_spell_paths() const noexcept { return may_spell_paths_; }
 
-  /// Whether they may search on behind a header that was found, or are in a language that no scan follows: then nobody can tell
-  /// by which way the compiler came to a place.
+  /// Whether they may search on behind a header that was found, or are in a language that no scan follows. Then nobody can tell
+  /// how the compiler came to a path.
   [[nodiscard]] bool are_beyond_guessing() const noexcept { return beyond_guessing_; }
 
   /// Whether one of the headers may ask in such a way.
   [[nodiscard]] bool may_ask(const HeaderText& header) const { return texts_.at(&header).asks; }
 
-  /// Whether one of the headers does the same wherever it lies, and however often: it has no neighbours, and no
+  /// Whether one of the headers does the same wherever it lies and however often it is read: it quotes no neighbour, and has no
   /// `#pragma once`, which goes by the file.
   [[nodiscard]] bool is_alike_anywhere(const HeaderText& header) const;
 
@@ -45,7 +45,7 @@ class UnseenQuestions {
 
   struct Text {
     JoinedText joined;
-    bool asks = false;  ///< In any way that a scan does not show.
+    bool asks = false;  ///< Whether it asks in a way that a scan does not show.
   };
 
   void add(const HeaderText& header);
@@ -54,7 +54,7 @@ class UnseenQuestions {
   void spread(Names& names) const;
 
   MacroBodies macros_;
-  std::set<std::string, std::less<>> roots_;  ///< What paths begin with: "/home".
+  std::set<std::string, std::less<>> roots_;  ///< How whole paths begin: "/home".
   Names asking_;                              ///< Macros that may come to `__has_include`,
   Names pasting_;                             ///< to what no text holds,
   Names pragmatic_;                           ///< and to `_Pragma("once")`.

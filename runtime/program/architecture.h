@@ -17,7 +17,7 @@ struct Architecture {
   bool operator==(const Architecture&) const = default;
 };
 
-/// Reads "sm_90a", "compute_90", …; nothing for what is not spelled like one.
+/// Reads "sm_90a", "compute_90", … Nothing if the name is not spelled like one.
 [[nodiscard]] std::optional<Architecture> read_architecture(std::string_view name);
 
 }  // namespace kiln

@@ -10,7 +10,7 @@ namespace kiln {
 
 namespace {
 
-// What a set keeps alive: the texts, and the table that points into them.
+// A set keeps these alive: the texts, and the table that points into them.
 struct OwnedTexts {
   std::vector<HeaderSet::SharedText> texts;
   std::vector<EmbeddedHeader> table;
@@ -25,7 +25,7 @@ bool by_name(const EmbeddedHeader& left, const EmbeddedHeader& right) {
 std::string_view PackedTexts::texts() const {
   std::call_once(once_, [this] {
     auto texts = std::make_unique<char[]>(size_);
-    // The frame is part of the program: what can fail is memory.
+    // The frame is part of the program, so only memory can fail.
     if (ZSTD_decompress(texts.get(), size_, frame_, frame_size_) != size_) throw std::bad_alloc();
     texts_ = texts.release();
   });
@@ -67,7 +67,7 @@ HeaderSet HeaderSet::from_shared(std::vector<SharedText> texts) {
 }
 
 const EmbeddedHeader* HeaderSet::find(std::string_view name) const noexcept {
-  // Both makers sort by name: kiln-embed while building, from_texts() above.
+  // kiln-embed and from_texts() both sort by name.
   const auto at =
       std::lower_bound(headers_.begin(), headers_.end(), EmbeddedHeader{name, {}, {}}, by_name);
   return at != headers_.end() && at->name == name ? &*at : nullptr;

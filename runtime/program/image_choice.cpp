@@ -6,8 +6,8 @@
 namespace kiln {
 namespace {
 
-// Plain ones of majors that are no longer added to, newest first. Each costs a look-up, which is why these
-// are not all numbers.
+// The plain architectures of majors to which NVIDIA adds no more, newest first. Each costs a look-up, so these are
+// not all numbers.
 constexpr std::array known_versions{121, 120, 110, 103, 101, 100, 90, 89, 88, 87, 86,
                                     80,  75,  72,  70,  62,  61,  60, 53, 52, 50};
 

@@ -20,7 +20,7 @@ struct Program::Alternative {
   std::string name;
   Program program;
   std::map<std::string, std::string> kernels;
-  std::uint64_t pinned_id;  ///< Of the handle that is this one for every target.
+  std::uint64_t pinned_id;  ///< The id of the handle that is this one for every target.
 };
 
 struct Program::State {
@@ -93,7 +93,7 @@ const OwnedOption* owner_of(std::string_view option) {
   return nullptr;
 }
 
-// ptxas reads more options from a file, in whatever spelling it is passed on.
+// ptxas reads more options from a file, whatever spelling passes the file on.
 bool names_options_file(std::string_view option) {
   const bool defines = option.starts_with("-D") || option.find("define-macro") != option.npos;
   return !defines && (option.find("options-file") != option.npos ||
@@ -129,7 +129,7 @@ Result<void> check_options(const ProgramSpec& spec) {
       return fail(ErrorCode::invalid_option,
                   fmt::format("program '{}': an option is empty or holds a NUL byte", spec.name));
     }
-    // NVRTC skips blanks before an option, and would take one that kiln does not recognise.
+    // NVRTC skips blanks before an option, so it would take an option that kiln does not recognise.
     if (is_blank(option.front()) || is_blank(option.back())) {
       return fail(
           ErrorCode::invalid_option,
@@ -174,7 +174,7 @@ Result<void> check(const ProgramSpec& spec) {
 
 constexpr std::string_view default_variant = "default";
 
-// A variant by itself: what is compiled of it is checked where it is made a program.
+// Checks what a variant adds. Its source, options and kernels are checked when it is made a program.
 Result<void> check_variant(const ProgramSpec& spec, const VariantSpec& variant) {
   const auto wrong = [&](std::string_view what) {
     return fail(ErrorCode::invalid_argument,
@@ -228,7 +228,7 @@ std::uint64_t next_id() {
   return ++last;
 }
 
-// Without what says nothing, but with each "..": behind a link it leads elsewhere than the text lets on.
+// Drops empty parts and ".", but keeps each "..": behind a link it leads elsewhere than the text says.
 std::filesystem::path as_the_system_takes_it(const std::filesystem::path& directory) {
   std::filesystem::path plain;
   for (const auto& part : directory) {

@@ -10,8 +10,8 @@ namespace kiln {
 
 namespace {
 
-// For messages alone: what exists is for the compiler to say (nvrtcGetSupportedArchs), and newer ones
-// than these are passed on. From CUDA 13.0's list of GPU features.
+// For messages only. The compiler decides which exist (nvrtcGetSupportedArchs), so newer ones are passed on. From
+// CUDA 13.0's list of GPU features.
 constexpr std::string_view known_archs =
     "sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_100f, sm_103, "
     "sm_103a, "

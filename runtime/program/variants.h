@@ -10,14 +10,14 @@
 
 namespace kiln {
 
-/// Reads VariantSpec::since. Errors: invalid_argument for what is no `sm_` architecture.
+/// Reads VariantSpec::since. Errors: invalid_argument if it is no `sm_` architecture.
 [[nodiscard]] Result<Architecture> read_since(std::string_view since);
 
-/// Which variant is for a target: its place in `since`, or nothing where none is. An `a` target goes before
-/// a family's, that one before plain ones, and the higher before the lower.
+/// The place in `since` of the variant for a target; nothing if none is for it. One since an `a` target goes before a
+/// family's, a family's before a plain one, and a higher one before a lower.
 ///
-/// A family's variant is for the `a` and `f` targets of its family alone: a plain target of the same GPU
-/// may not use what the family has.
+/// A family's variant is only for the `a` and `f` targets of its family: a plain target of the same GPU may not use what
+/// the family has.
 [[nodiscard]] std::optional<std::size_t> choose_variant(const std::vector<Architecture>& since,
                                                         const Architecture& target);
 

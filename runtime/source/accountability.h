@@ -9,16 +9,16 @@
 
 namespace kiln {
 
-/// Whether a compile's result follows from what its key holds, by what the texts say that it is made of.
+/// Decides whether a compile's result follows from its key. Goes by the texts that the compile is made of.
 class Accountability {
  public:
-  /// Of the source, an option or a header: `place` is what the compiler calls it.
+  /// Adds the source, an option or a header. `place` is what the compiler calls it.
   void add(const Directives& said, std::string_view place);
 
-  /// Of a header that was found.
+  /// Adds a header that was found.
   void add(const HeaderText& text, const FoundHeader& found);
 
-  /// Why it does not, in words; empty where it does.
+  /// Why the result does not follow from its key, in words. Empty if it does.
   [[nodiscard]] std::string reason() const;
 
  private:

@@ -9,7 +9,7 @@ namespace kiln {
 
 namespace characters {
 
-// What a character is, by one look: millions are asked about for one program over CUB.
+// One table look-up tells what a character is: a program over CUB asks about millions.
 enum CharacterClass : unsigned char { blank = 1, letter = 2, digit = 4 };
 
 inline constexpr std::array<unsigned char, 256> character_classes = [] {

@@ -25,10 +25,10 @@ using Form = IncludeDirective::Form;
 struct Unit {
   std::shared_ptr<const HeaderText> text;
   FoundHeader where;
-  std::uint32_t lookup;  // That found it; source_parent for the source.
+  std::uint32_t lookup;  // The look-up that found it; source_parent for the source.
 };
 
-// One look-up: an include's spelling, and whose neighbour it asks for.
+// One look-up: an include's spelling, and the includer whose neighbour it asks for.
 struct LookUp {
   std::string_view spelling;
   std::uint32_t parent;
@@ -59,7 +59,7 @@ class ClosureBuilder {
     add_unit({closure_.source, search_.source(), Dependency::source_parent});
     read_options();
     follow_all();
-    // A macro may be defined anywhere, so these come when all else has been read; they may bring more.
+    // A macro may be defined anywhere, so macro includes come last. They may bring more of them.
     while (!macro_includes_.empty()) {
       follow_macro_includes();
       follow_all();
@@ -68,7 +68,7 @@ class ClosureBuilder {
     check_header_tests();
   }
 
-  // Of a test for an embedded header NVRTC tells nobody, so that it must be seen here.
+  // NVRTC tells nobody that it tests for an embedded header, so the scan must see each test.
   void check_header_tests() {
     if (pastes_ && pieces_.make_a_question() && closure_.unresolved.empty())
       closure_.unresolved = "it may paste together __has_include";
@@ -83,7 +83,7 @@ class ClosureBuilder {
     check_options();
   }
 
-  // A toolkit pastes its own together, or does not, for everybody.
+  // A toolkit's own texts are left out: they do the same for everybody.
   void check_pasted_tests() {
     if (!pastes_ || !closure_.unresolved.empty()) return;
     for (const auto& macro : header_tests_) {
@@ -129,7 +129,7 @@ class ClosureBuilder {
     pieces_.add(said.question_pieces);
   }
 
-  // What -D defines may tell the time or a place wherever it is used.
+  // A macro of -D may tell the time or a place wherever it is used.
   void read_options() {
     for (const auto& option : program_.options()) {
       const auto said = read_directives(option);
@@ -157,7 +157,7 @@ class ClosureBuilder {
   void follow(const IncludeDirective& include, const Unit& includer) {
     if (include.next) return follow_next(include, includer);
     const bool quoted = include.form == Form::quoted;
-    // Not by the includer's folder: files that lie together here may lie apart elsewhere.
+    // The includer is part of it, not its folder: files that lie together here may lie apart elsewhere.
     const auto parent = quoted ? includer.lookup : Dependency::no_parent;
     const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
     // Headers repeat each other's includes many times over, and each search asks the filesystem.
@@ -188,8 +188,8 @@ class ClosureBuilder {
     return on_disk_.insert(found.path).second;
   }
 
-  // Which of several headers that is, the compiler will say. A header that no search finds is not found after
-  // the includer either: libcu++ of CUDA 12 has such directives in branches that are not for NVRTC.
+  // The compiler will say which of several headers it is. A header that no search finds, #include_next does not find
+  // either: libcu++ of CUDA 12 has such directives in branches that are not for NVRTC.
   void follow_next(const IncludeDirective& include, const Unit& includer) {
     if (!finder_.find_all(include.spelling).empty()) {
       return leave_open("it uses #include_next of " + std::string(include.spelling), includer);
@@ -225,18 +225,18 @@ class ClosureBuilder {
     }
   }
 
-  // One that no text holds, for which a look-up's spelling is to stay where it is.
+  // Keeps an include that no text holds: a look-up refers to its spelling.
   const IncludeDirective& keep(IncludeDirective include) {
     return made_.emplace_back(std::move(include));
   }
 
-  // What the program reads there, nobody knows before it is compiled.
+  // Nobody knows what the program reads there before it is compiled.
   void leave_open(const std::string& reason, const Unit& unit) {
     if (closure_.unresolved.empty())
       closure_.unresolved = fmt::format("{}: {}", unit.where.place(), reason);
   }
 
-  // Those that are reached; all of them where the closure is not known to be whole.
+  // Gives the compiler the headers that are reached, and all of them if the closure may lack some.
   void add_embedded() {
     for (const auto* header : search_.embedded()) {
       const auto reached = embedded_.find(header);
@@ -270,7 +270,7 @@ class ClosureBuilder {
   HeaderFiles& files_;
   Closure closure_;
   std::deque<Unit> pending_;
-  std::deque<Unit> read_;  // A deque, since includers are referred to while it grows.
+  std::deque<Unit> read_;  // A deque: includers are referred to while it grows.
   std::deque<IncludeDirective> made_;
   std::unordered_map<LookUp, std::uint32_t, LookUpHash>
       lookups_;  // By position; spelled by the texts, which stay.
@@ -281,7 +281,7 @@ class ClosureBuilder {
   Words header_tests_;
   bool pastes_ = false;
   QuestionPieces pieces_;
-  Accountability whole_;  // By all that it may read.
+  Accountability whole_;  // Goes by all that the program may read.
 };
 
 }  // namespace

@@ -14,26 +14,26 @@
 
 namespace kiln {
 
-/// The headers that a program looks up. As close_over() gives it, all that it may read, as far as a scan can tell:
-/// with all conditionals taken as true. As narrow() gives it, what the compiler did ask for, exactly.
+/// The headers that a program looks up. close_over() gives all that the program may read, as far as a scan can tell: it
+/// takes all conditionals as true. narrow() gives exactly what the compiler asked for.
 struct Closure {
   DependencySet dependencies;
-  std::vector<FoundHeader> found;  ///< Beside each look-up.
-  /// Beside each look-up, nullptr where nothing was found.
+  std::vector<FoundHeader> found;  ///< What each look-up found.
+  /// The text that each look-up found; nullptr where it found nothing.
   std::vector<std::shared_ptr<const HeaderText>> texts;
-  /// Beside each look-up: whose text makes it first, by its position, or Dependency::source_parent.
+  /// For each look-up: the position of the look-up whose text makes it first, or Dependency::source_parent.
   std::vector<std::uint32_t> includers;
   std::vector<HeaderForCompiler> embedded;   ///< Those that are reached.
   std::shared_ptr<const HeaderText> source;  ///< The program's, scanned. Never null.
 
-  /// What the scan cannot follow, so that the compiler may ask for more; empty where there is nothing such.
+  /// What the scan cannot follow, so that the compiler may ask for more. Empty if it follows all.
   std::string unresolved;
 
-  /// What the source and the options say of that themselves.
+  /// What the source and the options alone say of accountability.
   Accountability itself;
 
-  /// Why this compile's result cannot be known by its key; empty when it can. As close_over() gives it, by all that
-  /// the program may read.
+  /// Why this compile's result does not follow from its key. Empty if it does. close_over() goes by all that the program
+  /// may read.
   std::string not_stored;
 
   /// Whether the program's own source and headers, or the toolkit's, might put a path into the output.
@@ -41,8 +41,8 @@ struct Closure {
   bool toolkit_tells_path = false;
 };
 
-/// Follows the includes of a program. Cannot fail: a header that is not found is recorded as such,
-/// and whether that matters is for the compiler to say.
+/// Follows the includes of a program. Cannot fail: it records a header that is not found as such, and the compiler
+/// decides whether that matters. Needs no query, since kiln-embed follows includes before there is a library.
 [[nodiscard]] Closure close_over(const Program& program, const HeaderSearch& search,
                                  HeaderFiles& files);
 

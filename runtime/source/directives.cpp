@@ -19,10 +19,10 @@ constexpr std::array<std::string_view, 6> path_tellers{
     "__FILE__",       "__BASE_FILE__",   "assert",
     "__builtin_FILE", "source_location", "__builtin_source_location"};
 
-// What a line is to the preprocessor, as far as it matters here.
+// What the preprocessor takes a line for, as far as it matters here.
 enum class Line { code, definition, condition };
 
-// A macro's, as far as it matters here.
+// The definition of a macro, as far as it matters here.
 struct Definition {
   std::string name;
   std::string parameters;  // As they stand between the brackets; empty for an object-like one.
@@ -58,7 +58,7 @@ void read_include(Scanner& scanner, bool next, Directives& directives) {
   if (directives.includes.size() > before) directives.includes.back().next = next;
 }
 
-// Up to the bracket that closes the one before.
+// Reads up to the bracket that closes the one before the scanner.
 std::string operand(Scanner& scanner) {
   std::string text;
   for (int depth = 1; !scanner.done() && scanner.peek() != '\n'; scanner.advance()) {
@@ -77,7 +77,7 @@ void read_has_include(Scanner& scanner, const Definition* definition, Directives
   const auto begin = scanner.position() - asks_for_header.size();
   scanner.skip_blanks();
   if (scanner.peek() != '(') {
-    // A macro's other name for it, or one that has the bracket.
+    // A macro gives it another name, or has the bracket.
     if (definition != nullptr || !scanner.is_tested_by_name(begin))
       leave_to_the_compiler(directives);
     return;
@@ -86,12 +86,12 @@ void read_has_include(Scanner& scanner, const Definition* definition, Directives
   scanner.skip_blanks();
   const char c = scanner.peek();
   const bool literal = c == '"' || c == '<';
-  // What a macro quotes is looked for beside the file that uses it.
+  // NVRTC looks for what a macro quotes beside the file that uses the macro.
   if (literal && (definition == nullptr || (definition->parameters.empty() && c == '<')))
     return add_header_name(scanner, true, directives);
   const auto asked = operand(scanner);
   if (definition == nullptr) return add_operand(asked, true, directives);
-  // `#define HAS(x) __has_include(x)`: what x is stands where HAS is used, in a condition.
+  // `#define HAS(x) __has_include(x)`: the header's name stands in the condition that uses HAS.
   if (definition->parameters == asked) {
     directives.header_tests.push_back(definition->name);
   } else {
@@ -99,12 +99,12 @@ void read_has_include(Scanner& scanner, const Definition* definition, Directives
   }
 }
 
-// Most words do not, by their first letter.
+// The first letter rules out most words.
 bool may_matter(std::string_view word) {
   return word.front() == '_' || word.front() == 'a' || word.front() == 's';
 }
 
-// `definition`: where the word stands in one.
+// `definition`: the one in which the word stands; nullptr if it stands in none.
 void read_word(Scanner& scanner, const Definition* definition, Directives& directives) {
   const auto word = scanner.identifier();
   if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) return scanner.skip_raw_literal();
@@ -117,7 +117,7 @@ void read_word(Scanner& scanner, const Definition* definition, Directives& direc
   directives.tells_path |= is_one_of(word, path_tellers);
 }
 
-// From copies of the scanner, so that the body is still read as text.
+// Works on a copy of the scanner, so that the body is still read as text.
 Definition read_definition(Scanner scanner) {
   scanner.skip_blanks();
   Definition definition{std::string(scanner.identifier()), {}};
@@ -171,7 +171,7 @@ void read_argument(Scanner& scanner, Line line, Directives& directives) {
 
 void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
   Line line = Line::code;
-  Definition definition;  // Of this line, where it is one.
+  Definition definition;  // This line's, if it is one.
   bool line_begins = true;
   bool in_directive = false;
   bool in_prelude = true;

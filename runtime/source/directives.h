@@ -19,12 +19,12 @@ struct IncludeDirective {
   Form form;
   std::size_t position;  ///< Of the spelling in the text, for rewriting; 0 for a macro.
   std::size_t length;    ///< In the text, continued lines included; 0 for a macro.
-  bool tested = false;   ///< Only asked for: an operand of `__has_include`.
-  bool next = false;     ///< `#include_next`: the one that a search finds after the includer.
+  bool tested = false;   ///< It is an operand of `__has_include`, not included.
+  bool next = false;     ///< `#include_next`: the search goes on behind the includer's directory.
 };
 
-/// What one text says that bears on what it reads and on what its compile gives, with all
-/// conditionals taken as true: more than the compiler will read, never less.
+/// What one text reads, and what it says that bears on the result of its compile. All conditionals are taken as true,
+/// so it is more than the compiler will see, never less.
 struct Directives {
   std::vector<IncludeDirective> includes;
   bool tells_time = false;  ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
@@ -33,26 +33,26 @@ struct Directives {
   Words time_pieces;
   bool pastes = false;
   QuestionPieces question_pieces;  ///< Identifiers of which a question can be pasted together.
-  /// How many bytes come before the first token that belongs to no directive: what a precompiled header
-  /// can hold.
+  /// The length of the prelude in bytes: what comes before the first token that belongs to no directive. A precompiled
+  /// header can hold it.
   std::size_t prelude = 0;
   /// Macros that ask for the header that is their only argument: `#define HAS(x) __has_include(x)`.
   std::vector<std::string> header_tests;
-  /// Names a thing whose meaning kiln does not follow, e.g. "__has_include_next".
+  /// The name of a construct that kiln does not follow, e.g. "__has_include_next".
   std::string unfollowed;
 };
 
 /// Reads a text. Knows comments, string and character literals, raw strings and line continuations.
 [[nodiscard]] Directives read_directives(std::string_view text);
 
-/// What a macro is defined to in one place.
+/// One definition of a macro.
 struct MacroBody {
   bool function_like = false;
   std::vector<std::string> parameters = {};
   std::string text = {};
 };
 
-/// What macros are defined to, over all branches.
+/// The definitions of macros, over all branches.
 using MacroBodies = std::multimap<std::string, MacroBody, std::less<>>;
 
 [[nodiscard]] MacroBodies read_macros(std::string_view text);

@@ -20,7 +20,7 @@ std::int64_t nanoseconds(const timespec& time) {
   return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
 }
 
-// Not by device and inode, in which some filesystems differ between a path and an open file.
+// Leaves out device and inode: some filesystems give others for an open file than for its path.
 bool looks_alike(const FileStamp& left, const FileStamp& right) {
   return left.size == right.size && left.modified_ns == right.modified_ns &&
          left.changed_ns == right.changed_ns;
@@ -43,7 +43,7 @@ FileRead read_file(const std::string& path, const FileStamp& found) {
   struct stat status;
   if (::fstat(file.get(), &status) != 0) return {std::nullopt, errno};
   if (!looks_alike(stamp_in(status), found)) return {};
-  // One byte more than expected tells whether it has grown.
+  // Asks for one byte more than expected, to see whether the file has grown.
   std::string text(found.size + 1, '\0');
   std::size_t length = 0;
   while (length < text.size()) {

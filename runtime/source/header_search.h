@@ -16,12 +16,12 @@
 
 namespace kiln {
 
-/// The name under which the compiler is given a program: absolute, so that a quoted include does not
-/// search the working directory, and in a folder that no machine has.
+/// The name under which the compiler gets a program. It is absolute, so that a quoted include does not search the working
+/// directory, and in a folder that no machine has.
 [[nodiscard]] std::string virtual_name(std::string_view program);
 
-/// What the compiler is given as an include directory where a program has none: without any it would not tell
-/// what it looks for. No machine has it.
+/// The include directory of a program that has none. Without any, the compiler would not tell what it looks for. No machine
+/// has it.
 inline constexpr std::string_view no_directory = "/kiln/nowhere";
 
 /// A header as it was found: embedded, on disk, or not at all.
@@ -46,8 +46,8 @@ struct HeaderForCompiler {
   std::string text;
 };
 
-/// Where headers are looked for: among the program's embedded ones, in its include directories, then in the
-/// toolkit's. A value; borrows the program's header tables. Safe to use from several threads.
+/// Where a program's headers are looked for: among its embedded ones, in its include directories, then in the toolkit's.
+/// A value; borrows the program's header tables. Safe to use from several threads.
 class HeaderSearch {
  public:
   HeaderSearch(const Program& program, const std::vector<std::filesystem::path>& toolkit_dirs);
@@ -92,14 +92,14 @@ class HeaderSearch {
     return index >= program_dirs_;
   }
 
-  /// Names this list of directories: what a Witness is for.
+  /// The digest of this list of directories, which a Witness names.
   [[nodiscard]] const Digest& roots() const noexcept { return roots_; }
 
-  /// Names the embedded headers' names, in whatever sets and order they come.
+  /// The digest of the embedded headers' names, whatever sets and order they come in.
   [[nodiscard]] Digest embedded_names() const;
 
-  /// Names all that is searched, embedded headers with their content: two programs that agree in it
-  /// and in their request get the same.
+  /// The digest of all that is searched, embedded headers with their content. Two programs that agree in it and in their
+  /// request get the same.
   [[nodiscard]] Digest surroundings() const;
 
  private:

@@ -9,9 +9,8 @@
 
 namespace kiln {
 
-/// The first of these macros, which ask for headers (Directives::header_tests), that a text uses in another way than a scan
-/// of its conditions follows: besides `#if HAS(<x>)`, defining it and asking whether it is defined. Empty where it uses
-/// none so.
+/// The first of these macros (Directives::header_tests) that a text uses in a way that a scan does not follow. A scan follows
+/// `#if HAS(<x>)`, the macro's definition, and the question whether it is defined. Empty if the text uses none otherwise.
 [[nodiscard]] std::string used_unfollowed(std::string_view text, const Words& header_tests);
 
 }  // namespace kiln

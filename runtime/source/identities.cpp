@@ -22,7 +22,7 @@ bool are_one_folder(std::string_view left, std::string_view right) {
          one.st_ino == other.st_ino;
 }
 
-// By a roundabout way, such as `a/../x.h`: what lies beside them is the same.
+// Also if one goes a roundabout way, such as `a/../x.h`: the same files lie beside both.
 bool are_one_path(std::string_view left, std::string_view right) {
   return name_of(left) == name_of(right) && are_one_folder(left, right);
 }
@@ -42,7 +42,7 @@ std::size_t hash_of(const FoundHeader& found) {
 
 Identities::Identities(std::size_t look_ups) : first_(std::bit_ceil(2 * look_ups + 1)) {}
 
-// Its place, which is empty where it is new.
+// The place of the file's first path, which is empty if the file is new.
 Identities::Path& Identities::first_of(const FoundHeader& found) {
   for (auto slot = hash_of(found);; ++slot) {
     auto& path = first_[slot & (first_.size() - 1)];

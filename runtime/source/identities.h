@@ -11,8 +11,8 @@
 
 namespace kiln {
 
-/// The first look-ups that found the same as another: Dependency::same_path and same_file. A path by another way
-/// into the same folder is the same path.
+/// The first look-ups that found the path and the file that another one finds: Dependency::same_path and same_file. A path
+/// that leads into the same folder by another way is the same path.
 struct Same {
   std::uint32_t path = Dependency::no_other;
   std::uint32_t file = Dependency::no_other;

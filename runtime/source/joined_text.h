@@ -24,7 +24,8 @@ class JoinedText {
  private:
   std::string_view original_;
   std::string joined_;
-  std::vector<std::pair<std::size_t, std::size_t>> cuts_;  // From here on, so much was taken out.
+  std::vector<std::pair<std::size_t, std::size_t>>
+      cuts_;  // A place, and how much was cut up to there.
 };
 
 }  // namespace kiln

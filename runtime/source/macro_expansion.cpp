@@ -25,8 +25,7 @@ std::string_view identifier_at(std::string_view text, std::size_t at) {
   return text.substr(at, end - at);
 }
 
-// The arguments of a call whose bracket opens at `at`, which then is behind the one that closes. Nothing where none
-// does.
+// The arguments of a call whose bracket opens at `at`. Moves `at` behind the closing bracket; nothing if there is none.
 std::optional<std::vector<std::string_view>> arguments_at(std::string_view text, std::size_t& at) {
   std::vector<std::string_view> arguments;
   auto begin = at + 1;
@@ -45,8 +44,8 @@ std::optional<std::vector<std::string_view>> arguments_at(std::string_view text,
   return std::nullopt;
 }
 
-// The body of a function-like macro with its arguments in the places of its parameters. Nothing where it pastes or
-// quotes, or the call is not for it.
+// The body of a function-like macro with its arguments in the places of its parameters. Nothing if it pastes or quotes, or
+// the call has another number of arguments.
 std::optional<std::string> substitute(const MacroBody& macro,
                                       const std::vector<std::string_view>& arguments) {
   if (macro.text.find('#') != std::string::npos || macro.text.find("%:") != std::string::npos)
@@ -73,7 +72,7 @@ class Expansion {
  public:
   explicit Expansion(const std::vector<const MacroBodies*>& macros) : macros_(macros) {}
 
-  // Every text that `text` might expand to, or nothing where that cannot be told.
+  // Every text that `text` might expand to. Nothing if nobody can tell.
   std::optional<Texts> expand(std::string_view text, int depth = 0) {
     if (depth > deepest_expansion || --steps_left_ < 0) return std::nullopt;
     Texts results{""};
@@ -94,12 +93,12 @@ class Expansion {
   [[nodiscard]] bool defines(std::string_view name) const { return !bodies_of(name).empty(); }
 
  private:
-  // `at` is then behind the word, and behind its arguments where it was called.
+  // Moves `at` behind the word, and behind its arguments if it is called.
   std::optional<Texts> expand_word(std::string_view text, std::size_t& at, int depth) {
     const auto word = identifier_at(text, at);
     at += word.size();
     const auto bodies = bodies_of(word);
-    // One that the compiler itself defines is not seen here, and has such a name.
+    // The compiler's own macros have such names, and no text defines them.
     if (bodies.empty() && word.starts_with('_')) return std::nullopt;
     if (bodies.empty()) return Texts{std::string(word)};
     const bool called = at < text.size() && text[at] == '(';

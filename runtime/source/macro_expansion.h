@@ -8,16 +8,16 @@
 
 namespace kiln {
 
-/// All spellings, with their quotes or brackets, that `#include operand` might mean where these texts' macros
-/// are defined, over all branches; none if that cannot be told: a predefined macro, one that pastes or quotes its arguments,
-/// no definition, something that is no header name whatever it is defined to, or too many.
+/// All spellings, with their quotes or brackets, that `#include operand` might mean with the macros of these texts, over all
+/// branches. None if nobody can tell: the macro is predefined, pastes or quotes its arguments, has no definition, gives no
+/// header name, or gives too many.
 [[nodiscard]] std::vector<std::string> expand_include_macro(
     std::string_view operand, const std::vector<const MacroBodies*>& macros);
 
 /// What -D defines, in one option or two.
 [[nodiscard]] MacroBodies macros_of_options(const std::vector<std::string>& options);
 
-/// Whether an option chooses a language without raw literals, where a scan takes code for one.
+/// Whether an option chooses a language without raw literals. A scan would take code for one there.
 [[nodiscard]] bool is_before_raw_strings(std::string_view option);
 
 }  // namespace kiln

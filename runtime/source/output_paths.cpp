@@ -39,7 +39,7 @@ bool hides_strings(ImageKind kind) {
   return kind == ImageKind::ltoir || kind == ImageKind::optixir;
 }
 
-// What is sure to stand in the image where a header's name does, also if a program has cut off the folder.
+// The part of a header's place that stands in the image even if the program cuts off the folder.
 std::string_view file_name(std::string_view place) {
   const auto slash = place.rfind('/');
   if (slash == std::string_view::npos) return place;
@@ -48,7 +48,7 @@ std::string_view file_name(std::string_view place) {
   return name.find('.') != std::string_view::npos ? name : place.substr(slash);
 }
 
-// Which headers' places are in an image.
+// Tells which headers' places are in an image.
 class PlacesInImage {
  public:
   PlacesInImage(ImageKind kind, const HeaderSearch& search, std::string_view image,
@@ -63,7 +63,7 @@ class PlacesInImage {
     const bool told = found.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path;
     if (hides_strings(kind_)) return told;
     if (lies_in_shown_directory(found.path) && shows(image_, kind_, found.path)) return true;
-    // In a toolkit nearly all names are those of what they declare, and their tellers are all in macros.
+    // A toolkit's headers are mostly named after what they declare, and only their macros tell a path.
     return told && !found.in_toolkit && shows(image_, kind_, file_name(found.place()));
   }
 

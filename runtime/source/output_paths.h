@@ -7,11 +7,11 @@
 
 namespace kiln {
 
-/// Records in the closure's dependencies those paths of this machine that reach the output, so that they become
-/// key material: with line information all of them, the headers' times and the working directory; else those that
-/// stand in the image, if only the file's name does and a text names `__FILE__` or the like. (That a text
-/// names it says little: `assert` does, and hardly any kernel expands it.) In LTO-IR and OptiX-IR, where strings
-/// are packed, such a text decides.
+/// Records in the closure's dependencies the paths of this machine that reach the output, so that they become key material.
+/// With line information these are all paths, the headers' times and the working directory. Else they are the paths that stand
+/// in the image; if a text names `__FILE__` or the like, it is enough that the file's name stands there. (That a text names it
+/// says little: `assert` does, and hardly any kernel expands it.) LTO-IR and OptiX-IR pack their strings, so there such a text
+/// decides.
 void record_output_paths(const Query& query, std::string_view image, Closure& closure);
 
 }  // namespace kiln

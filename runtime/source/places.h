@@ -20,12 +20,12 @@ struct Place {
 
 [[nodiscard]] Place read_place(std::string_view spelling);
 
-/// The include directories that hold any of these files, in the order of the search: those by whose number
-/// places go. The others hold none, so that it makes no difference where and how many there are.
+/// The include directories that hold any of these files, in the order of the search. Places count only these: the others hold
+/// none of the files, so it makes no difference where and how many they are.
 [[nodiscard]] std::vector<std::string> directories_with(const std::vector<std::string_view>& rests,
                                                         const std::vector<std::string>& all);
 
-/// What stands below a directory of a path in it.
+/// The part of a path below this directory. Nothing if the path does not lie in it.
 [[nodiscard]] std::optional<std::string_view> below(const std::string& directory,
                                                     std::string_view path);
 

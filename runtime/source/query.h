@@ -14,13 +14,14 @@ namespace kiln {
 /// The first step of the key: what was asked for. REQUIRES: target is not native.
 [[nodiscard]] Request request_of(const Program& program, const Target& target);
 
-/// A program as it stands for one target on this machine: what every layer is asked with. Immutable.
+/// A program for one target on this machine. Every layer is asked with it. Immutable.
 struct Query {
   /// REQUIRES: target is not native.
   Query(const Program& asked, const Target& wanted,
         const std::vector<std::filesystem::path>& toolkit_dirs);
 
-  /// Requests that agree in it, headers and their places included, may share one result.
+  /// Names the request, the embedded headers and the include directories. Queries that agree in it may share one result, if
+  /// they find the same headers there. It takes in every embedded header, so a hit does without it.
   [[nodiscard]] Digest flight() const;
 
   const Program program;

@@ -14,7 +14,7 @@ namespace kiln {
 inline constexpr std::array<std::string_view, 5> name_tests{"ifdef", "ifndef", "elifdef",
                                                             "elifndef", "undef"};
 
-/// What stands before the quote of a raw literal.
+/// The prefixes of raw literals.
 inline constexpr std::array<std::string_view, 5> raw_prefixes{"R", "LR", "uR", "UR", "u8R"};
 
 template <std::size_t size>
@@ -23,7 +23,7 @@ template <std::size_t size>
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Walks a text one step at a time, whose continued lines are joined (JoinedText). Knows comments, literals, raw literals and
+/// Walks a text, whose continued lines are joined (JoinedText), one step at a time. Knows comments, literals, raw literals and
 /// numbers. Borrows the text.
 class Scanner {
  public:
@@ -109,8 +109,7 @@ class Scanner {
     return line;
   }
 
-  // As a preprocessor reads one: as a whole, so that the quote in 1'000 opens no character literal, nor the R in
-  // 1.R"(" a raw one.
+  // Skips a number whole, as a preprocessor does: the quote in 1'000 opens no character literal, and the R in 1.R"(" no raw one.
   void skip_number() {
     while (!done() && continues_number()) ++at_;
   }
@@ -137,7 +136,7 @@ class Scanner {
     advance();
   }
 
-  // Whether what is behind the word that began at `begin` is only asked for by name: `#ifdef word`, `defined(word)`.
+  // Whether the word that began at `begin` is only asked for by its name: `#ifdef word`, `defined(word)`.
   [[nodiscard]] bool is_tested_by_name(std::size_t begin) const {
     auto before = trimmed(text_.substr(0, begin));
     const bool in_brackets = before.ends_with('(');
