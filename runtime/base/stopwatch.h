@@ -12,14 +12,10 @@ class Stopwatch {
     return std::chrono::duration<double, std::milli>(time()).count();
   }
 
+  /// Whole ones.
   [[nodiscard]] std::uint64_t microseconds() const {
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::microseconds>(time()).count());
-  }
-
-  /// Whole ones.
-  [[nodiscard]] std::uint64_t microseconds() const {
-    return static_cast<std::uint64_t>(milliseconds() * 1000);
   }
 
  private:
