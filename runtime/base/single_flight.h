@@ -26,7 +26,8 @@ class SingleFlight {
  public:
   struct Landed {
     Outcome outcome;
-    bool own;  ///< Whether this thread did the work. One that waited may have asked for something newer.
+    /// Whether this thread did the work. One that waited may have asked for something newer.
+    bool own;
   };
 
   /// Calls `work(stop_token)` unless another thread does so for the same key. `work` must not ask for the

@@ -16,6 +16,7 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
   for (const auto& header : job.embedded)
     all.append(header.name).append(1, '\0').append(digest_of(header.text).view());
   all.append(search.roots().view());
+  if (closure.tells_base) all.append(job.program).push_back('\0');
   all.append(std::string_view(job.source).substr(0, prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');
   all.append(job.arch).append(to_string(job.kind));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "source/accountability.h"
 #include "source/characters.h"
 #include "source/macro_expansion.h"
 #include "source/text_search.h"
@@ -61,22 +62,24 @@ UnseenQuestions::UnseenQuestions(const HeaderText& source, const std::vector<std
   for (const auto& reading : readings.files)
     roots_.insert(reading.path.substr(0, reading.path.find('/', 1)));
   bool pastes = false;
-  QuestionPieces pieces;
+  Words pieces;
+  Accountability language;
   const auto note = [&](const Directives& said) {
     pastes |= said.pastes;
-    pieces.add(said.question_pieces);
+    pieces.insert(said.question_pieces.begin(), said.question_pieces.end());
+    beyond_guessing_ |= language.misreads(said);
     beyond_guessing_ |= !said.unfollowed.empty() && said.unfollowed != asks_for_header;
   };
   for (const auto& option : options) {
     note_text(option);
+    language.read_in_language_of(option);
     note(read_directives(option));
-    beyond_guessing_ |= is_before_raw_strings(option);
   }
   note_macros(macros_of_options(options));
   add(source);
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);
-  beyond_guessing_ |= pastes && pieces.make_a_question() && holds_next_;
+  beyond_guessing_ |= pastes && can_ask(pieces) && holds_next_;
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   for (auto& [header, text] : texts_) {
     text.asks = asks_by_macro(header->directives) || names_any(text.joined.text(), pasting_) ||

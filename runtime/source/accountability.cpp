@@ -2,11 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "source/macro_expansion.h"
+
 namespace kiln {
+
+void Accountability::read_in_language_of(std::string_view option) {
+  before_raw_literals_ |= is_before_raw_literals(option);
+  before_digit_separators_ |= is_before_digit_separators(option);
+}
 
 void Accountability::add(const Directives& said, std::string_view place) {
   if (said.tells_time && reason_.empty())
     reason_ = fmt::format("{}: it uses __DATE__, __TIME__ or __TIMESTAMP__", place);
+  if (misreads(said) && reason_.empty())
+    reason_ = fmt::format("{}: the language asked for reads its literals otherwise", place);
   time_pieces_.insert(said.time_pieces.begin(), said.time_pieces.end());
   pastes_ |= said.pastes;
 }

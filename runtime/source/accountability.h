@@ -12,6 +12,15 @@ namespace kiln {
 /// Decides whether a compile's result follows from its key. Goes by the texts that the compile is made of.
 class Accountability {
  public:
+  /// Adds an option that chooses the language of what is added later.
+  void read_in_language_of(std::string_view option);
+
+  /// Whether literals of a text mean something else in its language.
+  [[nodiscard]] bool misreads(const Directives& said) const noexcept {
+    return (before_raw_literals_ && said.raw_literals) ||
+           (before_digit_separators_ && said.digit_separators);
+  }
+
   /// Adds the source, an option or a header. `place` is what the compiler calls it.
   void add(const Directives& said, std::string_view place);
 
@@ -25,6 +34,8 @@ class Accountability {
   std::string reason_;
   Words time_pieces_;
   bool pastes_ = false;
+  bool before_raw_literals_ = false;
+  bool before_digit_separators_ = false;
 };
 
 }  // namespace kiln

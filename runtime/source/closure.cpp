@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <set>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -45,7 +45,11 @@ struct LookUpHash {
 class ClosureBuilder {
  public:
   ClosureBuilder(const Program& program, const HeaderSearch& search, HeaderFiles& files)
-      : program_(program), search_(search), finder_(search), files_(files) {}
+      : program_(program),
+        search_(search),
+        finder_(search),
+        files_(files),
+        macros_of_options_(macros_of_options(program.options())) {}
 
   Closure build() {
     follow_program();
@@ -56,8 +60,8 @@ class ClosureBuilder {
  private:
   void follow_program() {
     closure_.source = scan_text(program_.source());
-    add_unit({closure_.source, search_.source(), Dependency::source_parent});
     read_options();
+    add_unit({closure_.source, search_.source(), Dependency::source_parent});
     follow_all();
     // A macro may be defined anywhere, so macro includes come last. They may bring more of them.
     while (!macro_includes_.empty()) {
@@ -70,30 +74,41 @@ class ClosureBuilder {
 
   // NVRTC tells nobody that it tests for an embedded header, so the scan must see each test.
   void check_header_tests() {
-    if (pastes_ && pieces_.make_a_question() && closure_.unresolved.empty())
-      closure_.unresolved = "it may paste together __has_include";
-    if (header_tests_.empty()) return check_options();
+    if (pastes_) check_pasted_names();
     for (const auto& unit : read_) {
+      if (header_tests_.empty()) break;
       const auto macro = used_unfollowed(unit.text->text, header_tests_);
       if (!macro.empty())
         leave_open("it uses " + macro + ", which asks for headers, in a way kiln does not follow",
                    unit);
     }
-    check_pasted_tests();
+    for (const auto& unit : read_) check_neighbours(unit);
     check_options();
   }
 
-  // A toolkit's own texts are left out: they do the same for everybody.
-  void check_pasted_tests() {
-    if (!pastes_ || !closure_.unresolved.empty()) return;
+  // A toolkit's own texts are left out where names are its own: they do the same for everybody.
+  void check_pasted_names() {
+    if (can_ask(question_pieces_)) leave_open("it may paste together __has_include");
+    Words names = header_tests_;
+    names.emplace(base_teller);
+    Words pieces;
+    for (const auto& unit : read_) {
+      if (!unit.where.in_toolkit) add_pieces(unit.text->text, names, pieces);
+    }
+    for (const auto& option : program_.options()) add_pieces(option, names, pieces);
+    closure_.tells_base |= can_be_pasted(base_teller, pieces);
     for (const auto& macro : header_tests_) {
-      Words pieces;
-      for (const auto& unit : read_) {
-        if (!unit.where.in_toolkit) add_pieces(unit.text->text, macro, pieces);
-      }
-      for (const auto& option : program_.options()) add_pieces(option, macro, pieces);
       if (can_be_pasted(macro, pieces))
-        closure_.unresolved = "it may paste together " + macro + ", which asks for headers";
+        leave_open("it may paste together " + macro + ", which asks for headers");
+    }
+  }
+
+  // A name in a call of a macro is a string there, unless it is spelled out as the neighbour that it asks for.
+  void check_neighbours(const Unit& unit) {
+    if (unit.where.embedded == nullptr) return;
+    for (const auto& include : unit.text->directives.includes) {
+      if (include.wrapped && !neighbour_to_spell_out(include, *unit.where.embedded))
+        leave_open("it asks for \"" + include.spelling + "\" by a macro", unit);
     }
   }
 
@@ -102,9 +117,8 @@ class ClosureBuilder {
       const bool names_one = std::any_of(
           header_tests_.begin(), header_tests_.end(),
           [&](const std::string& macro) { return option.find(macro) != std::string::npos; });
-      if ((names_one || option.find("__has_include") != std::string::npos) &&
-          closure_.unresolved.empty())
-        closure_.unresolved = "option " + option + " asks for headers";
+      if (names_one || option.find("__has_include") != std::string::npos)
+        leave_open("option " + option + " asks for headers");
     }
   }
 
@@ -119,6 +133,8 @@ class ClosureBuilder {
     note_pieces(said);
     header_tests_.insert(said.header_tests.begin(), said.header_tests.end());
     if (!said.unfollowed.empty()) leave_open("it uses " + said.unfollowed, unit);
+    if (whole_.misreads(said))
+      leave_open("the language asked for reads its literals otherwise", unit);
     (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
         said.tells_path;
     pending_.push_back(std::move(unit));
@@ -126,18 +142,18 @@ class ClosureBuilder {
 
   void note_pieces(const Directives& said) {
     pastes_ |= said.pastes;
-    pieces_.add(said.question_pieces);
+    closure_.tells_base |= said.tells_base;
+    question_pieces_.insert(said.question_pieces.begin(), said.question_pieces.end());
   }
 
   // A macro of -D may tell the time or a place wherever it is used.
   void read_options() {
     for (const auto& option : program_.options()) {
+      for (auto* all : {&closure_.itself, &whole_}) all->read_in_language_of(option);
       const auto said = read_directives(option);
       closure_.own_text_tells_path |= said.tells_path;
       for (auto* all : {&closure_.itself, &whole_}) all->add(said, "option " + option);
       note_pieces(said);
-      if (is_before_raw_strings(option) && closure_.unresolved.empty())
-        closure_.unresolved = "option " + option + ": its language has other literals";
     }
   }
 
@@ -204,15 +220,15 @@ class ClosureBuilder {
   }
 
   void follow_macro_includes() {
-    const MacroBodies options = macros_of_options(program_.options());
-    std::vector<const MacroBodies*> macros{&options};
-    for (const auto& unit : read_) macros.push_back(&unit.text->macros());
+    const auto macros = all_macros();
     for (const auto& [include, includer] : std::exchange(macro_includes_, {})) {
       const Unit& unit = *includer;
       const auto& name = include.spelling;
       const auto spellings = expand_include_macro(name, macros);
       if (spellings.empty())
-        leave_open("it includes the macro " + name + ", which kiln cannot expand", unit);
+        leave_open(fmt::format("it {} {}, which kiln cannot expand",
+                               include.tested ? "asks for" : "includes", name),
+                   unit);
       for (const auto& spelling : spellings) {
         const auto form = spelling.front() == '"' ? Form::quoted : Form::angled;
         // Its neighbour cannot be spelled out.
@@ -231,9 +247,11 @@ class ClosureBuilder {
   }
 
   // Nobody knows what the program reads there before it is compiled.
+  void leave_open(const std::string& reason) {
+    if (closure_.unresolved.empty()) closure_.unresolved = reason;
+  }
   void leave_open(const std::string& reason, const Unit& unit) {
-    if (closure_.unresolved.empty())
-      closure_.unresolved = fmt::format("{}: {}", unit.where.place(), reason);
+    leave_open(fmt::format("{}: {}", unit.where.place(), reason));
   }
 
   // Gives the compiler the headers that are reached, and all of them if the closure may lack some.
@@ -256,18 +274,43 @@ class ClosureBuilder {
     std::string text = scanned.text;
     const auto& includes = scanned.directives.includes;
     for (auto include = includes.rbegin(); include != includes.rend(); ++include) {
-      if (include->form != Form::quoted) continue;
-      const auto* neighbour = search_.neighbour(include->spelling, header);
-      const std::string name(neighbour != nullptr ? neighbour->name : include->spelling);
-      text.replace(include->position - 1, include->length + 2, '<' + name + '>');
+      const auto name = neighbour_to_spell_out(*include, header);
+      if (!name) continue;
+      const auto old = text.substr(include->position, include->length);
+      auto spelled = '<' + *name + '>';
+      for (auto lines = std::count(old.begin(), old.end(), '\n'); lines > 0; --lines)
+        spelled += "\\\n";
+      text.replace(include->position, include->length, spelled);
     }
     return text;
+  }
+
+  // Nothing where the quoted name is left as it is. The argument of a macro is only touched where it is a neighbour's name
+  // and no macro would be expanded in it.
+  std::optional<std::string> neighbour_to_spell_out(const IncludeDirective& include,
+                                                    const EmbeddedHeader& header) const {
+    if (include.form != Form::quoted) return std::nullopt;
+    const auto* neighbour = search_.neighbour(include.spelling, header);
+    const std::string name(neighbour != nullptr ? neighbour->name : include.spelling);
+    if (name.find('>') != std::string::npos) return std::nullopt;
+    if (!include.wrapped) return name;
+    const auto bracketed = '<' + name + '>';
+    const bool stays = expand_include_macro(bracketed, all_macros()) == std::vector{bracketed};
+    return neighbour != nullptr && stays ? std::optional(name) : std::nullopt;
+  }
+
+  // Of the texts that were read so far and of the options.
+  [[nodiscard]] std::vector<const MacroBodies*> all_macros() const {
+    std::vector<const MacroBodies*> macros{&macros_of_options_};
+    for (const auto& unit : read_) macros.push_back(&unit.text->macros());
+    return macros;
   }
 
   const Program& program_;
   const HeaderSearch& search_;
   const HeaderFinder finder_;
   HeaderFiles& files_;
+  const MacroBodies macros_of_options_;
   Closure closure_;
   std::deque<Unit> pending_;
   std::deque<Unit> read_;  // A deque: includers are referred to while it grows.
@@ -280,7 +323,7 @@ class ClosureBuilder {
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
   Words header_tests_;
   bool pastes_ = false;
-  QuestionPieces pieces_;
+  Words question_pieces_;
   Accountability whole_;  // Goes by all that the program may read.
 };
 

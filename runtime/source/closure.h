@@ -36,6 +36,9 @@ struct Closure {
   /// may read.
   std::string not_stored;
 
+  /// Whether a text might put the program's name into the output.
+  bool tells_base = false;
+
   /// Whether the program's own source and headers, or the toolkit's, might put a path into the output.
   bool own_text_tells_path = false;
   bool toolkit_tells_path = false;

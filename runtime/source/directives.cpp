@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
 constexpr std::array<std::string_view, 6> path_tellers{
-    "__FILE__",       "__BASE_FILE__",   "assert",
+    "__FILE__",       base_teller,       "assert",
     "__builtin_FILE", "source_location", "__builtin_source_location"};
 
 // What the preprocessor takes a line for, as far as it matters here.
@@ -33,13 +33,13 @@ void add_header_name(Scanner& scanner, bool tested, Directives& directives) {
   using Form = IncludeDirective::Form;
   const bool quoted = scanner.peek() == '"';
   const char close = quoted ? '"' : '>';
-  scanner.advance();
   const auto begin = scanner.position();
+  scanner.advance();
   const auto spelling = scanner.up_to(close);
   if (scanner.peek() != close) return;
   scanner.advance();
   directives.includes.push_back({std::string(spelling), quoted ? Form::quoted : Form::angled, begin,
-                                 spelling.size(), tested});
+                                 scanner.position() - begin, tested});
 }
 
 void add_operand(std::string operand, bool tested, Directives& directives) {
@@ -58,15 +58,21 @@ void read_include(Scanner& scanner, bool next, Directives& directives) {
   if (directives.includes.size() > before) directives.includes.back().next = next;
 }
 
-// Reads up to the bracket that closes the one before the scanner.
+// Reads up to the bracket that closes the one before the scanner, without comments.
 std::string operand(Scanner& scanner) {
-  std::string text;
-  for (int depth = 1; !scanner.done() && scanner.peek() != '\n'; scanner.advance()) {
+  std::string read;
+  for (int depth = 1; !scanner.done() && scanner.peek() != '\n';) {
+    const auto begin = scanner.position();
+    if (scanner.skip_comment()) {
+      read += ' ';
+      continue;
+    }
     if (scanner.peek() == '(') ++depth;
     if (scanner.peek() == ')' && --depth == 0) break;
-    text += scanner.peek();
+    scanner.skip_token();
+    read.append(scanner.since(begin));
   }
-  return std::string(trimmed(text));
+  return std::string(trimmed(read));
 }
 
 void leave_to_the_compiler(Directives& directives) {
@@ -85,16 +91,18 @@ void read_has_include(Scanner& scanner, const Definition* definition, Directives
   scanner.advance();
   scanner.skip_blanks();
   const char c = scanner.peek();
-  const bool literal = c == '"' || c == '<';
-  // NVRTC looks for what a macro quotes beside the file that uses the macro.
-  if (literal && (definition == nullptr || (definition->parameters.empty() && c == '<')))
+  // One token in a condition, but several in the body of a macro, which are expanded.
+  if (definition == nullptr && (c == '"' || c == '<'))
     return add_header_name(scanner, true, directives);
   const auto asked = operand(scanner);
   if (definition == nullptr) return add_operand(asked, true, directives);
   // `#define HAS(x) __has_include(x)`: the header's name stands in the condition that uses HAS.
   if (definition->parameters == asked) {
     directives.header_tests.push_back(definition->name);
+  } else if (definition->parameters.empty() && c == '<') {
+    add_operand(asked, true, directives);
   } else {
+    // NVRTC looks for what a macro quotes beside the file that uses the macro.
     leave_to_the_compiler(directives);
   }
 }
@@ -109,12 +117,13 @@ void read_word(Scanner& scanner, const Definition* definition, Directives& direc
   const auto word = scanner.identifier();
   if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) return scanner.skip_raw_literal();
   if (may_be_time_piece(word)) note_time_piece(word, directives.time_pieces);
-  if (may_be_question_piece(word)) directives.question_pieces.note(word);
+  if (may_be_question_piece(word)) note_question_piece(word, directives.question_pieces);
   if (!may_matter(word)) return;
   if (word == asks_for_header) return read_has_include(scanner, definition, directives);
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_time |= is_time_teller(word);
   directives.tells_path |= is_one_of(word, path_tellers);
+  directives.tells_base |= word == base_teller;
 }
 
 // Works on a copy of the scanner, so that the body is still read as text.
@@ -123,7 +132,7 @@ Definition read_definition(Scanner scanner) {
   Definition definition{std::string(scanner.identifier()), {}};
   if (scanner.peek() != '(') return definition;
   scanner.advance();
-  definition.parameters = trimmed(scanner.up_to(')'));
+  definition.parameters = operand(scanner);
   return definition;
 }
 
@@ -144,7 +153,7 @@ void collect_macro(Scanner scanner, MacroBodies& macros) {
   macro.function_like = scanner.peek() == '(';
   if (macro.function_like) {
     scanner.advance();
-    macro.parameters = split(scanner.up_to(')'));
+    macro.parameters = split(operand(scanner));
     scanner.advance();
   }
   macro.text = trimmed(scanner.rest_of_line());
@@ -161,15 +170,20 @@ Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macro
   return name == "if" || name == "elif" ? Line::condition : Line::code;
 }
 
-// `#if HAS(<x>)` looks x up where HAS wraps __has_include; nothing else has a bracket or quote there.
+// `#if HAS(<x>)` looks x up where HAS wraps __has_include; nothing else has a bracket or quote there. What stands between
+// the brackets is expanded, but for a string.
 void read_argument(Scanner& scanner, Line line, Directives& directives) {
   scanner.advance();
   if (line != Line::condition) return;
   scanner.skip_blanks();
-  if (scanner.peek() == '<' || scanner.peek() == '"') add_header_name(scanner, true, directives);
+  if (scanner.peek() == '<') add_operand(operand(scanner), true, directives);
+  if (scanner.peek() != '"') return;
+  const auto before = directives.includes.size();
+  add_header_name(scanner, true, directives);
+  if (directives.includes.size() > before) directives.includes.back().wrapped = true;
 }
 
-void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
+void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) {
   Line line = Line::code;
   Definition definition;  // This line's, if it is one.
   bool line_begins = true;
@@ -208,9 +222,13 @@ void read_joined(Scanner scanner, Directives& directives, MacroBodies* macros) {
 Directives read_text(std::string_view text, MacroBodies* macros) {
   Directives directives;
   const JoinedText joined(text);
-  read_joined(Scanner(joined.text()), directives, macros);
+  Scanner scanner(joined.text());
+  read_joined(scanner, directives, macros);
+  directives.raw_literals = scanner.found_raw_literal();
+  directives.digit_separators = scanner.found_digit_separator();
   for (auto& include : directives.includes) {
-    const auto end = joined.original(include.position + include.length);
+    if (include.length == 0) continue;
+    const auto end = joined.original(include.position + include.length - 1) + 1;
     include.position = joined.original(include.position);
     include.length = end - include.position;
   }

@@ -17,10 +17,11 @@ struct IncludeDirective {
 
   std::string spelling;  ///< Between the quotes or angle brackets; else the operand as it stands.
   Form form;
-  std::size_t position;  ///< Of the spelling in the text, for rewriting; 0 for a macro.
-  std::size_t length;    ///< In the text, continued lines included; 0 for a macro.
+  std::size_t position;  ///< Of the opening quote in the text, for rewriting; 0 for a macro.
+  std::size_t length;  ///< Up to behind the closing quote, continued lines included; 0 for a macro.
   bool tested = false;   ///< It is an operand of `__has_include`, not included.
   bool next = false;     ///< `#include_next`: the search goes on behind the includer's directory.
+  bool wrapped = false;  ///< It stands in the call of a macro, which may ask for it.
 };
 
 /// What one text reads, and what it says that bears on the result of its compile. All conditionals are taken as true,
@@ -32,11 +33,15 @@ struct Directives {
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
   Words time_pieces;
   bool pastes = false;
-  QuestionPieces question_pieces;  ///< Identifiers of which a question can be pasted together.
+  Words question_pieces;          ///< Identifiers that are pieces of `__has_include` and its like.
+  bool raw_literals = false;      ///< Has literals that mean something else before C++11,
+  bool digit_separators = false;  ///< and before C++14.
+  bool tells_base = false;        ///< Names `__BASE_FILE__`: the program, in any header.
   /// The length of the prelude in bytes: what comes before the first token that belongs to no directive. A precompiled
   /// header can hold it.
   std::size_t prelude = 0;
-  /// Macros that ask for the header that is their only argument: `#define HAS(x) __has_include(x)`.
+  /// Macros that ask for the header that is their only argument: `#define HAS(x) __has_include(x)`. The name between its
+  /// brackets is expanded before, so what stands there is an operand of the form `macro`.
   std::vector<std::string> header_tests;
   /// The name of a construct that kiln does not follow, e.g. "__has_include_next".
   std::string unfollowed;

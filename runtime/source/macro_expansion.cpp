@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "source/characters.h"
+#include "source/scanner.h"
 
 namespace kiln {
 
@@ -17,6 +18,7 @@ using Texts = std::set<std::string>;
 
 constexpr std::size_t most_expansions = 256;
 constexpr int deepest_expansion = 32;
+constexpr char stays = '\x01';      // Marks a macro's name that is not expanded.
 constexpr int most_steps = 10'000;  // Definitions that refer to each other would never end.
 
 std::string_view identifier_at(std::string_view text, std::size_t at) {
@@ -25,40 +27,46 @@ std::string_view identifier_at(std::string_view text, std::size_t at) {
   return text.substr(at, end - at);
 }
 
+// The token that begins at `at`: an identifier, a number or a literal whole, any other character alone. No macro is expanded
+// within a number or a literal.
+std::string_view token_at(std::string_view text, std::size_t at) {
+  if (begins_identifier(text[at])) return identifier_at(text, at);
+  Scanner scanner(text.substr(at));
+  scanner.skip_token();
+  return scanner.since(0);
+}
+
 // The arguments of a call whose bracket opens at `at`. Moves `at` behind the closing bracket; nothing if there is none.
 std::optional<std::vector<std::string_view>> arguments_at(std::string_view text, std::size_t& at) {
   std::vector<std::string_view> arguments;
   auto begin = at + 1;
   int depth = 0;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '(') ++depth;
-    const bool closes = c == ')' && --depth == 0;
-    if (!closes && !(c == ',' && depth == 1)) continue;
-    arguments.push_back(trimmed(text.substr(begin, at - begin)));
-    begin = at + 1;
-    if (!closes) continue;
-    ++at;
-    return arguments;
+  while (at < text.size()) {
+    const auto here = at;
+    const auto token = token_at(text, here);
+    at += token.size();
+    if (token == "(") ++depth;
+    const bool closes = token == ")" && --depth == 0;
+    if (!closes && !(token == "," && depth == 1)) continue;
+    arguments.push_back(trimmed(text.substr(begin, here - begin)));
+    begin = at;
+    if (closes) return arguments;
   }
   return std::nullopt;
 }
 
-// The body of a function-like macro with its arguments in the places of its parameters. Nothing if it pastes or quotes, or
-// the call has another number of arguments.
+// The body of a function-like macro with its arguments in the places of its parameters. Nothing if it pastes or quotes, has
+// a parameter for any number of arguments, or the call has another number of them.
 std::optional<std::string> substitute(const MacroBody& macro,
                                       const std::vector<std::string_view>& arguments) {
   if (macro.text.find('#') != std::string::npos || macro.text.find("%:") != std::string::npos)
     return std::nullopt;
+  if (!macro.parameters.empty() && macro.parameters.back().ends_with("...")) return std::nullopt;
   if (arguments.size() != std::max<std::size_t>(macro.parameters.size(), 1)) return std::nullopt;
   const std::string_view body = macro.text;
   std::string text;
   for (std::size_t at = 0; at < body.size();) {
-    if (!begins_identifier(body[at])) {
-      text += body[at++];
-      continue;
-    }
-    const auto word = identifier_at(body, at);
+    const auto word = token_at(body, at);
     at += word.size();
     const auto parameter = std::find(macro.parameters.begin(), macro.parameters.end(), word);
     text += parameter == macro.parameters.end()
@@ -72,13 +80,12 @@ class Expansion {
  public:
   explicit Expansion(const std::vector<const MacroBodies*>& macros) : macros_(macros) {}
 
-  // Every text that `text` might expand to. Nothing if nobody can tell.
+  // Every text that `text` might expand to, with a mark before each macro's name that stays. Nothing if nobody can tell.
   std::optional<Texts> expand(std::string_view text, int depth = 0) {
     if (depth > deepest_expansion || --steps_left_ < 0) return std::nullopt;
     Texts results{""};
     for (std::size_t at = 0; at < text.size();) {
-      auto pieces = begins_identifier(text[at]) ? expand_word(text, at, depth)
-                                                : std::optional(Texts{std::string(1, text[at++])});
+      auto pieces = expand_token(text, at, depth);
       if (!pieces) return std::nullopt;
       Texts longer;
       for (const auto& head : results) {
@@ -93,27 +100,34 @@ class Expansion {
   [[nodiscard]] bool defines(std::string_view name) const { return !bodies_of(name).empty(); }
 
  private:
-  // Moves `at` behind the word, and behind its arguments if it is called.
-  std::optional<Texts> expand_word(std::string_view text, std::size_t& at, int depth) {
-    const auto word = identifier_at(text, at);
+  // Moves `at` behind the token, and behind its arguments if it is called.
+  std::optional<Texts> expand_token(std::string_view text, std::size_t& at, int depth) {
+    const auto word = token_at(text, at);
     at += word.size();
+    if (!begins_identifier(word.front())) return Texts{std::string(word)};
     const auto bodies = bodies_of(word);
     // The compiler's own macros have such names, and no text defines them.
     if (bodies.empty() && word.starts_with('_')) return std::nullopt;
     if (bodies.empty()) return Texts{std::string(word)};
     const bool called = at < text.size() && text[at] == '(';
+    const auto call = at;
     std::vector<std::string_view> arguments;
     if (called) {
       auto given = arguments_at(text, at);
       if (!given) return std::nullopt;
       arguments = std::move(*given);
     }
+    // Where it is not defined, or no longer, its name stays.
+    const auto behind = expand(text.substr(call, at - call), depth + 1);
+    if (!behind) return std::nullopt;
     Texts pieces;
+    for (const auto& rest : *behind) pieces.insert(stays + std::string(word) + rest);
     for (const auto* macro : bodies) {
       if (macro->function_like != called) return std::nullopt;
       const auto body = called ? substitute(*macro, arguments) : std::optional(macro->text);
       const auto expanded = body ? expand(*body, depth + 1) : std::nullopt;
-      if (!expanded) return std::nullopt;
+      // Of nothing between two tokens the compiler may make a blank.
+      if (!expanded || expanded->contains("")) return std::nullopt;
       pieces.insert(expanded->begin(), expanded->end());
     }
     return pieces;
@@ -133,9 +147,17 @@ class Expansion {
   int steps_left_ = most_steps;
 };
 
-bool is_header_name(std::string_view text) {
-  return text.size() > 2 && ((text.front() == '<' && text.back() == '>') ||
-                             (text.front() == '"' && text.back() == '"'));
+// What a preprocessor takes for a header's name, with its quotes or brackets; tokens behind it say nothing. Nothing if nobody
+// can tell: how blanks and literals between brackets are spelled is the compiler's affair.
+std::optional<std::string_view> header_name_of(std::string_view text) {
+  const char close = text.starts_with('<') ? '>' : '"';
+  if (text.empty() || (close == '"' && text.front() != '"')) return std::nullopt;
+  const auto end = text.find(close, 1);
+  if (end == std::string_view::npos || end == 1) return std::nullopt;
+  const auto name = text.substr(0, end + 1);
+  const std::string_view doubtful = close == '>' ? " \t\v\f\"'\\" : "\\";
+  return name.find_first_of(doubtful) == std::string_view::npos ? std::optional(name)
+                                                                : std::nullopt;
 }
 
 }  // namespace
@@ -143,19 +165,23 @@ bool is_header_name(std::string_view text) {
 std::vector<std::string> expand_include_macro(std::string_view operand,
                                               const std::vector<const MacroBodies*>& macros) {
   Expansion expansion(macros);
-  if (!expansion.defines(identifier_at(operand, 0))) return {};
+  const bool begins_name = operand.starts_with('<') || operand.starts_with('"');
+  if (!begins_name && !expansion.defines(identifier_at(operand, 0))) return {};
   const auto expanded = expansion.expand(operand);
   if (!expanded) return {};
-  std::vector<std::string> spellings;
-  for (const auto& text : *expanded) {
-    const auto spelling = trimmed(text);
-    if (!is_header_name(spelling)) return {};
-    spellings.emplace_back(spelling);
+  std::set<std::string> spellings;
+  for (auto text : *expanded) {
+    // No header's name begins so: the compiler refuses it.
+    if (text.starts_with(stays)) continue;
+    text.erase(std::remove(text.begin(), text.end(), stays), text.end());
+    const auto spelling = header_name_of(trimmed(text));
+    if (!spelling) return {};
+    spellings.emplace(*spelling);
   }
-  return spellings;
+  return {spellings.begin(), spellings.end()};
 }
 
-// -DNAME=BODY is a definition like any other.
+// -DNAME=BODY is a definition like any other, and -DNAME one of 1.
 MacroBodies macros_of_options(const std::vector<std::string>& options) {
   std::string definitions;
   bool value_follows = false;
@@ -166,16 +192,24 @@ MacroBodies macros_of_options(const std::vector<std::string>& options) {
     }
     if (value_follows) definition = option;
     value_follows = option == "-D" || option == "--define-macro" || option == "-define-macro";
+    if (definition.empty()) continue;
     const auto equals = definition.find('=');
-    if (equals == std::string::npos) continue;
-    definition[equals] = ' ';
+    if (equals == std::string::npos) {
+      definition += " 1";
+    } else {
+      definition[equals] = ' ';
+    }
     definitions.append("#define ").append(definition).push_back('\n');
   }
   return read_macros(definitions);
 }
 
-bool is_before_raw_strings(std::string_view option) {
+bool is_before_raw_literals(std::string_view option) {
   return option.ends_with("++03") || option.ends_with("++98") || option.ends_with("++0x");
+}
+
+bool is_before_digit_separators(std::string_view option) {
+  return is_before_raw_literals(option) || option.ends_with("++11");
 }
 
 }  // namespace kiln

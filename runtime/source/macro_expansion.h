@@ -17,7 +17,9 @@ namespace kiln {
 /// What -D defines, in one option or two.
 [[nodiscard]] MacroBodies macros_of_options(const std::vector<std::string>& options);
 
-/// Whether an option chooses a language without raw literals. A scan would take code for one there.
-[[nodiscard]] bool is_before_raw_strings(std::string_view option);
+/// Whether an option chooses a language that reads literals otherwise than a scan does: one before C++11, which has no raw
+/// ones, or before C++14, which has no quotes in numbers.
+[[nodiscard]] bool is_before_raw_literals(std::string_view option);
+[[nodiscard]] bool is_before_digit_separators(std::string_view option);
 
 }  // namespace kiln

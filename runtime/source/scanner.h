@@ -35,6 +35,11 @@ class Scanner {
   [[nodiscard]] std::size_t size() const { return text_.size(); }
   void advance() { ++at_; }
 
+  /// What was walked over from here on.
+  [[nodiscard]] std::string_view since(std::size_t begin) const {
+    return text_.substr(begin, at_ - begin);
+  }
+
   // Over blanks and comments, but not over the end of the line.
   void skip_blanks() {
     do {
@@ -70,6 +75,7 @@ class Scanner {
 
   // R"tag(...)tag"; the scanner stands at the quote. A broken one is skipped like a plain literal.
   void skip_raw_literal() {
+    found_raw_literal_ = true;
     const auto open = text_.find('(', at_);
     if (open == std::string_view::npos || open - at_ > 17) return skip_literal();
     const auto close = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
@@ -100,7 +106,7 @@ class Scanner {
         line += ' ';
       } else if (peek() == '"' || peek() == '\'') {
         skip_literal();  // Whole, since what looks like a comment inside is none.
-        line.append(text_.substr(begin, at_ - begin));
+        line.append(since(begin));
       } else {
         line += text_[at_++];
       }
@@ -111,7 +117,7 @@ class Scanner {
 
   // Skips a number whole, as a preprocessor does: the quote in 1'000 opens no character literal, and the R in 1.R"(" no raw one.
   void skip_number() {
-    while (!done() && continues_number()) ++at_;
+    for (; !done() && continues_number(); ++at_) found_digit_separator_ |= peek() == '\'';
   }
 
   [[nodiscard]] bool continues_number() const {
@@ -161,9 +167,15 @@ class Scanner {
     return false;
   }
 
+  // Whether there were literals so far that older languages read otherwise: raw ones before C++11, quotes in numbers before C++14.
+  [[nodiscard]] bool found_raw_literal() const { return found_raw_literal_; }
+  [[nodiscard]] bool found_digit_separator() const { return found_digit_separator_; }
+
  private:
   std::string_view text_;
   std::size_t at_ = 0;
+  bool found_raw_literal_ = false;
+  bool found_digit_separator_ = false;
 };
 
 }  // namespace kiln

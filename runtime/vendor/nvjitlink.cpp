@@ -1,6 +1,7 @@
 #include "vendor/nvjitlink.h"
 
 #include <array>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,7 +53,9 @@ LibrarySearch find_nvjitlink(const std::optional<std::filesystem::path>& exact,
 struct NvJitLink::Functions {
   KILN_NVJITLINK_FUNCTIONS(KILN_FUNCTION_MEMBER)
   std::string text = "nvJitLink";
-  bool has_own_cache = true;
+  // Asked at the first link, since it takes the library's lock: a child that is forked meanwhile would have that for good.
+  mutable std::once_flag asked;
+  mutable bool has_own_cache = true;
 };
 
 namespace {
@@ -140,11 +143,14 @@ Result<NvJitLink> NvJitLink::open(const LibrarySearch& search) {
   KILN_NVJITLINK_FUNCTIONS(KILN_FUNCTION_BIND)
   if (!binder.missing().empty())
     return unusable(wanted, *search.files, "it has no function " + binder.missing());
-  table.has_own_cache = knows_option(table, "-no-cache");
   return NvJitLink(std::move(functions));
 }
 
-bool NvJitLink::has_own_cache() const noexcept { return functions_->has_own_cache; }
+bool NvJitLink::has_own_cache() const {
+  const auto& table = *functions_;
+  std::call_once(table.asked, [&] { table.has_own_cache = knows_option(table, "-no-cache"); });
+  return table.has_own_cache;
+}
 
 namespace {
 
@@ -222,7 +228,7 @@ Result<NvJitLink> NvJitLink::open(const LibrarySearch&) {
               "package nvidia-nvjitlink or a CUDA toolkit is installed");
 }
 
-bool NvJitLink::has_own_cache() const noexcept { return false; }
+bool NvJitLink::has_own_cache() const { return false; }
 
 Result<Linked> NvJitLink::link(const std::vector<std::string>&, const std::vector<LinkerInput>&,
                                bool) const {

@@ -41,7 +41,7 @@ class NvJitLink {
   [[nodiscard]] const std::string& text() const noexcept;
 
   /// Whether it has a cache of its own, and so the option `-no-cache` that turns it off. Newer ones do.
-  [[nodiscard]] bool has_own_cache() const noexcept;
+  [[nodiscard]] bool has_own_cache() const;
 
   /// Links to a cubin, or to PTX where `to_ptx` says so. Fails where the linker reports anything about an
   /// input: the linker itself goes on without that input, and calls the rest a success.

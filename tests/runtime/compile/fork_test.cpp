@@ -157,6 +157,25 @@ TEST_F(Fork, AmidALookAtTheLoadedLibrariesTheChildMayLookToo) {
   looking.join();
 }
 
+// What maps a linker must not call it: nobody would release its lock in the child.
+TEST_F(Fork, AmidALookForTheLinkerTheChildMayLookToo) {
+  if (!Runtime::open(options()).value().linker().available) GTEST_SKIP() << "no nvJitLink";
+  std::atomic<bool> enough{false};
+  std::thread looking([&] {
+    while (!enough) static_cast<void>(Runtime::open(options()).value().linker());
+  });
+  for (int count = 0; count < 60; ++count) {
+    EXPECT_EQ(run_in_child([&] {
+                ::alarm(30);
+                return Runtime::open(options()).value().linker().available ? 0 : 1;
+              }),
+              0)
+        << "fork " << count;
+  }
+  enough = true;
+  looking.join();
+}
+
 TEST_F(Fork, AmidALongLoadTheChildIsToldWhatIsAmiss) {
   std::thread loading([] { EXPECT_TRUE(vendor::SharedLibrary::open(KILN_SLOW_LIBRARY)); });
   std::this_thread::sleep_for(500ms);

@@ -268,6 +268,32 @@ TEST_F(Precompiled, AnEmbeddedHeaderOfANameThatAMacroMakesIsTheNewOne) {
   }
 }
 
+// A precompiled header holds the name of the program that it was made from.
+TEST_F(Precompiled, TheProgramsNameIsItsOwn) {
+  const auto target = Target::parse("sm_80", ImageKind::ptx).value();
+  for (const auto* teller : {"__BASE_FILE__", "C(__BASE_, FILE__)", "__BA\\\nSE_FILE__"}) {
+    auto with = runtime(std::uint64_t{1} << 30);
+    for (const auto* name : {"one.cu", "second.cu", "third_program.cu"}) {
+      const auto program =
+          Program::make({.name = name,
+                         .source =
+                             "#include <names.h>\nextern \"C\" __global__ void k(char* x) { *x = "
+                             "text[threadIdx.x]; }\n",
+                         .headers = {HeaderSet::from_texts(
+                             {{"names.h",
+                               "#define C_(a, b) a##b\n#define C(a, b) C_(a, b)\n"
+                               "__device__ const char text[] = " +
+                                   std::string(teller) + ";\n"}})},
+                         .kernels = {"k"}})
+              .value();
+      const auto made = with.compile(program, target);
+      ASSERT_TRUE(made) << made.error().message;
+      EXPECT_EQ(made->image, runtime(0).compile(program, target).value().image)
+          << teller << " in " << name;
+    }
+  }
+}
+
 // NVRTC forgets with a precompiled header which file it was.
 TEST_F(Precompiled, AHeaderOfTwoNamesIsReadOnce) {
   write_file(

@@ -50,19 +50,24 @@ TEST(Directives, CommentsAndLiteralsHideThem) {
 TEST(Directives, HasInclude) {
   EXPECT_EQ(includes("#if __has_include(<a.h>) && __has_include( \"b.h\" )"),
             (List{"<a.h>", "\"b.h\""}));
-  EXPECT_EQ(includes("#define HAS(x) __has_include(x)\n#if HAS(<a.h>)\n"), (List{"<a.h>"}));
+  EXPECT_EQ(includes("#define HAS(x) __has_include(x)\n#if HAS( <a.h> /**/ )\n"), (List{"<a.h>"}));
+  EXPECT_EQ(includes("#define A __has_include(/**/<a/**/.h>)\n"), (List{"<a .h>"}));
   EXPECT_EQ(includes("#if __has_include(NAME)\n"), (List{"NAME"}));
 }
 
 TEST(Directives, Positions) {
   const std::string text = "// x\n#include \"info.h\"\n";
   const auto include = read_directives(text).includes.at(0);
-  EXPECT_EQ(text.substr(include.position, include.length), "info.h");
+  EXPECT_EQ(text.substr(include.position, include.length), "\"info.h\"");
 
   const std::string continued = "/\\\n/ x\n#include \"in\\\nfo.h\"\n";
   const auto other = read_directives(continued).includes.at(0);
   EXPECT_EQ(other.spelling, "info.h");
-  EXPECT_EQ(continued.substr(other.position, other.length), "in\\\nfo.h");
+  EXPECT_EQ(continued.substr(other.position, other.length), "\"in\\\nfo.h\"");
+
+  const std::string at_once = "#include \"\\\ninfo.h\"\n";
+  const auto third = read_directives(at_once).includes.at(0);
+  EXPECT_EQ(at_once.substr(third.position, third.length), "\"\\\ninfo.h\"");
 }
 
 TEST(Directives, IncludeNext) {

@@ -38,6 +38,53 @@ TEST(IncludeMacros, WithArgumentsThatCannotBeTold) {
   EXPECT_EQ(expansions("#define F(x) <x>\n", "F(a"), List{});
 }
 
+TEST(IncludeMacros, MayHaveAnyOfTheirDefinitionsOrNone) {
+  EXPECT_EQ(expansions("#ifdef X\n#define e other\n#endif\n#define H <e.h>\n", "H"),
+            (List{"<e.h>", "<other.h>"}));
+  EXPECT_EQ(expansions("#define e(x) x\n#define H <e(a).h>\n", "H"), (List{"<a.h>", "<e(a).h>"}));
+  const auto options = macros_of_options({"-De", "-D", "f=g", "--define-macro=i", "-UH"});
+  EXPECT_EQ(expand_include_macro("<e.f.i.h>", {&options}).size(), 8U);
+  EXPECT_EQ(options.find("e")->second.text, "1");
+  EXPECT_EQ(options.find("f")->second.text, "g");
+}
+
+TEST(IncludeMacros, AreNotExpandedInLiteralsAndNumbers) {
+  const std::string e = "#define e other\n";
+  EXPECT_EQ(expansions(e + "#define H \"e.h\"\n", "H"), (List{"\"e.h\""}));
+  EXPECT_EQ(expansions(e + "#define H <v/1.e/a.h>\n", "H"), (List{"<v/1.e/a.h>"}));
+  EXPECT_EQ(expansions("#define H <e.h> <f.h>\n", "H"), (List{"<e.h>"}));
+}
+
+TEST(IncludeMacros, AreLeftToTheCompilerWhereItsSpellingIsItsOwn) {
+  for (const auto* body : {"<e  h>", "< e.h>", "<e'a'.h>", "<e\"a\".h>", "<__CUDACC__.h>", "<N.h>",
+                           "L\"e.h\"", "\"a\\b.h\"", "<>", "e.h"}) {
+    EXPECT_EQ(expansions("#define N\n#define H " + std::string(body) + "\n", "H"), List{}) << body;
+  }
+  EXPECT_EQ(expansions("#define H(n...) <n>\n", "H(a.h)"), List{});
+  EXPECT_EQ(expansions("#define H(/* c */n) <n>\n", "H(a.h)"), (List{"<a.h>"}));
+}
+
+TEST(IncludeMacros, AreAskedForInTheArgumentsOfOthers) {
+  EXPECT_EQ(expansions("#define nm e\n", "<nm.h>"), (List{"<e.h>", "<nm.h>"}));
+  EXPECT_EQ(expansions("#define nm e\n", "<e.h >"), List{});
+  EXPECT_EQ(expansions("", "<cuda/std/version>"), (List{"<cuda/std/version>"}));
+  EXPECT_EQ(expansions("", "<__CUDACC_VER_MAJOR__.h>"), List{});
+}
+
+TEST(Questions, ThatArePastedTogether) {
+  const auto can = [](const std::string& text) {
+    return can_ask(read_directives(text).question_pieces);
+  };
+  EXPECT_TRUE(can("P(__, has, _include)(N)"));
+  EXPECT_TRUE(can("P(__h, as_, include)(N)"));
+  EXPECT_TRUE(can("P(__h, as_, in, clude)(N)"));
+  EXPECT_TRUE(can("P(__has_in, clude_ne, xt)(N)"));
+  EXPECT_TRUE(can("P(_, _has_include)(N)"));
+  EXPECT_TRUE(can("P(__has_include, _next)(N)"));
+  EXPECT_FALSE(can("__has_include(N) + has(include, next, __h, as, in, de)"));
+  EXPECT_FALSE(can("P(_, h, a, s, _, i, n, c, l, u, d, e)"));
+}
+
 std::string unfollowed(std::string_view text) { return used_unfollowed(text, {"HAS"}); }
 
 TEST(HeaderTests, AreFollowedInConditionsWithALiteral) {
@@ -74,7 +121,7 @@ TEST(HeaderTests, AreNotFollowedElsewhere) {
 
 TEST(HeaderTests, MayBePastedTogether) {
   Words pieces;
-  add_pieces("C(HA, S) /* _CCCL_HAS */ \"INCLUDE\" _CC\\\nCL_ 'I' HAS_2", "_CCCL_HAS_INCLUDE_2",
+  add_pieces("C(HA, S) /* _CCCL_HAS */ \"INCLUDE\" _CC\\\nCL_ 'I' HAS_2", {"_CCCL_HAS_INCLUDE_2"},
              pieces);
   EXPECT_EQ(pieces, (Words{"C", "HA", "S", "_CCCL_"}));
   EXPECT_TRUE(can_be_pasted("HAS", {"HA"})) << "a letter is at hand everywhere";

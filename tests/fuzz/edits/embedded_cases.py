@@ -1,0 +1,108 @@
+"""Questions for embedded headers that a scan may misread, one case each: the header comes, goes and comes again, and each
+image is compared with plain NVRTC's of that moment. In a runtime that stays, and in one that finds only the cache.
+
+    embedded_cases.py [--only TEXT]"""
+
+import argparse
+import pathlib
+import sys
+import tempfile
+
+from embedded import PlainNvrtc, Request, Runtime
+from ways import kiln_library, kiln_tool
+
+KERNEL = 'extern "C" __global__ void k(int* x) { x[0] = V; }\n'
+HAS = "#define HAS(x) __has_include(x)\n"
+NAME = "#define N <e.h>\n"
+PASTE = "#define P(a, b, c) a##b##c\n#define Q(a, b, c, d) a##b##c##d\n"
+
+# What it is, the text before, the condition, the header that comes and goes, options.
+CASES = (
+    ("a macro of a branch not taken", "#ifdef NEVER\n#define e other\n#endif\n#define H <e.h>", "__has_include(H)", "e.h"),
+    ("a macro undefined again", "#define e other\n#undef e\n#define H <e.h>", "__has_include(H)", "e.h"),
+    ("a macro of -D, undefined by -U", "#define H <e.h>", "__has_include(H)", "e.h", "-De=other", "-Ue"),
+    ("-D without a value", "#define H <e.h>", "__has_include(H)", "1.h", "-De"),
+    ("a macro's name in a string", '#define e other\n#define H "e.h"', "__has_include(H)", "e.h"),
+    ("a macro's name in a number", "#define e x\n#define H <v/1.e/a.h>", "__has_include(H)", "v/1.e/a.h"),
+    ("a comment among parameters", "#define H(/*c*/n) <n>", "__has_include(H(e.h))", "e.h"),
+    ("any number of arguments, by name", "#define H(n...) <n>", "__has_include(H(e.h))", "e.h"),
+    ("two blanks in a name", "#define D <e  h>", "__has_include(D)", "e h"),
+    ("two names in a macro", "#define H <e.h> <f.h>", "__has_include(H)", "e.h"),
+    ("an empty macro in a name", "#define M\n#define H <a/M.h>", "__has_include(H)", "a/.h"),
+    ("an argument that is a macro", HAS + "#define nm e", "HAS(<nm.h>)", "e.h"),
+    ("an argument that is a macro of the compiler's", HAS, "HAS(<__CUDACC_VER_MAJOR__.h>)", "{major}.h"),
+    ("an argument with a blank", HAS, "HAS(<e.h >)", "e.h"),
+    ("an argument with an empty macro", HAS + "#define M", "HAS(<M/**/e.h>)", "e.h"),
+    ("a question in a macro, a macro in its name", "#define nm e\n#define A __has_include(<nm.h>)", "A", "e.h"),
+    ("a question in a macro, a comment in its name", "#define A __has_include(<e/**/.h>)", "A", "e .h"),
+    ("__ has _include", NAME + PASTE, "P(__, has, _include)(N)", "e.h"),
+    ("__h as_ include", NAME + PASTE, "P(__h, as_, include)(N)", "e.h"),
+    ("__h as_ in clude", NAME + PASTE, "Q(__h, as_, in, clude)(N)", "e.h"),
+    ("__has_in clude_ne xt", NAME + PASTE, "P(__has_in, clude_ne, xt)(N)", "e.h"),
+    ("a question in a macro that pastes", "#define P(a, b, c) a##b##c\n#define ASK P(__, has, _include)(<e.h>)", "ASK",
+     "e.h"),
+    ("no quotes in numbers", "#define U 1'a'\"'/*\"", "__has_include(<e.h>)\n//*/", "e.h", "--std=c++11"),
+)
+# Headers that kiln rewrites, so that they find their neighbours: as plain NVRTC without any.
+REWRITTEN = (
+    ("a string in a condition", '#define F(x) 1\n#if F("a)b")\n#define V 1\n#endif\n'),
+    ("a name with a bracket", '#if 0\n#include "x>y.h"\n#endif\n#define V 1\n'),
+    ("a name with slashes", HAS + '#if HAS("b//n.h")\n#define V 2\n#else\n#define V 1\n#endif\n'),
+    ("a name that a macro would change", HAS + '#define n foo\n#if HAS("n.h")\n#define V 2\n#else\n#define V 1\n#endif\n'),
+)
+
+
+class Cases:
+    def __init__(self, only):
+        self.only = only
+        found = kiln_tool.compiler()
+        self.major = found["description"].split()[1].split(".")[0]
+        self.plain = PlainNvrtc(found)
+        self.library = kiln_library.load()
+        self.done = self.wrong = 0
+
+    def run(self, name, states):
+        """Each state is a source and its headers; the options are those of all."""
+        if self.only not in name:
+            return
+        self.done += 1
+        with tempfile.TemporaryDirectory(dir=kiln_tool.scratch_root()) as scratch:
+            scratch = pathlib.Path(scratch)
+            stays = Runtime(self.library, scratch / "cache")
+            for number, (source, headers, options) in enumerate(states):
+                request = Request(scratch, "k.cu", source, headers, [], [], list(options))
+                right, why = self.plain.ask(request)
+                comes = Runtime(self.library, scratch / "cache")
+                for runtime in (stays, comes):
+                    answer = runtime.ask(request)
+                    if answer.image != right:
+                        self.wrong += 1
+                        print(f"WRONG: {name}, state {number}, {'hit' if answer.hit else 'not a hit'}: "
+                              f"{(answer.errors or why or 'another image').strip()[-300:]}")
+                comes.close()
+            stays.close()
+
+    def run_all(self):
+        for name, before, condition, header, *options in CASES:
+            header = header.format(major=self.major)
+            text = f"{before}\n#if {condition}\n#define V 1\n#else\n#define V 2\n#endif\n{KERNEL}"
+            always = {"always.h": "//\n"}
+            for offered in ("", f"#if 0\n#include <{header}>\n#endif\n"):
+                states = [(offered + text, {**always, **more}, options) for more in ({}, {header: "//\n"}, {})]
+                self.run(f"{name}{', offered' if offered else ''}", states)
+        for name, header in REWRITTEN:
+            offered = {"d/h.h": header, "foo.h": "//\n", "always.h": "//\n"}
+            self.run(name, [("#include <d/h.h>\n" + KERNEL, offered, [])])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", default="")
+    cases = Cases(parser.parse_args().only)
+    cases.run_all()
+    print(f"{cases.done} cases, {cases.wrong} wrong answers")
+    return 1 if cases.wrong or not cases.done else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
