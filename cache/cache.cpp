@@ -39,7 +39,7 @@ Session& Cache::Impl::session() {
   Session* session = session_;
   while (session->process != process) {
     auto fresh = std::make_unique<Session>(process);
-    fresh->told = tally.now();  // The parent tells what it did itself.
+    fresh->told = tally.now();  // The parent writes down what it counted.
     if (session_.compare_exchange_strong(session, fresh.get())) {
       storage::abandon(session);
       session = fresh.release();
@@ -50,7 +50,7 @@ Session& Cache::Impl::session() {
 
 bool Cache::Impl::ensure_open() {
   if (Hold(*this)) return true;
-  // One thread opens; the others wait for what it comes to.
+  // One thread opens the database; the others wait until it is done.
   const std::lock_guard opening(session().opening);
   {
     Hold hold(*this);
@@ -68,7 +68,7 @@ bool Cache::Impl::look_again() {
     Hold hold(*this);
     if (!hold || !storage::is_superseded(hold.database())) return false;
   }
-  // Where it cannot be opened: what is open still serves, whatever became of its name.
+  // Where that fails, the open file still serves, whatever became of its name.
   if (!open_again(storage::open_place(place, options))) return false;
   tally.add(Counter::reopened);
   return true;
@@ -83,7 +83,7 @@ bool Cache::Impl::leave_corrupt_file() {
     corrupt = std::exchange(hold.session().corrupt_generation, 0);
     if (corrupt == 0 || read_only() || !hold) return false;
     if (hold.database().generation != corrupt) return true;
-    // The file of that name is another one by now, and may well be sound.
+    // The name may stand for another file by now, which may well be sound.
     superseded = storage::is_superseded(hold.database());
     directory = hold.database().file.parent_path();
   }
@@ -161,7 +161,7 @@ Result<void> Cache::Impl::write(std::string_view doing, std::chrono::millisecond
       {.writable_by_others = options.trust_others});
   if (!lock) {
     const bool held = lock.error().code == ErrorCode::io_failed;
-    // Only tried: what was to be written can wait.
+    // A write that only tries the lock can wait for another time.
     if (held && patience == std::chrono::milliseconds::zero()) return tl::unexpected(lock.error());
     // A holder that is stopped must not cost every put the whole patience.
     if (held && !hopeless) {
@@ -206,7 +206,7 @@ Cache::~Cache() {
 
 Result<Cache> Cache::open_place(storage::Place place, CacheOptions options) {
   const CallerState caller;
-  // All that is stored there is worth waiting for; what is opened again later is not waited for so long.
+  // The whole cache is worth this wait. When the file is opened again later, nobody waits so long.
   const storage::LockPatience patience(storage::writer_patience);
   auto database = storage::open_place(place, options);
   if (!database) return tl::unexpected(database.error());

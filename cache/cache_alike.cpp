@@ -13,10 +13,10 @@ using storage::Statement;
 
 namespace {
 
-// What stored_request() reads, in its order.
+// The columns that stored_request() reads, in its order.
 #define STORED_REQUEST_COLUMNS "key, request, toolchain, toolchain_text, material"
 
-/// The columns from `first` on; nothing for a damaged row.
+/// What the columns from `first` on hold; nothing for a damaged row.
 std::optional<StoredRequest> stored_request(Statement& row, int first) {
   const auto key = row.digest(first);
   const auto digest = row.digest(first + 1);
@@ -42,7 +42,7 @@ struct Search {
 
 constexpr const char* looking = "looking for entries alike";
 
-/// By an index. REQUIRES: `sql` has static lifetime.
+/// Takes the rows that an index finds. REQUIRES: `sql` has static lifetime.
 Result<void> take_equal(Cache::Impl& cache, Search& search, std::string_view sql,
                         const Digest& value) {
   Hold hold = cache.open();
@@ -52,7 +52,7 @@ Result<void> take_equal(Cache::Impl& cache, Search& search, std::string_view sql
   return {};
 }
 
-/// In steps, because a reader keeps writers from committing for as long as it reads.
+/// Takes the entries of the program's name, in steps that hold up no writer.
 Result<void> take_named(Cache::Impl& cache, Search& search) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   std::size_t looked_at = 0;
@@ -67,7 +67,7 @@ Result<void> take_named(Cache::Impl& cache, Search& search) {
     int rows = 0;
     auto there = row.next();
     for (; there == true && named < search.limits.entries; there = row.next(), ++rows) {
-      // A table of another making might give one row for ever.
+      // A table that kiln did not make might give one row for ever.
       if (row.integer(0) >= before) return {};
       before = row.integer(0);
       if (row.text(1) != search.request.program) continue;

@@ -28,14 +28,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An import's transaction holds so many entries or bytes, whichever comes first.
+/// An import stores at most so many entries in a transaction, and no more once it has so many bytes.
 constexpr std::size_t entries_in_a_step = 32;
 constexpr std::uint64_t bytes_in_a_step = std::uint64_t{16} << 20;
 
 constexpr const char* damaged = "is damaged";
 constexpr const char* unreadable = "cannot be read: the database is corrupt there";
 
-/// What a cache's own files are called: a bundle of such a name would be taken for a cache.
+/// The names of a cache's own files begin so: kiln would take a bundle of such a name for a cache.
 constexpr std::string_view own_prefix = "kernels.v";
 
 struct Located {
@@ -47,7 +47,7 @@ struct Located {
 /// What an import stores in one transaction.
 struct Batch {
   std::vector<PreparedEntry> entries = {};
-  std::set<Digest> texts = {};  ///< That come with them.
+  std::set<Digest> texts = {};  ///< The texts that come with them.
   std::uint64_t bytes = 0;
 };
 
@@ -68,7 +68,7 @@ Result<void> check_place(const fs::path& bundle, const fs::path& own_file) {
                           bundle.string()));
 }
 
-/// All entries with the ids that they have now.
+/// All entries in key order, with the ids that they have now.
 Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Finding>& skipped) {
   std::vector<Located> found;
   std::int64_t after = 0;
@@ -99,7 +99,7 @@ Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Find
   return found;
 }
 
-/// A row on a damaged page is left out; any other failure is an error.
+/// Leaves out a row on a damaged page; any other failure is an error.
 template <class Row>
 Result<std::optional<Row>> skip_unreadable(tl::unexpected<Error> failed, std::string what,
                                            const Digest& name, std::vector<Finding>& skipped) {
@@ -116,7 +116,7 @@ Result<bool> has_entry(Cache::Impl& cache, const Digest& key) {
   return *there;
 }
 
-/// Nothing for a damaged entry, and for one that has gone meanwhile.
+/// Reads and checks an entry. Gives nothing for a damaged one, and for one that has gone meanwhile.
 Result<std::optional<PreparedEntry>> pick_up(const Located& at, std::vector<Finding>& skipped) {
   std::optional<RawEntry> raw;
   {
@@ -135,7 +135,7 @@ Result<std::optional<PreparedEntry>> pick_up(const Located& at, std::vector<Find
   if (!raw || raw->key != at.key) {
     const auto there = has_entry(*at.source, at.key);
     if (!there) return tl::unexpected(there.error());
-    // What a scan has seen and a search does not find has gone meanwhile, or a page is damaged.
+    // The scan has seen the entry. Either somebody removed it since, or a page that leads to it is damaged.
     if (*there || at.source->is_bundle()) skipped.push_back({"entry", at.key.hex(), unreadable});
     return std::optional<PreparedEntry>();
   }
@@ -144,7 +144,7 @@ Result<std::optional<PreparedEntry>> pick_up(const Located& at, std::vector<Find
   return entry;
 }
 
-/// Nothing for a damaged text, and for one that is not there.
+/// Reads and checks a text. Gives nothing for a damaged one, and for one that is not there.
 Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
                                                  std::vector<Finding>& skipped) {
   std::string frame;
@@ -164,8 +164,7 @@ Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Dige
   return text;
 }
 
-/// Adds those of these texts to the entry that are not in `brought` yet: each from the first of the caches that has
-/// it sound.
+/// Adds those of these texts to the entry that are not in `brought` yet, each from the first cache that has it sound.
 Result<void> bring_texts(PreparedEntry& entry, const std::vector<Digest>& texts,
                          std::set<Digest>& brought, const std::vector<Cache::Impl*>& sources,
                          std::vector<Finding>& skipped) {
@@ -181,8 +180,8 @@ Result<void> bring_texts(PreparedEntry& entry, const std::vector<Digest>& texts,
   return {};
 }
 
-/// Whatever is written follows from the entries and texts in key order alone, so that the same content
-/// gives the same bytes: dependency sets and texts come when the first entry needs them.
+/// The same content gives the same bytes, because the rows follow from the entries in key order alone: a dependency set
+/// or a text is written when the first entry needs it.
 Result<void> write_bundle(BundleFile& file, const std::vector<Located>& rows,
                           const std::vector<Cache::Impl*>& sources, const ExportOptions& options,
                           ExportReport& report) {
@@ -208,7 +207,7 @@ Result<void> write_bundle(BundleFile& file, const std::vector<Located>& rows,
   return {};
 }
 
-/// The entry's texts that are not here. Those that are here are noted in the entry.
+/// The texts of the entry that the cache does not hold sound. Notes the others in the entry.
 Result<std::vector<Digest>> texts_missing(Cache::Impl& cache, PreparedEntry& entry) {
   std::vector<Digest> missing;
   Hold hold = cache.open();
@@ -240,7 +239,7 @@ class Import {
   }
 
  private:
-  /// Picks up an entry that is not here, with those of its texts that are not here either.
+  /// Picks up an entry that `to` does not hold, with those of its texts that `to` does not hold either.
   Result<void> add(const Located& row) {
     const auto present = has_entry(to_, row.key);
     if (!present) return tl::unexpected(present.error());
@@ -269,13 +268,13 @@ class Import {
       return tl::unexpected(stored.error());
     }
     report_.added += *stored;
-    // Somebody else was faster with the others.
+    // Another process has stored the others meanwhile.
     report_.present += batch_.entries.size() - *stored;
     batch_ = {};
     return {};
   }
 
-  /// Somebody else may have cleared texts that were here when the batch was picked up: then it brings them along.
+  /// Stores entries; where another process has cleared texts that they rely on, picks those up and tries once more.
   Result<std::uint64_t> store_whole(std::span<PreparedEntry> entries) {
     auto stored = store(to_, entries, IfPresent::keep);
     if (stored || stored.error().code != ErrorCode::not_found) return stored;
@@ -288,7 +287,7 @@ class Import {
     return store(to_, entries, IfPresent::keep);
   }
 
-  /// What fits of a batch that does not.
+  /// Stores each entry that fits, where the whole batch does not.
   Result<void> store_singly() {
     for (PreparedEntry& entry : batch_.entries) {
       const auto stored = store_whole({&entry, 1});
@@ -326,7 +325,7 @@ Result<ExportReport> Cache::export_bundle(const fs::path& bundle, const ExportOp
     if (!located) return tl::unexpected(located.error());
     rows.insert(rows.end(), located->begin(), located->end());
   }
-  // Of entries of one key the first sound one goes, in the order in which the caches were named.
+  // Of entries of one key the bundle takes the first sound one, in the order in which the caller named the caches.
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Located& a, const Located& b) { return a.key < b.key; });
   const auto file = BundleFile::begin(bundle);

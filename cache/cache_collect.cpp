@@ -18,7 +18,7 @@ using storage::Statement;
 
 namespace {
 
-/// A transaction removes at most so many entries, so that it stays short and its journal small.
+/// A transaction removes at most so many entries: it stays short, and its journal small.
 constexpr std::size_t entries_in_a_step = 64;
 constexpr int pages_in_a_step = 512;
 
@@ -28,7 +28,7 @@ struct Victim {
 };
 using Victims = std::vector<Victim>;
 
-/// Which entries go first, and when it is enough.
+/// Decides which entries go first, and when that is enough.
 class Selection {
  public:
   explicit Selection(const GcOptions& options) : options_(options) {
@@ -36,7 +36,7 @@ class Selection {
       made_before_ = storage::seconds_since_1970() - options.older_than->count();
   }
 
-  /// The next ones, at most a step's worth; `passed` and the bytes in use count as gone already.
+  /// The next entries to go, at most a step's worth; `used` bytes are in use before they go.
   /// Nothing where SQLite refused something.
   std::optional<Victims> next(Connection& connection, std::uint64_t used) const {
     Victims victims;
@@ -60,7 +60,7 @@ class Selection {
     return there ? std::optional(std::move(victims)) : std::nullopt;
   }
 
-  /// All of them at once, for those who only want to know.
+  /// From now on next() gives all entries at once, for a dry run.
   void lift_limit() { most_ = std::numeric_limits<std::size_t>::max(); }
 
  private:
@@ -89,8 +89,9 @@ Result<void> give_back(Cache::Impl& cache) {
   return {};
 }
 
-/// Removes what `choose(Connection&)` gives, a step's worth at a time, until it gives nothing; then gives the room
-/// back. `choose` gives nothing at all where SQLite refused something. `end(Connection&, victims)` ends each step.
+/// Removes what `choose(Connection&)` gives, a step's worth in each transaction, until that is no entry any more. Then
+/// gives the room back. `choose` gives nullopt where SQLite refused something. `end(Connection&, victims)` comes last
+/// in each transaction.
 template <class Choose, class End>
 Result<GcReport> remove_in_steps(Cache::Impl& cache, std::string_view doing, const Choose& choose,
                                  const End& end) {
@@ -134,7 +135,7 @@ Result<GcReport> Cache::collect(const GcOptions& options) {
     add(report, *victims);
     return report;
   }
-  // First, since an entry without a mark would not be chosen.
+  // First, since next() does not choose an entry without a mark.
   const auto tidied = impl_->write(
       "putting marks and orphans in order", storage::writer_patience,
       [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
@@ -157,7 +158,7 @@ Result<GcReport> Cache::clear() {
     return read ? std::optional(std::move(victims)) : std::nullopt;
   };
   return remove_in_steps(*impl_, "clearing", any, [](Connection& connection, const Victims& gone) {
-    // What no entry led to any more, such as after damage, goes with the last of them.
+    // After the last entry goes what belongs to none, as damage may leave behind.
     return commit_if(!gone.empty() || storage::remove_orphans(connection));
   });
 }

@@ -61,7 +61,7 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
                                std::vector<std::int64_t>& damaged) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   while (const auto row = next_row(cache, wanted, before, reason)) {
-    // A table of another making might give one row for ever.
+    // A table that kiln did not make might give one row for ever.
     if (row->id >= before) {
       reason = MissReason::damaged;
       break;
@@ -97,7 +97,7 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
   return std::nullopt;
 }
 
-/// A row that takes more memory than there is, is a miss like any other.
+/// Where a row takes more memory than there is, the search ends in a miss like any other.
 std::optional<Artifact> try_search(Cache::Impl& cache, const Wanted& wanted, MissReason& reason,
                                    std::vector<std::int64_t>& damaged) {
   try {
@@ -108,7 +108,7 @@ std::optional<Artifact> try_search(Cache::Impl& cache, const Wanted& wanted, Mis
   }
 }
 
-/// Best effort: a row that stays is found damaged again, and dropped then.
+/// Drops damaged rows where nobody else is writing. The next look-up finds one that stays damaged again.
 void drop(Cache::Impl& cache, const std::vector<std::int64_t>& damaged) {
   cache.tally.add(Counter::damaged_rows, damaged.size());
   if (cache.read_only()) return;
@@ -166,7 +166,7 @@ std::optional<Artifact> Cache::peek(const Request& request, const Digest& roots,
 }
 
 void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
-  // The column is not protected: a damaged one must not make nonsense of the sum.
+  // No checksum protects the column; a damaged time must not spoil the sum.
   constexpr std::uint64_t a_day = 86'400'000'000;
   const Counter counter = origin == Origin::memory  ? Counter::hits_memory
                           : origin == Origin::local ? Counter::hits_local
@@ -180,7 +180,7 @@ void Cache::forget(const Digest& key) {
   impl_->tally.add(Counter::refused_images);
   impl_->set_forgotten(key, true);
   if (impl_->read_only()) return;
-  // Best effort as well: this object does not serve it again in any case.
+  // Best effort: this object does not serve the entry again in any case.
   static_cast<void>(
       impl_->write("dropping a refused image", storage::writer_patience, [&](Hold& hold) {
         const auto id = storage::entry_id(hold.connection(), key);

@@ -21,15 +21,15 @@ namespace kiln {
 /// How the work in a transaction ended.
 enum class Step {
   commit,
-  roll_back,  ///< It is not to be, for a reason that the work knows.
+  roll_back,  ///< Nothing is to be written, for a reason that the work knows.
   failed,     ///< SQLite refused something.
 };
 inline Step commit_if(bool succeeded) noexcept { return succeeded ? Step::commit : Step::failed; }
 
 /// What a Cache hides: the parts that its verbs share, around one connection behind one mutex, for this process.
-/// Which file is open is decided in cache.cpp. Each verb is a function of Cache in a file of its kind: cache_find.cpp
-/// looks up, cache_put.cpp writes, cache_collect.cpp removes, cache_inspect.cpp, cache_alike.cpp and cache_verify.cpp
-/// show, cache_bundle.cpp ships.
+/// cache.cpp implements them. Each verb is a function of Cache in the file of its stage: cache_find.cpp looks up,
+/// cache_put.cpp writes, cache_collect.cpp removes; cache_inspect.cpp, cache_alike.cpp and cache_verify.cpp show;
+/// cache_bundle.cpp ships.
 class Cache::Impl {
  public:
   Impl(storage::Place place, CacheOptions options, storage::Database database);
@@ -37,7 +37,7 @@ class Cache::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// A reader keeps writers from committing for as long as it reads, so a listing reads so many rows at a time.
+  /// A listing reads so many rows at a time, because a reader keeps writers from committing.
   static constexpr int rows_in_a_step = 500;
 
   /// The session, locked for this thread.
@@ -50,7 +50,7 @@ class Cache::Impl {
     [[nodiscard]] storage::Database& database() noexcept { return *session_.database; }
     [[nodiscard]] storage::Connection& connection() noexcept { return database().connection; }
 
-    /// Counts what SQLite just refused, and gives it as an error; not_open() where no database is open.
+    /// Counts what SQLite has just refused, and gives it as an error; not_open() where no database is open.
     tl::unexpected<Error> failure(std::string_view doing);
 
    private:
@@ -60,7 +60,7 @@ class Cache::Impl {
     std::unique_lock<std::mutex> lock_;
   };
 
-  /// A Hold with a database that is open, where that can be.
+  /// Opens the database where it is not open, and holds the session either way.
   Hold open() {
     static_cast<void>(ensure_open());
     return Hold(*this);
@@ -69,9 +69,8 @@ class Cache::Impl {
   using Work = std::function<Step(Hold&)>;
   using AfterCommit = std::function<void(Hold&)>;
 
-  /// Runs `work` in a transaction under the writers' lock.
-  /// The lock file comes before the mutex, so that waiting for another process keeps no hit waiting.
-  /// `after` runs once it is committed, before anybody else has the session.
+  /// Runs `work` in a transaction under the writers' lock. It takes the lock file before the mutex, so that no hit
+  /// waits for another process. `after` runs once the transaction is committed, before another thread has the session.
   Result<void> write(std::string_view doing, std::chrono::milliseconds patience, const Work& work,
                      const AfterCommit& after = {});
 
@@ -83,18 +82,18 @@ class Cache::Impl {
 
   // Which file is open. None of these may be called with a Hold or the writers' lock in hand.
 
-  /// False where the database cannot be opened; it is tried at most once a second.
+  /// Opens the database where it is not open; tries at most once a second. False where it cannot.
   bool ensure_open();
-  /// Looks whether the file is still the one of its name, and opens what has taken its place. True
-  /// where something else is open now.
+  /// Looks whether the name still stands for the open file, and opens what has taken its place. True
+  /// where it has opened something else.
   bool look_again();
-  /// Begins a new generation where the file was found corrupt. True where another one is open now.
+  /// Begins a new generation where somebody found the file corrupt. True where another one is open now.
   bool leave_corrupt_file();
 
   tl::unexpected<Error> count_failure(Counter kind, Error error);
   tl::unexpected<Error> not_open() const;
 
-  /// Whether this object serves the key no more.
+  /// A forgotten key is one that this object does not serve.
   void set_forgotten(const Digest& key, bool forgotten);
   [[nodiscard]] bool is_forgotten(const Digest& key);
 
@@ -106,14 +105,13 @@ class Cache::Impl {
   storage::Session& session();
   bool open_again(Result<storage::Database> opened);
   void adopt(storage::Database database);
-  void count_not_opened(Error error);
 
   /// Writes down use marks and counters where that is due; see use_marks.h.
   void flush() noexcept;
 
   storage::Faults faults_;
   std::atomic<storage::Session*> session_;
-  /// Until when the writers' lock is only tried, since somebody holds it for longer than a write takes.
+  /// Until then writers only try the lock, since somebody holds it for longer than a write takes.
   std::atomic<std::chrono::steady_clock::rep> only_try_until_ = 0;
 
   std::mutex forgotten_mutex_;

@@ -17,12 +17,12 @@ using storage::Statement;
 
 constexpr int shown_candidates = 4;
 
-// What summary_of() reads, in its order.
+// The columns that summary_of() reads, in its order.
 #define SUMMARY_COLUMNS                                                                      \
   "program, arch, kind, toolchain_text, image_bytes, length(payload), kernels, compile_us, " \
   "created, pinned"
 
-/// The summary's columns from `first` on, the key apart.
+/// What the columns from `first` on hold; the key is not among them.
 EntrySummary summary_of(Statement& row, int first, const Digest& key) {
   EntrySummary summary;
   summary.key = key;
@@ -46,7 +46,7 @@ std::optional<Digest> key_bound(std::string_view prefix, char fill) {
   return Digest::from_hex(digits);
 }
 
-/// The row that the statement gives, copied. Errors: not_found; SQLite's.
+/// Copies the row that the statement gives. Errors: not_found; those of SQLite.
 Result<RawEntry> read_entry(Hold& hold, Statement& row, const Digest& key) {
   const auto there = row.next();
   if (there == false) return no_entry(key);
@@ -161,7 +161,7 @@ Result<DependencySet> Cache::dependencies(const Digest& key) {
   {
     Hold hold = impl_->open();
     if (!hold) return impl_->not_open();
-    // As KILN_ENTRY_COLUMNS, without the image.
+    // KILN_ENTRY_COLUMNS with an empty payload, which read_row() need not copy.
     Statement statement(hold.connection(),
                         "SELECT id, key, toolchain, dependencies, compile_us, material, x'', "
                         "toolchain_text "

@@ -18,10 +18,10 @@ using storage::PreparedEntry;
 
 namespace {
 
-/// A put evicts at most so many entries, so that its transaction and its journal stay small.
+/// A put evicts at most so many entries: its transaction and its journal stay small.
 constexpr int most_evictions = 256;
 
-/// Free pages beyond this part of the file are given back, a few at a time.
+/// A put gives free pages back, a few at a time, once they are more than this part of the file.
 constexpr std::uint64_t part_of_file_to_keep_free = 4;
 constexpr int pages_to_give_back = 64;
 
@@ -31,7 +31,8 @@ std::uint64_t age_to_mark(const CacheOptions& options) {
   return options.max_bytes / storage::part_of_cap_to_age;
 }
 
-/// `is_stored` is has_text() or has_sound_text(). Nothing where SQLite could not tell.
+/// The texts that are not stored, as `is_stored` tells: has_text() or has_sound_text(). Nothing where SQLite could not
+/// tell.
 template <class IsStored>
 std::optional<std::vector<Text>> not_stored(Connection& connection, const std::vector<Text>& texts,
                                             const IsStored& is_stored) {
@@ -44,7 +45,7 @@ std::optional<std::vector<Text>> not_stored(Connection& connection, const std::v
   return missing;
 }
 
-/// Nothing where SQLite could not tell.
+/// Whether all texts are stored; nothing where SQLite could not tell.
 std::optional<bool> has_all(Connection& connection, const std::vector<Digest>& texts) {
   for (const Digest& text : texts) {
     const auto stored = storage::has_text(connection, text);
@@ -53,8 +54,8 @@ std::optional<bool> has_all(Connection& connection, const std::vector<Digest>& t
   return true;
 }
 
-/// Writes the texts that were stored when the others were prepared, and have been evicted since. Whether
-/// they were sound was found out then: writers should not wait for that.
+/// Writes the texts that somebody has evicted since put() prepared the others. It does not check the rest again: put()
+/// has found them sound, and other writers should not wait for that.
 bool write_lost_texts(Connection& connection, storage::EntryWriter& writer,
                       const std::vector<Text>& texts) {
   const auto lost = not_stored(connection, texts, storage::has_text);
@@ -63,8 +64,8 @@ bool write_lost_texts(Connection& connection, storage::EntryWriter& writer,
   return prepared && writer.write_texts(*prepared);
 }
 
-/// Evicts until what is in use fits the cap. Gives how many went; nothing where SQLite refused
-/// something. `fits` tells whether it was enough.
+/// Evicts entries until the pages in use fit the cap, but never `newcomer`. Gives how many it evicted; nothing where
+/// SQLite refused something. `fits` tells whether that was enough.
 std::optional<std::uint64_t> make_room(Connection& connection, std::uint64_t cap,
                                        std::int64_t newcomer, bool& fits) {
   std::uint64_t evicted = 0;
@@ -95,7 +96,7 @@ bool give_back_surplus(Connection& connection) {
          storage::shrink(connection, pages_to_give_back);
 }
 
-/// What making them again would take.
+/// The time that it takes to compile these entries again.
 std::chrono::microseconds compile_time_of(std::span<const PreparedEntry> entries) {
   // More than a write ever waits for.
   constexpr std::uint64_t an_hour_us = 3'600'000'000;
@@ -104,7 +105,7 @@ std::chrono::microseconds compile_time_of(std::span<const PreparedEntry> entries
   return std::chrono::microseconds(time);
 }
 
-/// Writes down what was done to the cache and what this process counted before it.
+/// Adds to the history what this transaction did and what this process counted before it.
 bool tell(Cache::Impl& cache, Hold& hold, std::uint64_t stored, std::uint64_t evicted,
           CacheCounters& counted) {
   counted = cache.tally.now();
@@ -122,7 +123,7 @@ tl::unexpected<Error> too_large(Cache::Impl& cache, const PreparedEntry& entry) 
                           entry.program, entry.arch, entry.bytes(), cache.options.max_bytes));
 }
 
-/// With the session in hand, or another thread's put would tell the same things again.
+/// Runs while the thread holds the session, or another thread's put would tell the same numbers again.
 void remember_stored(Cache::Impl& cache, Hold& hold, std::uint64_t stored, std::uint64_t evicted,
                      const CacheCounters& counted) {
   cache.tally.add(Counter::stores, stored);
@@ -162,7 +163,7 @@ Result<std::uint64_t> store(Cache::Impl& cache, std::span<const PreparedEntry> e
       ++stored;
     }
     if (stored == 0) return Step::roll_back;
-    // Before anything goes, so that what this process uses is not what goes.
+    // Before the eviction, so that it does not choose what this process uses.
     const auto used = storage::aged(connection, hold.session().used, age_to_mark(cache.options));
     if (!storage::mark_used(connection, used)) return Step::failed;
     const auto gone = make_room(connection, cache.options.max_bytes, newest, fits);
@@ -187,7 +188,7 @@ Result<void> Cache::put(const NewEntry& entry) {
   if (!impl_->ensure_open()) return impl_->not_open();
   static_cast<void>(impl_->look_again());
   Result<void> stored;
-  // The second time is for the generation that takes a corrupt file's place.
+  // The second attempt writes to the generation that has taken a corrupt file's place.
   for (int attempt = 0; attempt < 2; ++attempt) {
     std::optional<std::vector<Text>> texts;
     {
@@ -207,8 +208,8 @@ Result<void> Cache::put(const NewEntry& entry) {
   return stored;
 }
 
-/// Not on a hit's way: at the end, under a lock that is only tried, and only where there is something
-/// to tell other than hits, or to save from eviction, or once a day.
+/// Runs at the end and not with a hit, and only tries the lock. It writes where this process counted anything but
+/// hits, where a mark is so old that eviction may come near, or once a day.
 void Cache::Impl::flush() noexcept {
   if (read_only()) return;
   std::set<std::int64_t> used;
@@ -223,7 +224,7 @@ void Cache::Impl::flush() noexcept {
     }
     used = storage::aged(hold.connection(), hold.session().used, age_to_mark(options));
     const auto age = storage::seconds_since_1970() - storage::history_time(hold.connection());
-    // A clock that went back makes it due as well, and sets it right.
+    // Where somebody set the clock back, this writes the time anew.
     const bool due = all != CacheCounters() && (age > a_day || age < 0);
     if (news == CacheCounters() && used.empty() && !due) return;
   }

@@ -11,7 +11,7 @@ using storage::Verifier;
 
 Result<VerifyReport> Cache::verify(bool deep) {
   const CallerState caller;
-  // Somebody waits for the verdict, not for a kernel.
+  // Whoever asks waits for a verdict and not for a kernel.
   const storage::LockPatience patience(storage::writer_patience);
   const auto path = impl_->file();
   const bool bundle = impl_->is_bundle();

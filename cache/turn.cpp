@@ -17,13 +17,10 @@
 #include <utility>
 
 #include "cache_impl.h"
-#include "file/fork_guard.h"
 #include "file/private_path.h"
 #include "record/fields.h"
 #include "record/frame.h"
 #include "system/file_size_signal.h"
-#include "system/no_fork.h"
-#include "system/standard_streams.h"
 
 namespace kiln {
 namespace {
@@ -39,10 +36,10 @@ constexpr std::size_t longest_log = 49'152;
 
 constexpr std::chrono::milliseconds first_nap{1};
 constexpr std::chrono::milliseconds longest_nap{16};
-/// How long a holder has to be seen stopped before somebody takes over.
+/// A process takes over once it has seen the holder stopped for so long.
 constexpr std::chrono::milliseconds stopped_patience{250};
 
-/// Who holds a byte. At the beginning of a slot, one for each level.
+/// Who holds a byte. A slot begins with one for each level.
 struct Signature {
   Digest what;
   std::uint64_t process = 0;
@@ -62,12 +59,8 @@ off_t slot_of(const Digest& what) {
 
 /// Offsets are signed, and the eight bytes of a turn are neighbours.
 struct flock byte_of(const Digest& what, unsigned level, short type) {
-  struct flock byte = {};
-  byte.l_type = type;
-  byte.l_whence = SEEK_SET;
-  byte.l_start = static_cast<off_t>((number_of(what) >> 1) / levels * levels + level);
-  byte.l_len = 1;
-  return byte;
+  const auto first = (number_of(what) >> 1) / levels * levels + level;
+  return storage::byte_range(type, static_cast<off_t>(first), 1);
 }
 
 struct Failure {
@@ -123,118 +116,105 @@ std::unique_ptr<Turn::Impl> Turn::Impl::take(const std::filesystem::path& file, 
                                              const std::stop_token& stop, storage::Trust trust) {
   auto turn = std::make_unique<Impl>();
   turn->what_ = what;
-  if (turn->open(file, trust)) turn->wait(patience, stop);
+  if (!storage::private_file_exists(file, trust)) return turn;
+  turn->descriptor_ = storage::LockDescriptor(file.c_str());
+  if (storage::is_only_name_of(file.c_str(), turn->descriptor_.get())) turn->wait(patience, stop);
   return turn;
 }
 
 Turn::Impl::~Impl() {
-  if (descriptor_ < 0 || process_ != ::getpid()) return;
-  const system::NoFork no_fork;
-  // Said aloud, because a child made by other means than fork() may share it past the close.
-  if (level_) {
-    auto byte = byte_of(what_, *level_, F_UNLCK);
-    ::fcntl(descriptor_, F_OFD_SETLK, &byte);
-  }
-  storage::forget_in_children(descriptor_);
-  ::close(descriptor_);
-}
-
-bool Turn::Impl::open(const std::filesystem::path& file, storage::Trust trust) {
-  if (!storage::private_file_exists(file, trust)) return false;
-  const system::NoFork no_fork;
-  descriptor_ = system::open_file(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
-                                  S_IRUSR | S_IWUSR);
-  process_ = ::getpid();
-  if (descriptor_ < 0) return false;
-  storage::close_in_children(descriptor_);
-  return storage::is_only_name_of(file.c_str(), descriptor_);
+  if (!held || !descriptor_.is_own()) return;
+  // A child made by other means than fork() may share the open file: then the close alone does not unlock it.
+  auto byte = byte_of(what_, *held, F_UNLCK);
+  ::fcntl(descriptor_.get(), F_OFD_SETLK, &byte);
 }
 
 void Turn::Impl::wait(std::chrono::milliseconds patience, const std::stop_token& stop) {
   const auto deadline = Clock::now() + patience;
   const std::string before = read_failure_record();
   auto nap = first_nap;
-  unsigned level = 0;
+  unsigned tried = 0;
   auto last_seen_running = Clock::now();
-  while (!try_lock(level)) {
+  while (!try_lock(tried)) {
     // Locks that do not work here, as on some network filesystems, are no reason to wait.
     if (errno != EAGAIN && errno != EACCES && errno != EINTR) return;
-    waited_ = true;
+    waited = true;
     const auto now = Clock::now();
     if (now >= deadline || stop.stop_requested()) return;
-    if (!holder_is_stopped(level)) last_seen_running = now;
+    if (!holder_is_stopped(tried)) last_seen_running = now;
     if (now - last_seen_running >= stopped_patience) {
-      if (++level == levels) return;
+      if (++tried == levels) return;
       last_seen_running = now;
       continue;
     }
     std::this_thread::sleep_for(nap);
     nap = std::min(nap * 2, longest_nap);
   }
-  level_ = level;
-  if (const auto now = read_failure_record(); waited_ && now != before) {
-    failure_ = decode_failure(now);
+  held = tried;
+  if (const auto now = read_failure_record(); waited && now != before) {
+    failure = decode_failure(now);
   }
-  sign(level);
+  sign(tried);
 }
 
 bool Turn::Impl::try_lock(unsigned level) const {
   auto byte = byte_of(what_, level, F_WRLCK);
-  return ::fcntl(descriptor_, F_OFD_SETLK, &byte) == 0;
+  return ::fcntl(descriptor_.get(), F_OFD_SETLK, &byte) == 0;
 }
 
-/// Best effort: an unsigned turn is waited for up to the patience even if its holder is stopped.
+/// Best effort: where this fails, others wait up to their patience, even if the holder is stopped.
 void Turn::Impl::sign(unsigned level) const {
   const auto process = static_cast<std::uint64_t>(::getpid());
   const Signature signature{what_, process, state_of(process).started};
   const auto offset = slot_of(what_) + static_cast<off_t>(level * sizeof signature);
   const system::FileSizeSignalHeld held;
-  [[maybe_unused]] const auto written = ::pwrite(descriptor_, &signature, sizeof signature, offset);
+  [[maybe_unused]] const auto written =
+      ::pwrite(descriptor_.get(), &signature, sizeof signature, offset);
 }
 
 bool Turn::Impl::holder_is_stopped(unsigned level) const {
   Signature signature;
   const auto offset = slot_of(what_) + static_cast<off_t>(level * sizeof signature);
-  if (::pread(descriptor_, &signature, sizeof signature, offset) != sizeof signature) return false;
+  if (::pread(descriptor_.get(), &signature, sizeof signature, offset) != sizeof signature)
+    return false;
   if (signature.what != what_) return false;
   const auto holder = state_of(signature.process);
   return (holder.state == 'T' || holder.state == 't') && holder.started == signature.started;
 }
 
-// A failure's place in a slot: length u32 in the machine's order, then a frame around its record.
+// A slot's failure stands behind the signatures: length u32 in the machine's order, then a frame around its record.
 
 std::string Turn::Impl::read_failure_record() const {
   std::uint32_t size = 0;
   const off_t offset = slot_of(what_) + static_cast<off_t>(signatures_bytes);
-  if (::pread(descriptor_, &size, sizeof size, offset) != sizeof size) return {};
+  if (::pread(descriptor_.get(), &size, sizeof size, offset) != sizeof size) return {};
   if (size > slot_bytes - signatures_bytes - sizeof size) return {};
   std::string frame(size, '\0');
-  const auto read =
-      ::pread(descriptor_, frame.data(), frame.size(), offset + static_cast<off_t>(sizeof size));
+  const auto read = ::pread(descriptor_.get(), frame.data(), frame.size(),
+                            offset + static_cast<off_t>(sizeof size));
   return read == static_cast<ssize_t>(frame.size()) ? frame : std::string();
 }
 
 std::optional<Error> Turn::Impl::decode_failure(const std::string& frame) const {
   const auto record = storage::FrameDecoder().decode(frame, owner_of(what_));
   if (!record) return std::nullopt;
-  const auto failure = storage::read_record<Failure>(*record, failure_fields);
-  return failure ? std::optional(failure->error) : std::nullopt;
+  const auto told = storage::read_record<Failure>(*record, failure_fields);
+  return told ? std::optional(told->error) : std::nullopt;
 }
 
 void Turn::Impl::fail(const Error& error) noexcept {
-  // In a child the descriptor is closed, and its number may be another file's by now.
-  if (!level_ || process_ != ::getpid()) return;
-  const Failure failure{next_serial(),
-                        {error.code, error.message.substr(0, longest_log / 4),
-                         error.log.substr(0, longest_log), error.vendor_code}};
-  std::string frame = storage::FrameEncoder().encode(storage::write_record(failure, failure_fields),
-                                                     owner_of(what_));
+  if (!held || !descriptor_.is_own()) return;
+  const Failure told{next_serial(),
+                     {error.code, error.message.substr(0, longest_log / 4),
+                      error.log.substr(0, longest_log), error.vendor_code}};
+  std::string frame =
+      storage::FrameEncoder().encode(storage::write_record(told, failure_fields), owner_of(what_));
   const auto size = static_cast<std::uint32_t>(frame.size());
   frame.insert(0, reinterpret_cast<const char*>(&size), sizeof size);
-  // Best effort: who cannot read it compiles for itself.
+  // Best effort: a process that cannot read it compiles for itself.
   const system::FileSizeSignalHeld held;
   [[maybe_unused]] const auto written =
-      ::pwrite(descriptor_, frame.data(), frame.size(),
+      ::pwrite(descriptor_.get(), frame.data(), frame.size(),
                slot_of(what_) + static_cast<off_t>(signatures_bytes));
 }
 
@@ -242,13 +222,11 @@ Turn::Turn(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Turn::Turn(Turn&&) noexcept = default;
 Turn::~Turn() = default;
 
-bool Turn::waited() const noexcept { return impl_->waited(); }
+bool Turn::waited() const noexcept { return impl_->waited; }
 
-const std::optional<Error>& Turn::shared_failure() const noexcept {
-  return impl_->shared_failure();
-}
+const std::optional<Error>& Turn::shared_failure() const noexcept { return impl_->failure; }
 
-bool Turn::exclusive() const noexcept { return impl_->exclusive(); }
+bool Turn::exclusive() const noexcept { return impl_->held.has_value(); }
 
 void Turn::fail(const Error& error) noexcept { impl_->fail(error); }
 

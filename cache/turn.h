@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 
+#include "file/lock_descriptor.h"
 #include "file/private_path.h"
 #include "kiln/cache.h"
 #include "kiln/digest.h"
@@ -15,19 +16,19 @@
 
 namespace kiln {
 
-// How processes take turns. `kernels.v1.flights` is locked in single bytes, far beyond its end, with
-// locks that the kernel releases with their holder (open file description locks: they exclude threads
-// of one process too, and do not go when another descriptor of the file is closed). Which bytes: a
-// digest picks eight neighbours. The first is the turn; the others are for taking over: who finds the
-// holder of a byte stopped (SIGSTOP, a debugger) asks for the next one.
+// How processes take turns. They lock single bytes of `kernels.v1.flights`, far beyond its end. The locks belong to the
+// open file: the kernel releases them with their holder, they exclude threads of one process too, and they stay when
+// somebody closes another descriptor of the file. A digest picks eight neighbouring bytes. The first is the turn; the
+// others are for taking over: a process that finds the holder of a byte stopped (SIGSTOP, a debugger) asks for the
+// next one.
 //
-// The file's content is a table of slots, picked by the digest as well and overwritten freely: who
-// holds which byte, and what the last failure was, so that those who waited can share it. Whatever is
-// in it is checked; nothing depends on its being there.
+// The file's content is a table of slots, which a digest picks as well and anybody overwrites. A slot says who holds
+// which byte, and what the last failure was, so that those who waited can share it. Readers check all of it, and
+// nothing depends on its being there.
 
 class Turn::Impl {
  public:
-  /// A turn without a lock: nobody else is kept from having it too.
+  /// A turn without a lock: others may have it too.
   Impl() = default;
   ~Impl();
   Impl(const Impl&) = delete;
@@ -38,13 +39,13 @@ class Turn::Impl {
                                     std::chrono::milliseconds patience, const std::stop_token& stop,
                                     storage::Trust trust);
 
-  [[nodiscard]] bool waited() const noexcept { return waited_; }
-  [[nodiscard]] bool exclusive() const noexcept { return level_.has_value(); }
-  [[nodiscard]] const std::optional<Error>& shared_failure() const noexcept { return failure_; }
   void fail(const Error& error) noexcept;
 
+  bool waited = false;
+  std::optional<unsigned> held = {};  ///< Which of the turn's bytes is held.
+  std::optional<Error> failure = {};
+
  private:
-  bool open(const std::filesystem::path& file, storage::Trust trust);
   void wait(std::chrono::milliseconds patience, const std::stop_token& stop);
   [[nodiscard]] bool try_lock(unsigned level) const;
   void sign(unsigned level) const;
@@ -53,11 +54,7 @@ class Turn::Impl {
   [[nodiscard]] std::optional<Error> decode_failure(const std::string& frame) const;
 
   Digest what_ = {};
-  int descriptor_ = -1;
-  int process_ = 0;
-  bool waited_ = false;
-  std::optional<unsigned> level_;
-  std::optional<Error> failure_;
+  storage::LockDescriptor descriptor_;
 };
 
 }  // namespace kiln

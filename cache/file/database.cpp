@@ -39,7 +39,7 @@ struct Opened {
 };
 
 Result<Opened> look_at(Result<Connection> connection) {
-  // A file that does not even open as a database is told by what it holds, like any other.
+  // SQLite opens any file without a look at its content; look_into() tells what it holds.
   if (!connection) return unusable(connection.error());
   const Content content = look_into(*connection);
   return Opened{std::move(*connection), content};

@@ -27,7 +27,7 @@ int close(sqlite3_file* file) {
   return SQLITE_OK;
 }
 
-/// What lies beyond the end is zero, as SQLite wants it.
+/// SQLite wants zeros for what lies beyond the end.
 int read(sqlite3_file* file, void* to, int size, sqlite3_int64 offset) {
   auto* bytes = static_cast<char*>(to);
   while (size > 0) {
@@ -82,7 +82,7 @@ constexpr sqlite3_io_methods io_methods = [] {
   return own;
 }();
 
-/// What is no database is a temporary file of SQLite's, and none of ours.
+/// Any file but the database is one of SQLite's temporary files, which the default VFS opens.
 int open(sqlite3_vfs*, const char* name, sqlite3_file* handle, int flags, int* out_flags) {
   if ((flags & SQLITE_OPEN_MAIN_DB) == 0) {
     return default_vfs()->xOpen(default_vfs(), name, handle, flags, out_flags);

@@ -2,12 +2,12 @@
 
 namespace kiln::storage {
 
-/// The name of a VFS that reads a database from a descriptor that is open already, and is never given a path to
-/// one: what was looked at is what is read. Registered with SQLite at the first call; nullptr where SQLite does not
+/// The name of a VFS that reads a database from a descriptor that the caller has opened. It gets no path, so SQLite
+/// reads the very file that the caller checked. The first call registers it with SQLite; nullptr where SQLite does not
 /// take it.
 ///
-/// A database's name is "/" and the descriptor's number; the descriptor stays the caller's, and need not outlive
-/// the opening. Nobody may change the file while it is open: there are no locks and no journals.
+/// A database's name is "/" and the descriptor's number. The descriptor stays the caller's, who may close it once the
+/// database is open. Nobody may change the file while it is open: there are no locks and no journals.
 [[nodiscard]] const char* descriptor_vfs() noexcept;
 
 }  // namespace kiln::storage

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int none = -1;
 
-// No lock guards it, since a child may be forked while another thread would hold that.
+// No lock guards the slots: a child may be forked while another thread holds that lock.
 struct Slots {
   Slots() noexcept {
     for (auto& slot : descriptors) slot = none;

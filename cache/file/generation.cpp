@@ -18,10 +18,10 @@ constexpr std::string_view first_name = "kernels.v1.db";
 constexpr std::string_view prefix = "kernels.v1.g";
 constexpr std::string_view suffix = ".db";
 
-/// So that counting on never wraps.
+/// No generation has a higher number, so that the next one never wraps to 0.
 constexpr unsigned greatest = 1'000'000'000;
 
-/// 0 for a name that is no generation's.
+/// The generation of this file name; 0 for any other name.
 unsigned generation_of(std::string_view name) {
   if (name == first_name) return 1;
   if (!name.starts_with(prefix) || !name.ends_with(suffix)) return 0;

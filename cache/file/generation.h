@@ -6,9 +6,9 @@
 
 namespace kiln::storage {
 
-// A database that is corrupt, or none of kiln's, is left where it is and a new file takes its place,
-// its next generation: `kernels.v1.db`, `kernels.v1.g2.db`, `kernels.v1.g3.db`, … The highest number is
-// the current one. At most one older file is kept. Another schema is another name altogether.
+// kiln leaves a database that is corrupt, or none of kiln's, where it is, and makes a new file in its place, the next
+// generation: `kernels.v1.db`, `kernels.v1.g2.db`, `kernels.v1.g3.db`, … The file of the highest number is the current
+// one. At most one older file is kept. Another schema has another name altogether.
 
 /// The file name of a generation, counted from 1.
 [[nodiscard]] std::string generation_name(unsigned generation);

@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "file/fork_guard.h"
+#include "file/lock_descriptor.h"
 #include "file/private_path.h"
 #include "file/vfs.h"
 #include "system/file_size_signal.h"
@@ -27,7 +28,7 @@ constexpr off_t shared_size = 510;
 struct File {
   sqlite3_file base;   ///< What SQLite sees. First.
   sqlite3_file* real;  ///< The default VFS's.
-  int descriptor;      ///< That holds the locks; -1 for a file that is not locked.
+  int descriptor;      ///< Holds the locks; -1 for a file that is not locked.
   int level;           ///< SQLITE_LOCK_…
 };
 
@@ -36,17 +37,8 @@ sqlite3_file* real(sqlite3_file* file) noexcept { return own(file).real; }
 
 // Locks.
 
-struct flock range(short type, off_t first, off_t size) noexcept {
-  struct flock bytes = {};
-  bytes.l_type = type;
-  bytes.l_whence = SEEK_SET;
-  bytes.l_start = first;
-  bytes.l_len = size;
-  return bytes;
-}
-
 int set(const File& file, short type, off_t first, off_t size) noexcept {
-  auto bytes = range(type, first, size);
+  auto bytes = byte_range(type, first, size);
   while (::fcntl(file.descriptor, F_OFD_SETLK, &bytes) != 0) {
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == EACCES) return SQLITE_BUSY;
@@ -55,13 +47,13 @@ int set(const File& file, short type, off_t first, off_t size) noexcept {
   return SQLITE_OK;
 }
 
-/// Steps back from who waits to write, so that they get their turn. SQLite's own way, to hold the pending
-/// byte meanwhile, is one call more, on every hit's way.
+/// Gives the shared lock up again where a writer waits, so that the writer gets its turn. SQLite itself holds the
+/// pending byte meanwhile, which costs every hit one call more.
 int lock_shared(const File& file) noexcept {
   if (const int code = set(file, F_RDLCK, shared_first, shared_size); code != SQLITE_OK) {
     return code;
   }
-  auto pending = range(F_RDLCK, pending_byte, 1);
+  auto pending = byte_range(F_RDLCK, pending_byte, 1);
   if (::fcntl(file.descriptor, F_OFD_GETLK, &pending) == 0 && pending.l_type == F_UNLCK) {
     return SQLITE_OK;
   }
@@ -106,13 +98,13 @@ int is_reserved(sqlite3_file* handle, int* reserved) {
   File& file = own(handle);
   *reserved = file.level > SQLITE_LOCK_SHARED ? 1 : 0;
   if (file.descriptor < 0 || *reserved != 0) return SQLITE_OK;
-  auto byte = range(F_WRLCK, reserved_byte, 1);
+  auto byte = byte_range(F_WRLCK, reserved_byte, 1);
   if (::fcntl(file.descriptor, F_OFD_GETLK, &byte) != 0) return SQLITE_IOERR_CHECKRESERVEDLOCK;
   *reserved = byte.l_type != F_UNLCK ? 1 : 0;
   return SQLITE_OK;
 }
 
-// All else is the default VFS's.
+// The default VFS does all else.
 
 void close_lock(File& file) noexcept {
   if (file.descriptor < 0) return;
@@ -135,7 +127,7 @@ auto by_real(sqlite3_file* file, Arguments... arguments) {
   return (real(file)->pMethods->*method)(real(file), arguments...);
 }
 
-/// One that writes.
+/// The same for a method that writes.
 template <auto method, class... Arguments>
 int write_by_real(sqlite3_file* file, Arguments... arguments) {
   const system::FileSizeSignalHeld held;
@@ -165,7 +157,8 @@ constexpr sqlite3_io_methods io_methods = [] {
   return own;
 }();
 
-/// Opens what holds the locks of a database: before SQLite opens it, since this neither waits nor follows.
+/// Opens the descriptor that holds a database's locks. This comes before SQLite opens the file, since this neither
+/// waits nor follows a symlink.
 int open_lock(const char* path) noexcept {
   constexpr int careful = O_NOFOLLOW | O_NONBLOCK;
   int descriptor = system::open_file(path, O_RDWR | careful);
@@ -178,7 +171,7 @@ int open_lock(const char* path) noexcept {
   return descriptor;
 }
 
-/// Whether the file that was opened is still the one that is locked.
+/// Whether SQLite has opened the file that the locks are on.
 bool is_locked_one(const File& file, const char* path) noexcept {
   int moved = 0;
   return file.real->pMethods->xFileControl(file.real, SQLITE_FCNTL_HAS_MOVED, &moved) ==
@@ -193,10 +186,9 @@ int open_database(File& file, const char* path, int flags, int* out_flags) {
   return SQLITE_CANTOPEN;
 }
 
-/// A journal is only ever written into a file that was made for it. What is there of old is no journal any
-/// more: SQLite looks for one that is, and rolls it back, before it begins to write. A journal that is
-/// only read is opened for both all the same, since to open a FIFO to read waits, should one come between
-/// the look and this.
+/// A new journal gets a new file. An old file of that name is no journal any more: SQLite looks for a journal, and
+/// rolls it back, before it begins to write. A journal that SQLite only reads is opened to read and write all the
+/// same: a FIFO may have come since the look, and to open a FIFO only to read would wait.
 int open_journal(File& file, const char* path, int flags, int* out_flags) {
   struct stat status;
   const bool found = ::lstat(path, &status) == 0;
@@ -233,8 +225,8 @@ int open(sqlite3_vfs*, const char* path, sqlite3_file* handle, int flags, int* o
   return code;
 }
 
-/// That there is no write-ahead log, without a look: kiln's databases have none, and another's beside
-/// one must not be taken for its own.
+/// Says that there is no write-ahead log, without a look: kiln's databases have none, and SQLite must not take
+/// somebody else's log beside one for its own.
 int access(sqlite3_vfs*, const char* path, int flags, int* answer) {
   if (flags == SQLITE_ACCESS_EXISTS && std::string_view(path).ends_with("-wal")) {
     *answer = 0;

@@ -115,7 +115,7 @@ Result<int> open_private_file(const fs::path& file, Trust trust) {
 bool is_only_name_of(const char* path, int descriptor) noexcept {
   struct stat opened;
   struct stat named;
-  // The count comes with the name, in one look: by itself it may mean the other name.
+  // The count of names comes from the same call as the name: a count from another moment may include another name.
   return ::fstat(descriptor, &opened) == 0 && ::lstat(path, &named) == 0 &&
          S_ISREG(named.st_mode) && named.st_nlink == 1 && opened.st_ino == named.st_ino &&
          opened.st_dev == named.st_dev;

@@ -6,13 +6,14 @@
 
 namespace kiln::storage {
 
-// A hit is code that runs on the GPU, so what holds it must be the user's own: owned by the
-// effective user, not writable by others, of one name only, and no symlink that could lead elsewhere.
+// A hit is code that runs on the GPU, so the file and the directory that hold it must be private: they belong to the
+// effective user, nobody else may write to them, they have one name, and they are no symlinks.
 
-/// What is accepted beyond that.
+/// What a caller accepts beyond that.
 struct Trust {
   bool writable_by_others = false;
-  bool owned_by_root = false;  ///< For what is only read, such as a bundle in a container's image.
+  bool owned_by_root =
+      false;  ///< For files that are only read, such as a bundle in a container's image.
 };
 
 // All errors are cache_unusable; they name the path, what is the matter with it, and the remedy.
@@ -28,12 +29,12 @@ struct Trust {
 /// Never opens it: closing any descriptor of a database drops the process's locks on it.
 [[nodiscard]] Result<bool> private_file_exists(const std::filesystem::path& file, Trust trust = {});
 
-/// Opens a regular file to read it, and then finds it private: what was looked at is what is open, whatever takes
-/// its place. The descriptor is the caller's; -1 when there is nothing.
+/// Opens a regular file to read it, and then checks the open file: nothing can take its place between the check and
+/// the reading. The descriptor is the caller's; -1 when there is nothing.
 [[nodiscard]] Result<int> open_private_file(const std::filesystem::path& file, Trust trust = {});
 
-/// Whether the path is the one name of the regular file that is open: asked after opening and before the
-/// first write, because what was looked at before may have been replaced since.
+/// Whether the path is the only name of the open regular file. Callers ask after the opening and before the first
+/// write, because somebody may have replaced the file that they checked before.
 [[nodiscard]] bool is_only_name_of(const char* path, int descriptor) noexcept;
 
 /// Makes an empty file, 0600, where there is none; leaves one that exists as it is.

@@ -10,11 +10,11 @@ namespace {
 constexpr std::int64_t application_id = 0x6b696c6e;  // "kiln"; in the definition as well
 constexpr std::int64_t schema_version = 1;
 
-// Small columns stand first, so that a listing reads no page beyond the one that a row begins in; blobs
-// are in rowid tables, because others take up to twice the room for them.
+// Small columns stand first, so that a listing reads only the page that a row begins in. Tables with blobs have row
+// ids, because tables without take up to twice the room for them.
 //
-// One transaction, so that nobody ever sees half a schema. Incremental vacuum lets free pages be given
-// back in small steps; it is chosen before the first page is made, hence no BEGIN IMMEDIATE.
+// It is one transaction, so that nobody ever sees half a schema. Incremental vacuum lets kiln give free pages back in
+// small steps. It has to be chosen before the first page is made, hence no BEGIN IMMEDIATE.
 constexpr const char* definition = R"sql(
 BEGIN;
 PRAGMA auto_vacuum = INCREMENTAL;
@@ -77,7 +77,7 @@ constexpr const char* settings =
 
 using Objects = std::map<std::string, std::string>;
 
-/// What each table and index is defined as, by its name. Nothing where SQLite could not read.
+/// The definition of each table and index, by its name. Nothing where SQLite could not read.
 std::optional<Objects> objects_of(Connection& connection) {
   Objects objects;
   Statement row(connection,
@@ -93,7 +93,7 @@ Objects make_own_objects() {
   return made ? objects_of(*memory).value_or(Objects()) : Objects();
 }
 
-/// As this version of kiln, with this version of SQLite, makes them. Never destroyed: another thread may be
+/// What this version of kiln makes with this version of SQLite. Never destroyed: another thread may be
 /// verifying while the process exits.
 const Objects& own_objects() {
   static const auto& objects =

@@ -10,7 +10,7 @@ namespace kiln::storage {
 
 /// What a file turns out to hold.
 enum class Content {
-  current,       ///< A kiln cache of this schema; the connection is set up for it.
+  current,       ///< A kiln cache of this schema; look_into() has set the connection up for it.
   none,          ///< Nothing yet: somebody is creating it, or never finished.
   foreign,       ///< A database that is none of kiln's.
   other_schema,  ///< One of kiln's that this version does not know.
@@ -30,7 +30,7 @@ struct SchemaFault {
   std::string problem;
 };
 
-/// All of them; what a later kiln added is none. Nothing where SQLite could not read.
+/// All faults. A table or an index that a later kiln added is none. Nothing where SQLite could not read.
 [[nodiscard]] std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection);
 
 /// Whether this code of SQLite's means that the file itself is damaged.

@@ -26,25 +26,25 @@ struct Place {
 
 [[nodiscard]] Result<Database> open_place(const Place& place, const CacheOptions& options);
 
-/// One process's hold on a database. A child that was forked gets another one and leaves this where it
-/// is, locked as it may be: closing it would end transactions and drop locks of the parent.
+/// One process's hold on a database. A forked child gets a session of its own and leaves its parent's where it is,
+/// locked or not: to close it would end the parent's transactions and drop the parent's locks.
 struct Session {
   explicit Session(int process_id) : process(process_id) {}
 
   const int process;
 
-  std::mutex opening;  ///< Taken before the other, by who opens the database.
+  std::mutex opening;  ///< A thread that opens the database takes this one first.
   std::mutex mutex;    ///< Guards all below.
   std::optional<Database> database;
   std::set<std::int64_t> used;  ///< Ids of entries that were hit and not marked yet.
   CacheCounters told;           ///< What the database's history holds of this process's counters.
-  unsigned corrupt_generation = 0;  ///< The one that was found corrupt, until another is open.
+  unsigned corrupt_generation = 0;  ///< The generation that is known to be corrupt; 0 for none.
   std::chrono::steady_clock::time_point not_before{};  ///< When to try again to open it.
 
   Session* next_abandoned = nullptr;
 };
 
-/// Leaves a session of the parent process where it is, reachable, so that nobody takes it for a leak.
+/// Keeps a session of the parent process reachable, so that no tool takes it for a leak, and does nothing to it.
 void abandon(Session* session) noexcept;
 
 }  // namespace kiln::storage

@@ -16,9 +16,9 @@
 namespace kiln::storage {
 namespace {
 
-// A statement that somebody else's commit holds up waits in naps that are shorter than the gap between
-// the commits of writers that take turns. SQLite's own waiting naps up to 100 ms, longer than any commit
-// takes, and can miss its turn for seconds.
+// A statement that waits for somebody else's commit takes naps that are shorter than the gap between two commits of
+// writers that take turns. SQLite itself would nap for up to 100 ms, longer than any commit takes, and could miss its
+// turn for seconds.
 using Clock = std::chrono::steady_clock;
 thread_local std::chrono::milliseconds patience = lock_patience;
 constexpr std::chrono::microseconds nap{100};
@@ -31,7 +31,7 @@ int wait_for_lock(void*, int naps_so_far) {
   return 1;
 }
 
-/// What a person can do about it, where that is not to try again.
+/// What a person can do about it; empty where they can only try again.
 std::string_view remedy_of(int code) {
   switch (code & 0xff) {
     case SQLITE_FULL:

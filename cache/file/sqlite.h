@@ -24,7 +24,7 @@ namespace kiln::storage {
 /// How long somebody else's commit or reading may hold up a statement.
 inline constexpr std::chrono::milliseconds lock_patience{1000};
 
-/// For as long as this lives, that of its thread is another.
+/// Replaces lock_patience for its thread, for as long as it lives.
 class LockPatience {
  public:
   explicit LockPatience(std::chrono::milliseconds time) noexcept;
@@ -36,8 +36,8 @@ class LockPatience {
   const std::chrono::milliseconds before_;
 };
 
-/// An open database and the statements prepared on it, which are kept. Whatever asks SQLite has a NoFork
-/// meanwhile. Not thread-safe.
+/// An open database and its prepared statements, which it keeps. Every call of SQLite's is made under a NoFork.
+/// Not thread-safe.
 class Connection {
  public:
   enum class Mode {
@@ -45,12 +45,12 @@ class Connection {
     read_only,
   };
 
-  /// Opens an existing file, distrusting what it says of itself: its triggers and views do not run,
-  /// and no symlink on the way is followed. Reads nothing of it yet.
+  /// Opens an existing file and distrusts it: SQLite runs none of its triggers and views, and follows no
+  /// symlink on the way. Reads nothing of it yet.
   [[nodiscard]] static Result<Connection> open(const std::filesystem::path& file, Mode mode);
 
-  /// Opens the file of a descriptor, which stays the caller's, read-only. Nobody changes it while it is open: no
-  /// locks, no journal. `name` is for people.
+  /// Opens the file of a descriptor, which stays the caller's, read-only and without locks. REQUIRES: nobody changes
+  /// the file while it is open. `name` is for people.
   [[nodiscard]] static Result<Connection> open(int descriptor, const std::filesystem::path& name);
 
   /// Opens a database that lies in memory, read-only. The bytes are borrowed.
@@ -81,17 +81,17 @@ class Connection {
   /// Whether the file that is open is no longer the one of its name.
   [[nodiscard]] bool has_moved() noexcept;
 
-  /// Whether the file says that it has a write-ahead log. To be asked before any statement, since one
-  /// would open that log.
+  /// Whether the file says that it has a write-ahead log. Ask before any statement: a statement would open that
+  /// log.
   [[nodiscard]] bool keeps_a_log() noexcept;
 
-  /// errno of the last failed call of the system.
+  /// errno of SQLite's last failed call of the system.
   [[nodiscard]] int system_error() const noexcept { return sqlite3_system_errno(handle_.get()); }
 
   /// SQLite's extended code of the last failure.
   [[nodiscard]] int last_code() const noexcept { return sqlite3_extended_errcode(handle_.get()); }
 
-  /// The last failure as an error value: what was being done, to which file, SQLite's words.
+  /// The last failure as an error value: what kiln was doing, to which file, and what SQLite says.
   [[nodiscard]] tl::unexpected<Error> failure(std::string_view doing) const;
 
  private:
@@ -106,7 +106,7 @@ class Connection {
   [[nodiscard]] static Result<Connection> open(const char* file, const std::filesystem::path& name,
                                                int flags, const char* vfs);
 
-  /// Null when it does not compile, which last_code() then tells.
+  /// Null where SQLite cannot prepare it; last_code() tells why.
   [[nodiscard]] sqlite3_stmt* prepared(std::string_view sql);
 
   std::string name_;  ///< For people.
@@ -119,8 +119,8 @@ struct Blob {
   std::string_view bytes;
 };
 
-/// One use of a prepared statement: it binds its values, gives its rows, and is reset for the next use at its end.
-/// It borrows the values. What is read of a row is valid until the next row.
+/// One use of a prepared statement: binds values, gives rows, and at its end resets the statement for the next use.
+/// It borrows the values. What a column gives is valid until the next row.
 class Statement {
  public:
   /// REQUIRES: `sql` has static lifetime, and no other Statement of the same text is alive.
@@ -140,8 +140,8 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  /// Goes to the next row. Whether there is one; nothing where SQLite refused something, if only while
-  /// preparing or binding.
+  /// Goes to the next row and tells whether there is one; nothing where SQLite refused something, now or when it
+  /// prepared the statement and bound the values.
   [[nodiscard]] std::optional<bool> next() noexcept;
 
   /// Calls `look` at each of the other rows. False where SQLite refused something.
@@ -160,7 +160,7 @@ class Statement {
   [[nodiscard]] std::string_view text(int column) noexcept;
   [[nodiscard]] std::optional<Digest> digest(int column) noexcept;
   [[nodiscard]] std::int64_t integer(int column) noexcept;
-  /// An integer that damage alone makes negative: 0 then.
+  /// An integer that is never negative but by damage: then it is 0.
   [[nodiscard]] std::uint64_t count(int column) noexcept;
   [[nodiscard]] bool is_null(int column) noexcept;
 
@@ -200,7 +200,7 @@ std::optional<bool> Connection::has_row(std::string_view sql, const Values&... v
   return Statement(*this, sql, values...).next();
 }
 
-/// A read transaction: all that is read while it lives is of one moment, under one lock.
+/// A read transaction: while it lives, all reads see one moment of the database, under one lock.
 class Snapshot {
  public:
   explicit Snapshot(Connection& connection) noexcept;
@@ -223,7 +223,7 @@ class Transaction {
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
-  /// Takes the write lock at once: a read that becomes a write later could not.
+  /// Takes the write lock at once: a transaction that begins with a read may not get it later.
   [[nodiscard]] bool begin() noexcept;
   [[nodiscard]] bool commit() noexcept;
 

@@ -20,9 +20,9 @@ RegisteredVfs::RegisteredVfs(const sqlite3_vfs& own) noexcept : vfs_(own) {
   if (base == nullptr) return;
   vfs_.iVersion = 1;
   vfs_.mxPathname = base->mxPathname;
-  // The default VFS opens files in the same room: those that are temporary.
+  // The default VFS opens temporary files in the same memory.
   vfs_.szOsFile = std::max(vfs_.szOsFile, base->szOsFile);
-  // Its own in each copy of this library: they may be unloaded one by one.
+  // Each copy of this library has a name of its own: copies may be unloaded one by one.
   std::snprintf(name_.data(), name_.size(), "kiln-%p", static_cast<void*>(this));
   vfs_.zName = name_.data();
   if (vfs_.xDelete == nullptr) vfs_.xDelete = by_default<&sqlite3_vfs::xDelete>;

@@ -5,7 +5,7 @@
 
 namespace kiln::storage {
 
-/// For people to read: nothing is decided by it that a wrong clock could spoil.
+/// For people to read. A wrong clock spoils no decision.
 [[nodiscard]] inline std::int64_t seconds_since_1970() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();

@@ -8,11 +8,11 @@
 
 namespace kiln::storage {
 
-/// The record of what only the compile could tell: image, kernels, log, toolchain, time. What was
-/// asked for (program, architecture, kind) stands in the entry's request and is not repeated here.
+/// The record of what only the compile could tell: image, kernels, log, toolchain. The entry's request holds what
+/// the caller asked for (program, architecture, kind), and the record does not repeat it.
 [[nodiscard]] std::string encode_artifact(const Artifact& artifact);
 
-/// The inverse; nothing for anything else. Fills only what the record holds; its memory becomes the image's.
+/// The inverse; nothing for anything else. Fills only what the record holds. The record's memory becomes the image's.
 [[nodiscard]] std::optional<Artifact> decode_artifact(std::string record);
 
 }  // namespace kiln::storage

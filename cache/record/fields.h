@@ -76,12 +76,12 @@ enum class Tag : std::uint8_t {
   failure_vendor_code = 0xa5,
 };
 
-/// What a record holds as a number: an enumerator by its value, a signed number as its two's complement, a flag as 0
+/// What a record holds as a number: an enumerator as its value, a signed number as its two's complement, a flag as 0
 /// or 1.
 template <class Value>
 concept Number = std::integral<Value> || std::is_enum_v<Value>;
 
-/// The unsigned type that holds it.
+/// The unsigned type of that number.
 template <Number Value>
 using Unsigned = typename std::conditional_t<std::same_as<Value, bool>, std::type_identity<bool>,
                                              std::make_unsigned<Value>>::type;
@@ -106,17 +106,17 @@ class FieldWriter {
   void field(Tag tag, Value value) {
     number(tag, static_cast<Unsigned<Value>>(value));
   }
-  /// A field that is not there where the value is `none`.
+  /// Writes the field only where the value is not `none`.
   template <class Value>
   void optional(Tag tag, const Value& value, const std::type_identity_t<Value>& none) {
     if (value != none) field(tag, value);
   }
-  /// `each(item)` writes one; `first` is the tag that it begins with.
+  /// `each(item)` writes one item; `first` is the tag that each begins with.
   template <class Item, class Each>
   void list(Tag /*first*/, const std::vector<Item>& items, const Each& each) {
     for (const Item& item : items) each(item);
   }
-  /// What a reader refuses is never written.
+  /// Only a reader can refuse a value.
   void require(bool /*holds*/) const noexcept {}
 
   /// Makes room for this many more bytes at once.
@@ -160,7 +160,7 @@ class FieldReader {
   void field(Tag tag, Value& value) noexcept {
     value = static_cast<Value>(number_up_to(tag, std::numeric_limits<Unsigned<Value>>::max()));
   }
-  /// A value that says `none` in a field has a second spelling, and is refused.
+  /// Refuses a field that says `none`: it would be a second spelling.
   template <class Value>
   void optional(Tag tag, Value& value, const std::type_identity_t<Value>& none) {
     value = none;

@@ -10,13 +10,13 @@ constexpr std::uint8_t frame_version = 1;
 constexpr std::size_t header_bytes = magic.size() + 2 + 2 * sizeof(std::uint64_t);
 constexpr std::size_t checksum_bytes = sizeof(Digest::bytes);
 
-// Images are read far more often than written. Huffman-coded literals cost a third of the time that an
-// image takes to decompress and save some 7 % of it; level 6 wins that back, at 0.4 ms more for a put of
-// 26 KB. Texts are not read by a hit. The figures are in README.md.
+// kiln reads images far more often than it writes them. Huffman-coded literals cost a third of the time that an image
+// takes to decompress, and save some 7 % of its size; level 6 wins that back, and takes 0.4 ms more for a put of 26 KB.
+// A hit reads no texts. The figures are in README.md.
 constexpr int text_level = 3;
 constexpr int image_level = 6;
-// ZSTD_c_literalCompressionMode and ZSTD_ps_disable, which zstd.h names for static linking only. A zstd
-// that knows them no longer compresses as usual.
+// ZSTD_c_literalCompressionMode and ZSTD_ps_disable: zstd.h names them for static linking only. A zstd that does not
+// know them any more compresses as usual.
 constexpr ZSTD_cParameter literal_mode = ZSTD_c_experimentalParam5;
 constexpr int literals_plain = 2;
 
@@ -66,7 +66,7 @@ struct Parts {
   std::string_view stored;
 };
 
-/// Nothing for what is not as it was written, or in no known version. Looks into nothing compressed.
+/// Nothing for a frame that is damaged or of an unknown version. Decompresses nothing.
 std::optional<Parts> parts_of(std::string_view frame, const FrameOwner& owner) {
   if (frame.size() < header_bytes + checksum_bytes) return std::nullopt;
   const auto header = frame.substr(0, header_bytes);
@@ -75,15 +75,15 @@ std::optional<Parts> parts_of(std::string_view frame, const FrameOwner& owner) {
     return std::nullopt;
   }
 
-  // A right checksum proves that the bytes are as they were written, not that this version wrote them.
+  // A right checksum proves that the bytes are as somebody wrote them, not that this version of kiln did.
   const auto version = static_cast<std::uint8_t>(header[magic.size()]);
   const auto codec = static_cast<std::uint8_t>(header[magic.size() + 1]);
   const std::uint64_t raw_size = read_u64(header, magic.size() + 2);
   const std::uint64_t stored_size = read_u64(header, magic.size() + 10);
   if (!header.starts_with(magic) || version != frame_version) return std::nullopt;
   if (stored_size != stored.size() || raw_size > max_raw_bytes) return std::nullopt;
-  // A block of zstd's takes at least 4 bytes and gives at most 128 KiB (RFC 8878, 3.1.1.2), so that a few
-  // bytes cannot ask for a GiB.
+  // A zstd block takes at least 4 bytes and gives at most 128 KiB (RFC 8878, 3.1.1.2). So a few bytes cannot ask for
+  // a GiB.
   const bool possible = raw_size / (std::uint64_t{128} * 1024) <= stored_size / 4;
   const bool known =
       (codec == Codec::zstd && possible) || (codec == Codec::plain && raw_size == stored_size);

@@ -15,8 +15,8 @@ namespace kiln::storage {
 /// The most that a frame may hold before compression: 1 GiB.
 inline constexpr std::uint64_t max_raw_bytes = std::uint64_t{1} << 30;
 
-/// Which row a frame belongs to. It goes into the checksum and is not stored, so that a sound frame
-/// in another row's place is as bad as a damaged one.
+/// Which row a frame belongs to. The checksum covers it and the frame does not hold it, so that a sound frame in
+/// another row's place is as bad as a damaged one.
 struct FrameOwner {
   enum class Table : char {
     entries = 'e',
@@ -50,15 +50,14 @@ class FrameEncoder {
   std::unique_ptr<ZSTD_CCtx, Free> context_{ZSTD_createCCtx()};
 };
 
-/// Takes bytes out of frames. Total: any bytes may be given. The checksum is verified before anything
-/// is decompressed and sizes are bounded before anything is allocated. One decoder serves one thread.
+/// Takes bytes out of frames. Total: it takes any bytes. It verifies the checksum before it decompresses anything, and
+/// bounds sizes before it allocates anything. One decoder serves one thread.
 class FrameDecoder {
  public:
-  /// Nothing for what is not a sound frame of this owner in a known version.
+  /// Nothing for anything but a sound frame of this owner in a known version.
   [[nodiscard]] std::optional<std::string> decode(std::string_view frame, const FrameOwner& owner);
 
-  /// How many bytes a frame says it holds; nothing where it or its checksum is not as it was written.
-  /// Decompresses nothing.
+  /// How many bytes the frame says that it holds; nothing for a damaged frame. Decompresses nothing.
   [[nodiscard]] static std::optional<std::uint64_t> sound_size(std::string_view frame,
                                                                const FrameOwner& owner);
 

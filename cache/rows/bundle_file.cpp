@@ -21,14 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Bundles go into images and are read by other users than the one who wrote them.
+/// Bundles go into container images, and users other than the one who wrote them read them.
 constexpr mode_t bundle_mode = 0644;
 
 constexpr std::string_view suffix = ".kiln-tmp";
 constexpr int most_tries = 4;
 
-/// Nobody sees the file before it is synced as a whole, so SQLite needs neither a journal of its own
-/// nor syncs in between.
+/// Nobody sees the file before it is synced as a whole, so SQLite needs neither a journal on the disk nor syncs of its
+/// own.
 constexpr const char* settings = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF";
 
 tl::unexpected<Error> not_written(const fs::path& bundle, std::string_view why) {
@@ -43,7 +43,7 @@ std::string temporary_name(const fs::path& bundle) {
   return fmt::format("{}{:08x}{:08x}{}", prefix_of(bundle), random(), random(), suffix);
 }
 
-/// Removes the file unless somebody holds its lock, who is then still writing it.
+/// Removes the file unless somebody holds its lock: then they are still writing it.
 void remove_if_left_behind(const fs::path& file) {
   const int descriptor = system::open_file(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return;
@@ -64,13 +64,13 @@ void remove_what_was_left_behind(const fs::path& folder, const fs::path& bundle)
   }
 }
 
-/// Makes the file and locks it; -1 where somebody took it for one that was left behind in between, with
-/// errno 0, or where it cannot be made.
+/// Makes the file and locks it. Gives -1 with errno where it cannot be made, and -1 with errno 0 where another process
+/// took the new file for one that was left behind.
 int make_locked(const fs::path& file) {
   const int descriptor =
       system::open_file(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (descriptor < 0) return -1;
-  // Where locks do not work nobody else has one either, and nothing is removed.
+  // Where locks do not work, the other process has no lock either, and removes nothing.
   const bool taken = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   struct stat status;
   if (!taken && ::fstat(descriptor, &status) == 0 && status.st_nlink == 1) return descriptor;
@@ -145,7 +145,7 @@ Result<std::uint64_t> BundleFile::publish() {
 Result<void> BundleFile::sync_folder() {
   const int folder = system::open_file(folder_.c_str(), O_RDONLY | O_DIRECTORY);
   if (folder < 0) return failure("opening its folder");
-  // Some file systems have no such thing and say EINVAL; they keep names in order without it.
+  // Some file systems cannot sync a folder and say EINVAL; they keep names in order without it.
   const bool synced = ::fsync(folder) == 0 || errno == EINVAL;
   const int error = errno;
   ::close(folder);

@@ -11,10 +11,10 @@
 
 namespace kiln::storage {
 
-/// A bundle that is being written: an empty database of this schema under another name beside its place,
-/// in one transaction. Takes its place whole or vanishes. One thread's.
+/// A bundle while it is being written: an empty database of this schema under another name beside its place, and one
+/// transaction. It takes its place whole or vanishes. For one thread.
 ///
-/// What a killed process left behind is removed by the next bundle of the same name.
+/// The next bundle of the same name removes what a killed process left behind.
 class BundleFile {
  public:
   /// Errors: io_failed, naming the bundle.
@@ -27,11 +27,11 @@ class BundleFile {
 
   [[nodiscard]] Connection& connection() noexcept { return *connection_; }
 
-  /// What SQLite just refused, naming the bundle.
+  /// The error for what SQLite has just refused; names the bundle.
   [[nodiscard]] tl::unexpected<Error> failure();
 
   /// Ends the transaction, syncs file and folder, and puts the file in its place. Gives its size.
-  /// REQUIRES: the last call. Errors: io_failed, naming the bundle.
+  /// REQUIRES: no call follows. Errors: io_failed, naming the bundle.
   [[nodiscard]] Result<std::uint64_t> publish();
 
  private:
@@ -42,10 +42,10 @@ class BundleFile {
   Result<void> sync_folder();
   tl::unexpected<Error> failure(std::string_view doing) const;
 
-  const std::filesystem::path bundle_;  ///< As it was asked for.
+  const std::filesystem::path bundle_;  ///< As the caller names it.
   const std::filesystem::path folder_;  ///< With no symlink on the way.
-  std::filesystem::path temporary_;     ///< Empty where there is none (any more).
-  int descriptor_ = -1;                 ///< Holds the lock that tells it is being written.
+  std::filesystem::path temporary_;     ///< Empty before there is one, and once it has its place.
+  int descriptor_ = -1;                 ///< Holds the lock that tells others: somebody writes it.
   std::optional<Connection> connection_;
   std::optional<Transaction> transaction_;
 };

@@ -110,8 +110,8 @@ FrameOwner payload_owner(const Digest& key, const Digest& request) noexcept {
 
 FrameOwner text_owner(const Digest& text) noexcept { return {FrameOwner::Table::texts, text}; }
 
-// Its row's digest column is not part of it, because the entry's key tells whether a set is the right
-// one, whichever row or column was damaged.
+// The row's digest column is not part of the owner: the entry's key tells whether a set is the right one, whichever row
+// or column was damaged.
 FrameOwner dependencies_owner() noexcept { return {FrameOwner::Table::dependency_sets}; }
 
 FrameOwner witness_owner(const Digest& dependencies, const Digest& roots) noexcept {

@@ -18,7 +18,7 @@ namespace kiln::storage {
   "id, key, toolchain, dependencies, compile_us, material, payload, toolchain_text"
 inline constexpr int first_other_column = 8;
 
-/// An entry's row and what it refers to, copied and not looked into yet: what is done with it needs
+/// An entry's row and the rows that it refers to, copied and not looked into yet, so that the rest needs
 /// no lock.
 struct RawEntry {
   std::int64_t id = 0;
@@ -38,7 +38,7 @@ struct RawEntry {
 [[nodiscard]] std::optional<RawEntry> read_row(Connection& connection, Statement& row,
                                                const Digest* roots);
 
-/// What an entry's row says it is, checked: the key is the digest of the rest.
+/// What an entry's row says that it is. It is checked: the key is the digest of the other parts.
 struct EntryIdentity {
   Digest key;
   Digest request;
@@ -47,17 +47,17 @@ struct EntryIdentity {
   DependencySet dependencies;
 };
 
-// What follows takes rows apart and trusts nothing in them. It decompresses with a context of the
-// calling thread.
+// The functions that follow take rows apart and trust nothing in them. They decompress with a context of the calling
+// thread.
 
-/// All but the payload; nothing for a damaged row. `request` is the digest of the row's material.
+/// Checks all but the payload; nothing for a damaged row. `request` is the digest of the row's material.
 [[nodiscard]] std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request);
 
 /// The stamps kept for these include directories; nothing where there are none that fit.
 [[nodiscard]] std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& identity,
                                                 const Digest& roots);
 
-/// The payload, joined with what the request says; nothing for a damaged one.
+/// What the payload and the request say; nothing for a damaged payload.
 [[nodiscard]] std::optional<Artifact> artifact_of(const RawEntry& row,
                                                   const EntryIdentity& identity,
                                                   const Request& request);
@@ -80,7 +80,7 @@ enum class MaterialMatch {
 [[nodiscard]] MaterialMatch match_material(std::string_view stored, std::string_view asked,
                                            const Digest& request) noexcept;
 
-/// Who owns the frames of these rows.
+/// The owners of these rows' frames.
 [[nodiscard]] FrameOwner payload_owner(const Digest& key, const Digest& request) noexcept;
 [[nodiscard]] FrameOwner text_owner(const Digest& text) noexcept;
 [[nodiscard]] FrameOwner dependencies_owner() noexcept;

@@ -60,7 +60,7 @@ bool remove_entry(Connection& connection, std::int64_t id) {
       if (!row.is_null(1)) set = row.integer(1);
     }
   }
-  // The mark also of an entry that is not there: it would be taken for the oldest for ever.
+  // Also where the entry is gone: least_recently_used() would choose its mark for ever.
   return connection.run("DELETE FROM marks WHERE entry = ?", id) &&
          connection.run("DELETE FROM entries WHERE id = ?", id) &&
          (!set || remove_unneeded_set(connection, *set)) &&

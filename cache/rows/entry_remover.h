@@ -8,26 +8,26 @@
 
 namespace kiln::storage {
 
-// Inside the caller's write transaction. What cannot be done is told by false or nothing; the
+// These run inside the caller's write transaction. They give false or nothing where SQLite refused something; the
 // connection then knows why.
 
-/// Removes an entry, its mark, and the dependency set and texts that no other entry needs. True also
+/// Removes an entry, its mark, and the dependency set and texts that no other entry needs. Gives true also
 /// where there is no such entry.
 [[nodiscard]] bool remove_entry(Connection& connection, std::int64_t id);
 
-/// Removes what hangs together with no entry: texts, sets, links, witnesses and marks.
+/// Removes the texts, sets, links, witnesses and marks that belong to no entry.
 [[nodiscard]] bool remove_orphans(Connection& connection);
 
-/// Gives a mark, the oldest there can be, to each entry that has none.
+/// Gives each entry that has no mark the oldest that there can be.
 [[nodiscard]] bool mark_unmarked(Connection& connection);
 
 /// The entry of this key; nothing where there is none.
 [[nodiscard]] std::optional<std::int64_t> entry_id(Connection& connection, const Digest& key);
 
-/// What the database's pages in use come to. Bytes.
+/// The size of the pages in use, in bytes.
 [[nodiscard]] std::optional<std::uint64_t> used_bytes(Connection& connection);
 
-/// The entry that was used longest ago among those not pinned, apart from `but`; nothing where there
+/// Of the entries that are not pinned, the one that was used longest ago, but never `but`; nothing where there
 /// is none.
 [[nodiscard]] std::optional<std::int64_t> least_recently_used(Connection& connection,
                                                               std::int64_t but);

@@ -28,8 +28,8 @@ Result<PreparedText> prepare(const Text& text, FrameEncoder& encoder) {
                       encoder.encode(text.bytes, text_owner(text.digest))};
 }
 
-/// The columns that only repeat what the records say, for listings and for the search of what a text is
-/// needed by.
+/// Fills the columns that only repeat what the records say: listings read them, and the search for the entries that
+/// need a text.
 void fill_columns(PreparedEntry& prepared, const Request& request,
                   const DependencySet& dependencies, const Artifact& artifact) {
   prepared.source = request.source;
@@ -156,7 +156,7 @@ std::optional<std::int64_t> EntryWriter::write(const PreparedEntry& entry) {
   return write_row(entry, dependencies);
 }
 
-/// Takes the place of a damaged one; and another process may have brought it meanwhile.
+/// A row of this digest may be there: a damaged one, or one that another process has brought meanwhile.
 bool EntryWriter::write_text(const PreparedText& text) {
   return connection_.run(
       "INSERT INTO texts(digest, raw_bytes, frame) VALUES(?, ?, ?) "
@@ -165,7 +165,7 @@ bool EntryWriter::write_text(const PreparedText& text) {
       text.digest, text.raw_bytes, Blob{text.frame});
 }
 
-/// The row of this set. A damaged one is mended, since every entry that shares it would be lost.
+/// Gives the row of this set. Mends a damaged one, or every entry that shares it would be lost.
 std::optional<std::int64_t> EntryWriter::write_dependencies(const PreparedEntry& entry) {
   std::optional<std::int64_t> id;
   bool sound = false;
@@ -194,9 +194,9 @@ std::optional<std::int64_t> EntryWriter::write_dependencies(const PreparedEntry&
   return link_texts(entry.headers, *id) ? id : std::nullopt;
 }
 
-/// Which texts a set needs, so that they can go when the last set that needs them goes.
+/// Writes down which texts a set needs, so that a text can go when the last set that needs it goes.
 bool EntryWriter::link_texts(const std::vector<Digest>& headers, std::int64_t dependencies) {
-  // Most sets are complete; one that came without its texts is completed here.
+  // Most sets are complete; an entry that came without its texts may have left one that is not.
   const auto links =
       connection_.integer("SELECT count(*) FROM set_texts WHERE dependencies = ?", dependencies);
   if (!links) return false;

@@ -19,7 +19,7 @@ struct PreparedText {
   std::string frame;
 };
 
-/// What an entry's rows will hold, made before any lock is taken: compressing is the long part.
+/// What an entry's rows will hold. It is made before anybody takes a lock, since compressing takes the longest.
 struct PreparedEntry {
   Digest key;
   Digest request;
@@ -37,20 +37,20 @@ struct PreparedEntry {
   std::string payload;
   Digest dependencies;
   std::string dependencies_frame;  ///< Empty for an entry without dependencies.
-  std::vector<Digest> headers;     ///< What its dependencies found.
+  std::vector<Digest> headers;     ///< The headers that its look-ups found.
   Digest roots;
   std::string witness_frame;  ///< Empty where there is no witness.
   std::vector<PreparedText> texts;
-  std::vector<Digest> relied_on;  ///< Texts that were in the database when this was prepared.
+  std::vector<Digest> relied_on;  ///< Texts that the database held when this was prepared.
 
-  /// What it will take up in the database, but for the overhead of pages.
+  /// How much room it will take in the database, but for the overhead of pages.
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 };
 
 /// The headers that the look-ups found, each once, in the order of their digests.
 [[nodiscard]] std::vector<Digest> headers_of(const DependencySet& dependencies);
 
-/// `texts` are those of the entry that the cache does not hold yet.
+/// `texts` are those texts of the entry that the cache does not hold yet.
 /// Errors: io_failed for something too large to store, invalid_argument for a text that has another
 /// digest than it says.
 [[nodiscard]] Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts);
@@ -58,11 +58,11 @@ struct PreparedEntry {
 /// Texts alone. Errors: as above.
 [[nodiscard]] Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts);
 
-/// An entry as another database holds it, checked throughout; its frames are taken as they are, and its
-/// columns from what its frames say. Without texts and witness. Nothing for a damaged one.
+/// Prepares an entry of another database: checks it throughout, takes its frames as they are, and its columns from what
+/// the frames say. It has no texts and no witness. Nothing for a damaged one.
 [[nodiscard]] std::optional<PreparedEntry> prepare_again(RawEntry row);
 
-/// A text as another database holds it, checked; its frame is taken as it is. Nothing for a damaged one.
+/// Prepares a text of another database: checks it and takes its frame as it is. Nothing for a damaged one.
 [[nodiscard]] std::optional<PreparedText> prepare_again(const Digest& digest,
                                                         std::string_view frame);
 
@@ -72,15 +72,15 @@ struct PreparedEntry {
 /// Whether the database holds this text undamaged; nothing where SQLite could not tell.
 [[nodiscard]] std::optional<bool> has_sound_text(Connection& connection, const Digest& digest);
 
-/// Writes entries' rows inside the caller's transaction. What a function cannot do, it tells by false or
-/// nothing; the connection then knows why.
+/// Writes entries' rows inside the caller's transaction. Gives false or nothing where SQLite refused something; the
+/// connection then knows why.
 class EntryWriter {
  public:
   explicit EntryWriter(Connection& connection) noexcept : connection_(connection) {}
 
   [[nodiscard]] bool write_texts(const std::vector<PreparedText>& texts);
 
-  /// Gives the entry's id. Its texts come first, for the dependency set keeps those that are there.
+  /// Gives the entry's id. Write its texts first: the dependency set keeps only texts that are there.
   [[nodiscard]] std::optional<std::int64_t> write(const PreparedEntry& entry);
 
  private:

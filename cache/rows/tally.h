@@ -21,11 +21,11 @@ class Tally {
   std::array<std::atomic<std::uint64_t>, counter_count> values_{};
 };
 
-/// How much of `now` is not in `before` yet.
+/// What `now` has more than `before`, counter by counter.
 [[nodiscard]] CacheCounters difference(const CacheCounters& now,
                                        const CacheCounters& before) noexcept;
 
-/// What to count a failure as. `system_error` is the errno behind it, or 0.
+/// The counter of a failure. `system_error` is the errno behind it, or 0.
 [[nodiscard]] Counter counter_of_failure(int sqlite_code, int system_error) noexcept;
 
 /// The counter of this name; counter_count for a name of a later version.

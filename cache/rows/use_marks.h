@@ -9,16 +9,16 @@
 
 namespace kiln::storage {
 
-// What the least recently used entry is, is told by a clock of the cache's own: the bytes ever stored
-// in it. An entry's mark holds the clock of its last use, so that its age is what was stored since. No
-// time of day is asked, so a wrong one evicts nothing.
+// The cache has a clock of its own: the number of bytes that were ever stored in it. An entry's mark holds the clock of
+// its last use, so an entry is as old as the bytes that were stored since. The least recently used entry has the lowest
+// mark. Nobody asks for the time of day, so a wrong one evicts nothing.
 //
-// Hits write no marks. Their entries are remembered, and marked when this process writes anyway, or at
-// its end; then only those whose mark is so old that eviction may come near.
+// A hit writes no mark. The process remembers the entry, and marks it when it writes anyway, or at its end. It marks
+// only entries whose mark is so old that eviction may come near.
 //
-// Inside the caller's transaction; false or nothing where SQLite refused something.
+// These run inside the caller's transaction. They give false or nothing where SQLite refused something.
 
-/// The age at which the mark of an entry in use is made anew, as a part of the size cap.
+/// The age, as a part of the size cap, at which an entry in use gets a new mark.
 inline constexpr std::uint64_t part_of_cap_to_age = 8;
 
 /// Moves the clock on by what was stored, and marks the entry with it.

@@ -10,15 +10,15 @@
 namespace kiln::storage {
 namespace {
 
-/// How long a step reads, and how much it copies: a writer waits for as long.
+/// How long a step reads, for a writer waits as long, and how much it copies.
 constexpr std::chrono::milliseconds longest_read{20};
 constexpr std::size_t most_copied = std::size_t{16} << 20;
 
-/// SQLite looks at a file in one piece only; at one of this size in some 50 ms.
+/// SQLite checks a file only in one piece; it takes some 50 ms for one of this size.
 constexpr std::int64_t largest_whole_file = std::int64_t{64} << 20;
 
-/// Whether each row that an index leads to is there and holds what the index says. The parameter is
-/// how many of the index's rows to leave out, because a place in a damaged index cannot be told by value.
+/// Tells of each row that an index leads to whether it is there and holds what the index says. The parameter is the
+/// number of the index's rows to leave out, because no value tells a place in a damaged index.
 struct IndexWalk {
   std::string_view index;
   std::string_view sql;

@@ -16,17 +16,17 @@
 
 namespace kiln::storage {
 
-/// Looks at a database piece by piece: read() and examine() by turns, until read() has no more.
+/// Looks at a database piece by piece. Call read() and examine() by turns, until read() has no more.
 ///
-/// A reader keeps writers from committing for as long as it reads. So each read() is a transaction of
-/// its own, short however large the file is, and compares only what it sees within it; what it copied
-/// is looked at afterwards, with no lock held.
+/// A reader keeps writers from committing for as long as it reads. So each read() is a transaction of its own, which is
+/// short however large the file is, and compares only what it sees within it. examine() then looks at what read() has
+/// copied, with no lock held.
 class Verifier {
  public:
   struct Subject {
     std::string file;     ///< How findings name it.
     bool deep = false;    ///< Whether to decompress and decode as well.
-    bool bundle = false;  ///< Which nobody writes, and which has no marks and maybe no texts.
+    bool bundle = false;  ///< Nobody writes a bundle; it has no marks, and may have no texts.
   };
 
   explicit Verifier(Subject subject) : subject_(std::move(subject)) {}
@@ -38,10 +38,10 @@ class Verifier {
   };
   [[nodiscard]] Progress read(Connection& connection);
 
-  /// Why it failed. The connection has forgotten that with the end of the transaction.
+  /// Why it failed. The connection forgets that at the end of the transaction.
   [[nodiscard]] const Error& failure() const noexcept { return failure_; }
 
-  /// Looks at what the last read() copied.
+  /// Looks at what the last read() has copied.
   void examine();
 
   [[nodiscard]] VerifyReport take() { return std::move(report_); }

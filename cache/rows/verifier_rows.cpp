@@ -15,8 +15,8 @@
 namespace kiln::storage {
 namespace {
 
-// What is asked of each table. A row's conditions are its last columns, 0 where one does not hold; add_unmet() says
-// what that means, in the same order.
+// One statement for each table. Its last columns are the row's conditions, 0 where one does not hold; add_unmet() gets
+// the problems in the same order.
 
 /// Whether an index leads to the row `t` of the table.
 #define KILN_LEADS_TO_ROW(table, index, column)                                           \
@@ -98,7 +98,7 @@ struct Verifier::EntryRow {
   std::optional<Digest> request;
   std::optional<Digest> toolchain;
   std::optional<Digest> source;
-  std::optional<Digest> dependencies;  ///< Of none at all for an entry without; nothing if missing.
+  std::optional<Digest> dependencies;  ///< Nothing where the row of its set is missing.
   std::string material;
   std::string payload;
   std::string arch;
@@ -235,7 +235,7 @@ Verifier::Progress Verifier::check_sets(Connection& connection) {
                   [&](Statement& row) { read_set(connection, row); });
 }
 
-/// Decodes the set at once: it is small, many entries share it, and it tells which texts it needs.
+/// Decodes the set within the read: it is small, many entries share it, and it tells which texts it needs.
 void Verifier::read_set(Connection& connection, Statement& row) {
   ++report_.dependency_sets;
   const auto digest = row.digest(1);

@@ -8,16 +8,16 @@
 
 namespace kiln::system {
 
-/// While one exists, a write of this thread beyond RLIMIT_FSIZE fails with EFBIG, like any other that has no
-/// room, instead of ending the process by SIGXFSZ. What the host does about that signal stays as it is. Keeps
-/// errno. For one thread, in the order of a stack.
+/// While one exists, a write of this thread beyond RLIMIT_FSIZE fails with EFBIG, like any write that finds no room,
+/// and SIGXFSZ does not end the process. The host's handling of that signal stays as it is. Keeps errno. For one
+/// thread, in the order of a stack.
 class FileSizeSignalHeld {
  public:
   FileSizeSignalHeld() noexcept {
     sigset_t pending;
     sigemptyset(&pending);
     sigpending(&pending);
-    // One that the host held back and got before is the host's.
+    // A signal that was pending before is the host's.
     was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
     pthread_sigmask(SIG_BLOCK, &signal(), &before_);
   }

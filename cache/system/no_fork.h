@@ -8,14 +8,14 @@
 
 namespace kiln::system {
 
-/// While one exists, fork() waits in other threads, but for a second at most. Making one waits for a fork() that is
-/// under way in another thread, as long at most: handlers of a host's may take what the thread that makes one holds.
+/// While one exists, fork() waits in other threads, for a second at most. The constructor waits for a fork() that is
+/// under way in another thread, a second at most as well: a host's fork handlers may wait for what this thread holds.
 ///
-/// Whatever uses SQLite has one: SQLite keeps what locks a process has on a file, and its own mutexes,
-/// in memory that a child inherits. A child forked in the middle of a transaction would hold locks that
-/// nobody gave it, or read without any, or wait for a mutex whose holder it does not have. And whatever loads a
-/// library: a child would find it there, and not ready to be called.
-/// A thread may have several; it may fork itself while it has one. Safe from any thread.
+/// Code that calls SQLite has one. SQLite keeps a process's locks on a file, and its own mutexes, in memory that a
+/// child inherits. A child forked in the middle of a transaction would hold locks that nobody gave it, or read without
+/// any, or wait for a mutex whose holder it does not have. Code that loads a library has one too: a child would find
+/// the library loaded but not ready to be called.
+/// A thread may have several, and may itself fork while it has one. Safe from any thread.
 class NoFork {
  public:
   NoFork() noexcept {
@@ -36,8 +36,8 @@ class NoFork {
   [[nodiscard]] static bool is_held() noexcept { return depth > 0; }
 
  private:
-  // A lock that many share and fork() takes alone. It is none of the standard library's, because the wait of fork()
-  // has to end, and because the child has to be able to set it back.
+  // A lock that many threads share and fork() takes alone. The standard library has no such lock: fork()'s wait has to
+  // end, and the child has to be able to set the lock back.
   static constexpr std::chrono::seconds longest_wait{1};
   static constexpr std::chrono::microseconds nap{50};
   inline static std::atomic<int> inside = 0;           ///< Threads that have one.
@@ -72,8 +72,8 @@ class NoFork {
     is_forking = false;
   }
 
-  // When it is loaded, before a host comes to have handlers of its own: those before a fork run in reverse, so that a
-  // host's locks are taken before the wait for what it does under them.
+  // The library registers its handlers when it is loaded, before a host registers its own. Handlers before a fork run
+  // in reverse order: the host's take their locks first, and then NoFork waits for what threads do under those locks.
   inline static const int watched =
       ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 };

@@ -7,9 +7,9 @@
 
 namespace kiln::system {
 
-/// A host that has closed one of its standard streams gives its number to whatever is opened next, and
-/// goes on printing there: one printf would overwrite the database. So every descriptor that kiln may
-/// write through, lock or keep is above them. What is read in one go and closed may be one of them.
+/// Where a host has closed one of its standard streams, the next file that anybody opens gets its number, and the host
+/// goes on printing there: one printf would overwrite the database. So every descriptor that kiln writes through, locks
+/// or keeps is above the standard streams. A file that kiln reads in one go and closes may have such a number.
 ///
 /// Gives the descriptor, or another of the same open file above the standard streams; -1 with errno where
 /// `descriptor` is -1 or there are no more.

@@ -56,8 +56,8 @@ struct Artifact {
   std::string toolchain = {};    ///< For people, e.g. "NVRTC 13.0".
   std::uint64_t compile_us = 0;  ///< What the compile took when it was made. Microseconds.
   Origin origin = Origin::compiled;
-  /// Why the next one to ask has to compile it again, in words; empty where it is kept. Of what was compiled just
-  /// now; nobody stores it.
+  /// Why the cache does not keep it, in words, so that the next one to ask has to compile it again; empty where the
+  /// cache keeps it. Only an artifact that was compiled just now says so; nobody stores this.
   std::string not_kept = {};
 
   /// The kernel of this expression, or nullptr. Valid as long as the artifact.

@@ -154,8 +154,8 @@ struct CacheCounters {
 /// Why find() gave nothing; the nearest there was.
 enum class MissReason { none, absent, unfit, damaged, unreadable };
 
-/// Told of a fault that the cache lives with, once for each kind of fault and each Cache: a line fit
-/// for a person. Called on the thread that met it; must not call back into the cache.
+/// Called with a line fit for a person when a Cache meets a fault that it lives with, once for each kind
+/// of fault. Runs on the thread that met it; must not call back into the cache.
 using FaultCallback = std::function<void(std::string_view)>;
 
 /// How a cache is opened.
@@ -183,11 +183,11 @@ class Turn {
 
   /// Whether somebody else had the turn before, so that it is worth looking again.
   [[nodiscard]] bool waited() const noexcept;
-  /// What the turn that was waited for came to, where that was a failure.
+  /// How the turn failed that this one waited for; nothing where it did not fail.
   [[nodiscard]] const std::optional<Error>& shared_failure() const noexcept;
-  /// False where the turn could not be had within the patience, or locks do not work here.
+  /// False where others may have the turn too: the patience ended first, or locks do not work here.
   [[nodiscard]] bool exclusive() const noexcept;
-  /// Tells those who wait now (and nobody later) that it failed, and how.
+  /// Tells those who wait now, and nobody later, how it failed.
   void fail(const Error& error) noexcept;
 
   class KILN_INTERNAL Impl;
@@ -211,8 +211,8 @@ struct GcReport {
   std::uint64_t bytes = 0;  ///< Of their payloads, as stored.
 };
 
-/// Something that is not as it was written. What belongs to no entry, as damage may leave behind, is
-/// a finding too: it does no harm but takes room, until collect() removes it.
+/// Something that is not as kiln wrote it, or that belongs to no entry, as damage may leave behind: that
+/// does no harm but takes room, until collect() removes it.
 struct Finding {
   /// "entry", "text", "dependency set", "witness", "mark", "link" (of a set to a text), "state",
   /// "structure" or "file".
@@ -270,8 +270,8 @@ class Cache {
   [[nodiscard]] static Result<Cache> open(const std::filesystem::path& directory,
                                           CacheOptions options = {});
 
-  /// Opens a bundle, read-only. It must belong to the user or to root, and not be writable by others
-  /// (but for `trust_others`). Only that and `on_fault` of the options count.
+  /// Opens a bundle, read-only. It must belong to the user or to root, and others must not be able to write
+  /// to it (but for `trust_others`). Of the options only `trust_others` and `on_fault` count.
   /// Errors: not_found; cache_unusable, also for what is no bundle.
   [[nodiscard]] static Result<Cache> open_bundle(const std::filesystem::path& file,
                                                  CacheOptions options = {});
@@ -296,8 +296,7 @@ class Cache {
                                              const std::function<bool(const Candidate&)>& accept,
                                              MissReason* why_not = nullptr);
 
-  /// What find() would give, for somebody who only wants to know: nothing is counted, marked as used
-  /// or removed.
+  /// Gives what find() would give, and counts, marks and removes nothing.
   [[nodiscard]] std::optional<Artifact> peek(const Request& request, const Digest& roots,
                                              const std::function<bool(const Candidate&)>& accept,
                                              MissReason* why_not = nullptr);
@@ -317,8 +316,8 @@ class Cache {
   /// invalid_argument (a text that has another digest); the cache is then as it was.
   [[nodiscard]] Result<void> put(const NewEntry& entry);
 
-  /// The driver does not take this entry's image: it is not served again by this object, and dropped
-  /// from the file where that may be written. A put of the same key takes this back.
+  /// For an entry whose image the driver refuses: this object does not serve it again, and drops it from
+  /// the file where it may write there. A put of the same key takes this back.
   void forget(const Digest& key);
 
   /// Counts a hit of a layer that has no counters of its own, such as memory.
@@ -327,7 +326,7 @@ class Cache {
   /// Waits until nobody else, in any process that shares this directory, has the turn for `what`; at
   /// most `patience`, and less for a holder that is seen to be stopped. Never fails: where locks do
   /// not work, everybody has the turn. A bundle or a read-only cache gives it at once. `stop` ends the
-  /// waiting within some 20 ms: the turn is not had then.
+  /// waiting within some 20 ms, without the turn.
   [[nodiscard]] Turn take_turn(const Digest& what, std::chrono::milliseconds patience,
                                std::stop_token stop = {});
 
@@ -346,12 +345,12 @@ class Cache {
 
   [[nodiscard]] Result<CacheStatistics> statistics();
 
-  /// Through this object, since it was opened.
+  /// What this object has counted since it was opened.
   [[nodiscard]] CacheCounters counters() const noexcept;
 
-  /// Through all objects of all processes, since the cache was made or its history reset. Processes
-  /// tell when they store, and when they close with something other than hits to tell; one that only
-  /// hits tells at most once a day, so that a hit writes nothing.
+  /// What all objects of all processes have counted since the cache was made or its history reset. A process
+  /// adds its counters when it stores, and when it closes and has counted anything but hits. A process that
+  /// only hits adds them at most once a day, so that a hit writes nothing.
   [[nodiscard]] Result<CacheCounters> history();
   [[nodiscard]] Result<void> reset_history();
 
@@ -368,9 +367,9 @@ class Cache {
 
   /// Looks at everything stored and changes nothing; in small steps that hold up no writer. Checksums
   /// and structure; `deep` also decompresses and decodes each row and compares it with what its key
-  /// and digest say. Times, use marks, pins and counters are as good as any others of their kind. Of a
-  /// file of more than 64 MiB, tables and indexes are compared with each other and unused pages are
-  /// left out. Errors: io_failed where it cannot be read at all.
+  /// and digest say. It accepts any times, use marks, pins and counters that can be. Of a file of more than
+  /// 64 MiB it compares tables and indexes with each other and leaves unused pages out.
+  /// Errors: io_failed where it cannot be read at all.
   [[nodiscard]] Result<VerifyReport> verify(bool deep);
 
   /// Writes a bundle of all entries: rebuilt in key order without times, marks and pins, so that the

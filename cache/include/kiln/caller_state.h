@@ -12,10 +12,9 @@
 
 namespace KILN_EXPORT kiln {
 
-/// What each of kiln's functions begins with that does more than look something up in memory: gives errno
-/// and the environment of floating-point numbers back at its end as they were. Meanwhile numbers are
-/// rounded to nearest, so that what a caller has set reaches neither what is compiled nor a thread that is
-/// started. For one thread, in the order of a stack.
+/// Each function of kiln's that does more than look something up in memory begins with one. At its end it gives errno
+/// and the environment of floating-point numbers back as they were. Meanwhile numbers are rounded to nearest, so that
+/// the caller's setting reaches neither a compile nor a thread that kiln starts. For one thread, in the order of a stack.
 class CallerState {
  public:
   CallerState() noexcept : errno_(errno) {

@@ -1,0 +1,39 @@
+#include "file/lock_descriptor.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "file/fork_guard.h"
+#include "system/no_fork.h"
+#include "system/standard_streams.h"
+
+namespace kiln::storage {
+
+LockDescriptor::LockDescriptor(const char* path) noexcept : process_(::getpid()) {
+  const system::NoFork until_children_close_it;
+  descriptor_ =
+      system::open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
+  if (descriptor_ >= 0) close_in_children(descriptor_);
+}
+
+LockDescriptor::LockDescriptor(LockDescriptor&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), process_(other.process_) {}
+
+LockDescriptor& LockDescriptor::operator=(LockDescriptor&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(process_, other.process_);
+  return *this;
+}
+
+LockDescriptor::~LockDescriptor() {
+  if (!is_own()) return;
+  const system::NoFork no_fork;
+  forget_in_children(descriptor_);
+  ::close(descriptor_);
+}
+
+bool LockDescriptor::is_own() const noexcept { return descriptor_ >= 0 && process_ == ::getpid(); }
+
+}  // namespace kiln::storage
