@@ -58,7 +58,8 @@ def main():
     print_row("all", sum(rooms[0].values()), sum(rooms[1].values()))
     if arguments.files:
         print()
-        for path, (there, executed) in sorted(lines.items(), key=lambda row: len(row[1][1]) / len(row[1][0])):
+        for path, (there, executed) in sorted(filter(lambda row: row[1][0], lines.items()),
+                                                key=lambda row: len(row[1][1]) / len(row[1][0])):
             print_row(path, len(there), len(executed))
 
 

@@ -52,7 +52,7 @@ class Gate {
   /// Whether so many compiles begin within ten seconds.
   bool wait_for_begun(std::size_t count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 10s, [&] { return begun_.size() >= count; });
+    return changed_.wait_for(lock, 60s, [&] { return begun_.size() >= count; });
   }
 
   /// When the last one began.

@@ -1,8 +1,12 @@
 #include "compile/worker/worker_queue.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -59,13 +63,22 @@ TEST(WorkerQueue, AGroupGoesElsewhereRatherThanWait) {
   EXPECT_NE(home, other);
 }
 
+// Whether a thread of this process sleeps, as it does in the queue.
+bool sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  return stat.find(") S ") != std::string::npos;
+}
+
 // Those who wait while one place is taken, and who are served in an order.
 class Line {
  public:
   explicit Line(const std::vector<Digest>& groups) {
     held_ = queue_.take(first_group, {}).value();
     for (const auto& group : groups) {
-      threads_.emplace_back([this, &group] {
+      std::atomic<pid_t> waiting = 0;
+      threads_.emplace_back([this, &group, &waiting] {
+        waiting = ::gettid();
         const auto place = queue_.take(group, {}).value();
         {
           const std::lock_guard lock(mutex_);
@@ -74,7 +87,7 @@ class Line {
         queue_.give_back(place);
       });
       // So that they stand in the order in which they are given.
-      std::this_thread::sleep_for(20ms);
+      while (waiting == 0 || !sleeps(waiting)) std::this_thread::sleep_for(1ms);
     }
   }
 
