@@ -114,7 +114,8 @@ void make_messages(const fs::path& folder) {
       kiln::Readings{.files = {{"/include/b.h", true, kiln::digest_of("b"), {}, 1, 2},
                                {.path = "/include/c.h", .asked_at = 4}},
                      .embedded = {{"a.cuh", 3}},
-                     .working_directory = "/work"}});
+                     .working_directory = "/work",
+                     .doubt = {}}});
   seed(folder, "request", '\0' + request);
   seed(folder, "outcome", '\1' + outcome);
   seed(folder, "error",
