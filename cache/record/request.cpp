@@ -11,18 +11,21 @@ using storage::Tag;
 constexpr std::uint64_t key_version = 1;
 
 constexpr auto request_fields = [](auto& fields, auto& request) {
+  // Names all, so that one that is added is not forgotten.
+  auto& [program, source, source_bytes, options, expressions, arch, kind, standard_headers] =
+      request;
   const auto texts = [&](Tag tag, auto& list) {
     fields.list(tag, list, [&](auto& text) { fields.field(tag, text); });
   };
   fields.version(Tag::request_version, 2);
-  fields.field(Tag::program, request.program);
-  fields.field(Tag::source, request.source);
-  fields.field(Tag::source_bytes, request.source_bytes);
-  texts(Tag::option, request.options);
-  texts(Tag::expression, request.expressions);
-  fields.field(Tag::arch, request.arch);
-  fields.field(Tag::kind, request.kind);
-  fields.field(Tag::standard_headers, request.standard_headers);
+  fields.field(Tag::program, program);
+  fields.field(Tag::source, source);
+  fields.field(Tag::source_bytes, source_bytes);
+  texts(Tag::option, options);
+  texts(Tag::expression, expressions);
+  fields.field(Tag::arch, arch);
+  fields.field(Tag::kind, kind);
+  fields.field(Tag::standard_headers, standard_headers);
 };
 
 constexpr auto lookup_fields = [](auto& fields, auto& lookup) {

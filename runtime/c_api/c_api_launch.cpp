@@ -26,17 +26,19 @@ Dim3 dim3_of(const kiln_dim3& size) {
 }
 
 LaunchConfig launch_config(const kiln_launch_config& config) {
-  return {
-      .grid = dim3_of(config.grid),
-      .block = dim3_of(config.block),
-      .shared_bytes = config.shared_bytes,
-      .cluster = dim3_of(config.cluster),
-      .preferred_cluster = dim3_of(config.preferred_cluster),
-      .cluster_scheduling =
-          optional_enumerator(cluster_schedulings, config.cluster_scheduling, "cluster_scheduling"),
-      .cooperative = config.cooperative != 0,
-      .programmatic_serialization = config.programmatic_serialization != 0,
-      .priority = config.has_priority != 0 ? std::optional<int>(config.priority) : std::nullopt};
+  // Names all, so that one that is added is not forgotten.
+  const auto& [size, grid, block, shared_bytes, cooperative, cluster, preferred_cluster, scheduling,
+               serialization, has_priority, priority] = config;
+  return {.grid = dim3_of(grid),
+          .block = dim3_of(block),
+          .shared_bytes = shared_bytes,
+          .cluster = dim3_of(cluster),
+          .preferred_cluster = dim3_of(preferred_cluster),
+          .cluster_scheduling =
+              optional_enumerator(cluster_schedulings, scheduling, "cluster_scheduling"),
+          .cooperative = cooperative != 0,
+          .programmatic_serialization = serialization != 0,
+          .priority = has_priority != 0 ? std::optional<int>(priority) : std::nullopt};
 }
 
 Args args_of(std::span<const kiln_bytes> arguments) {

@@ -32,7 +32,7 @@ constexpr std::array features{
             12040, true},
 };
 
-const Feature& feature_of(CUlaunchAttributeID id) {
+constexpr const Feature& feature_of(CUlaunchAttributeID id) {
   return *std::ranges::find(features, id, &Feature::id);
 }
 
@@ -66,7 +66,9 @@ void set_size(Size& size, const Dim3& to) {
 
 }  // namespace
 
-CUlaunchAttributeValue& LaunchAttributes::add(CUlaunchAttributeID id) noexcept {
+template <CUlaunchAttributeID id>
+CUlaunchAttributeValue& LaunchAttributes::add() noexcept {
+  static_assert(feature_of(id).id == id && features.size() == most);
   CUlaunchAttribute& attribute = values_[count_++];
   attribute = {};
   attribute.id = id;
@@ -75,14 +77,14 @@ CUlaunchAttributeValue& LaunchAttributes::add(CUlaunchAttributeID id) noexcept {
 
 void LaunchAttributes::add_clusters(const LaunchConfig& config) noexcept {
   if (is_set(config.cluster)) {
-    set_size(add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim, config.cluster);
+    set_size(add<CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION>().clusterDim, config.cluster);
   }
   if (is_set(config.preferred_cluster)) {
-    set_size(add(CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION).preferredClusterDim,
+    set_size(add<CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION>().preferredClusterDim,
              config.preferred_cluster);
   }
   if (config.cluster_scheduling) {
-    add(CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
+    add<CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE>()
         .clusterSchedulingPolicyPreference = *config.cluster_scheduling == ClusterScheduling::spread
                                                  ? CU_CLUSTER_SCHEDULING_POLICY_SPREAD
                                                  : CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING;
@@ -91,35 +93,35 @@ void LaunchAttributes::add_clusters(const LaunchConfig& config) noexcept {
 
 void LaunchAttributes::add_dependencies(const LaunchConfig& config) noexcept {
   if (config.programmatic_serialization) {
-    add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+    add<CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION>()
         .programmaticStreamSerializationAllowed = 1;
   }
   if (config.programmatic_event.event != nullptr) {
-    auto& event = add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT).programmaticEvent;
+    auto& event = add<CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT>().programmaticEvent;
     event.event = config.programmatic_event.event;
     event.triggerAtBlockStart = config.programmatic_event.at_block_start ? 1 : 0;
   }
   if (config.completion_event != nullptr) {
-    add(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT).launchCompletionEvent.event =
+    add<CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT>().launchCompletionEvent.event =
         config.completion_event;
   }
 }
 
 void LaunchAttributes::add_preferences(const LaunchConfig& config) noexcept {
-  if (config.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
-  if (config.priority) add(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = *config.priority;
+  if (config.cooperative) add<CU_LAUNCH_ATTRIBUTE_COOPERATIVE>().cooperative = 1;
+  if (config.priority) add<CU_LAUNCH_ATTRIBUTE_PRIORITY>().priority = *config.priority;
   if (config.memory_sync_domain) {
-    add(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN).memSyncDomain =
+    add<CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN>().memSyncDomain =
         *config.memory_sync_domain == MemorySyncDomain::remote ? CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE
                                                                : CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
   }
   if (config.memory_sync_domain_map) {
-    auto& map = add(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP).memSyncDomainMap;
+    auto& map = add<CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP>().memSyncDomainMap;
     map.default_ = config.memory_sync_domain_map->ordinary;
     map.remote = config.memory_sync_domain_map->remote;
   }
   if (config.shared_carveout) {
-    add(CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT).sharedMemCarveout =
+    add<CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT>().sharedMemCarveout =
         *config.shared_carveout;
   }
 }

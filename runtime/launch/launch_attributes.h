@@ -19,13 +19,12 @@ enum class AttributeUse { launch, graph_node };
 
 /// Whether a configuration asks for anything beyond grid, block and shared memory.
 [[nodiscard]] inline bool has_attributes(const LaunchConfig& config) noexcept {
-  const Dim3& cluster = config.cluster;
-  const Dim3& preferred = config.preferred_cluster;
+  // Names all, so that one that is added is not forgotten.
+  const auto& [grid, block, shared_bytes, cluster, preferred, scheduling, cooperative,
+               serialization, event, completion, priority, domain, domains, carveout] = config;
   return (cluster.x | cluster.y | cluster.z | preferred.x | preferred.y | preferred.z) != 0 ||
-         config.cooperative || config.programmatic_serialization || config.cluster_scheduling ||
-         config.programmatic_event.event != nullptr || config.completion_event != nullptr ||
-         config.priority || config.memory_sync_domain || config.memory_sync_domain_map ||
-         config.shared_carveout;
+         cooperative || serialization || scheduling || event.event != nullptr ||
+         completion != nullptr || priority || domain || domains || carveout;
 }
 
 /// What a configuration asks for beyond grid, block and shared memory, in the driver's terms. A value.
@@ -38,12 +37,15 @@ class LaunchAttributes {
   [[nodiscard]] std::span<CUlaunchAttribute> all() noexcept { return {values_.data(), count_}; }
 
  private:
-  CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept;
+  static constexpr std::size_t most = 11;  ///< As many as launch_attributes.cpp lists.
+
+  template <CUlaunchAttributeID id>
+  CUlaunchAttributeValue& add() noexcept;
   void add_clusters(const LaunchConfig& config) noexcept;
   void add_dependencies(const LaunchConfig& config) noexcept;
   void add_preferences(const LaunchConfig& config) noexcept;
 
-  std::array<CUlaunchAttribute, 11> values_;  ///< Room for each there is.
+  std::array<CUlaunchAttribute, most> values_;
   std::size_t count_ = 0;
 };
 

@@ -36,16 +36,23 @@ class Comparison {
   Comparison(const Request& asked, const Request& stored) : asked_(asked), stored_(stored) {}
 
   WeighedDifferences run() {
-    compare("program name", Field::program, asked_.program, stored_.program, program_weight);
+    // Names all, so that one that is added is not forgotten.
+    const auto& [program, source, source_bytes, options, expressions, arch, kind,
+                 standard_headers] = asked_;
+    compare("program name", Field::program, program, stored_.program, program_weight);
     compare_sources();
-    compare("architecture", Field::arch, asked_.arch, stored_.arch, arch_weight);
-    compare("image kind", Field::image, asked_.kind, stored_.kind, kind_weight);
+    compare("architecture", Field::arch, arch, stored_.arch, arch_weight);
+    compare("image kind", Field::image, kind, stored_.kind, kind_weight);
+    compare("standard headers", Field::header, offer(standard_headers),
+            offer(stored_.standard_headers), option_weight);
     compare_options();
     compare_expressions();
     return std::move(result_);
   }
 
  private:
+  static std::string offer(bool offered) { return offered ? "offered" : "not offered"; }
+
   // An option: where it stands, what it says, and the option whose value it is.
   struct Option {
     std::size_t position;

@@ -184,13 +184,16 @@ class CacheReader {
   }
 
   Result<ProgramSpec> spec_of(const Request& request) {
-    const auto source = text(request.source, request.program);
+    // Names all, so that one that is added is not forgotten.
+    const auto& [program, digest, bytes, options, expressions, arch, kind, standard_headers] =
+        request;
+    const auto source = text(digest, program);
     if (!source) return tl::unexpected(source.error());
-    return ProgramSpec{.name = request.program,
+    return ProgramSpec{.name = program,
                        .source = **source,
-                       .headers = standard_headers_of(request.standard_headers),
-                       .kernels = request.expressions,
-                       .options = request.options};
+                       .headers = standard_headers_of(standard_headers),
+                       .kernels = expressions,
+                       .options = options};
   }
 
   // The program of the same request whose headers these entry's do not contradict; else a new one.

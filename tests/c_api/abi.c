@@ -8,9 +8,12 @@
 
 #define AT(type, field, offset) \
   typedef char type##_##field##_lies_at_##offset[offsetof(type, field) == (offset) ? 1 : -1]
-#define ENDS_WITH(type, field)          \
-  typedef char type##_ends_with_##field \
-      [offsetof(type, field) + sizeof(((type*)0)->field) == sizeof(type) ? 1 : -1]
+// A structure that grows: its last field, which no padding follows, its size, and the version that made it so.
+#define GROWS(type, field, bytes, version)                                          \
+  typedef char type##_ends_with_##field                                             \
+      [offsetof(type, field) + sizeof(((type*)0)->field) == sizeof(type) ? 1 : -1]; \
+  typedef char type##_takes_##bytes##_since_##version                               \
+      [sizeof(type) == (bytes) && KILN_API_VERSION >= (version) ? 1 : -1]
 #define IS(enumerator, number) typedef char enumerator##_is_right[(enumerator) == (number) ? 1 : -1]
 #define TAKES(type, bytes) typedef char type##_takes_##bytes[sizeof(type) == (bytes) ? 1 : -1]
 
@@ -33,8 +36,7 @@ AT(kiln_program_spec, options, 80);
 AT(kiln_program_spec, option_count, 88);
 AT(kiln_program_spec, variants, 96);
 AT(kiln_program_spec, variant_count, 104);
-ENDS_WITH(kiln_program_spec, variant_count);
-TAKES(kiln_program_spec, 112);
+GROWS(kiln_program_spec, variant_count, 112, 1);
 
 AT(kiln_replaced_kernel, replacement, 8);
 TAKES(kiln_replaced_kernel, 16);
@@ -47,8 +49,7 @@ AT(kiln_variant_spec, options, 40);
 AT(kiln_variant_spec, option_count, 48);
 AT(kiln_variant_spec, kernels, 56);
 AT(kiln_variant_spec, kernel_count, 64);
-ENDS_WITH(kiln_variant_spec, kernel_count);
-TAKES(kiln_variant_spec, 72);
+GROWS(kiln_variant_spec, kernel_count, 72, 1);
 
 AT(kiln_runtime_options, cache_directory, 8);
 AT(kiln_runtime_options, cache_disabled, 16);
@@ -76,8 +77,7 @@ AT(kiln_runtime_options, log, 160);
 AT(kiln_runtime_options, log_user, 168);
 AT(kiln_runtime_options, observer, 176);
 AT(kiln_runtime_options, observer_user, 184);
-ENDS_WITH(kiln_runtime_options, observer_user);
-TAKES(kiln_runtime_options, 192);
+GROWS(kiln_runtime_options, observer_user, 192, 1);
 
 AT(kiln_event, kind, 8);
 AT(kiln_event, origin, 12);
@@ -86,8 +86,7 @@ AT(kiln_event, arch, 24);
 AT(kiln_event, key, 32);
 AT(kiln_event, milliseconds, 40);
 AT(kiln_event, detail, 48);
-ENDS_WITH(kiln_event, detail);
-TAKES(kiln_event, 56);
+GROWS(kiln_event, detail, 56, 1);
 
 AT(kiln_counters, memory_hits, 8);
 AT(kiln_counters, local_hits, 16);
@@ -101,15 +100,13 @@ AT(kiln_counters, stores, 72);
 AT(kiln_counters, refusals, 80);
 AT(kiln_counters, cache_errors, 88);
 AT(kiln_counters, loads, 96);
-ENDS_WITH(kiln_counters, loads);
-TAKES(kiln_counters, 104);
+GROWS(kiln_counters, loads, 104, 1);
 
 AT(kiln_availability_info, available, 8);
 AT(kiln_availability_info, description, 16);
 AT(kiln_availability_info, reason, 24);
 AT(kiln_availability_info, path, 32);
-ENDS_WITH(kiln_availability_info, path);
-TAKES(kiln_availability_info, 40);
+GROWS(kiln_availability_info, path, 40, 1);
 
 AT(kiln_artifact_info, key, 8);
 AT(kiln_artifact_info, program, 16);
@@ -121,8 +118,7 @@ AT(kiln_artifact_info, log, 56);
 AT(kiln_artifact_info, toolchain, 64);
 AT(kiln_artifact_info, compile_us, 72);
 AT(kiln_artifact_info, kernel_count, 80);
-ENDS_WITH(kiln_artifact_info, kernel_count);
-TAKES(kiln_artifact_info, 88);
+GROWS(kiln_artifact_info, kernel_count, 88, 1);
 
 AT(kiln_parameter, size, 4);
 TAKES(kiln_parameter, 8);
@@ -137,8 +133,7 @@ AT(kiln_kernel_info, local_bytes, 44);
 AT(kiln_kernel_info, params_known, 48);
 AT(kiln_kernel_info, param_count, 56);
 AT(kiln_kernel_info, params, 64);
-ENDS_WITH(kiln_kernel_info, params);
-TAKES(kiln_kernel_info, 72);
+GROWS(kiln_kernel_info, params, 72, 1);
 
 AT(kiln_link_spec, name, 8);
 AT(kiln_link_spec, inputs, 16);
@@ -149,8 +144,7 @@ AT(kiln_link_spec, options, 48);
 AT(kiln_link_spec, option_count, 56);
 AT(kiln_link_spec, kernels, 64);
 AT(kiln_link_spec, kernel_count, 72);
-ENDS_WITH(kiln_link_spec, kernel_count);
-TAKES(kiln_link_spec, 80);
+GROWS(kiln_link_spec, kernel_count, 80, 1);
 
 AT(kiln_target, kind, 8);
 TAKES(kiln_target, 16);
@@ -160,8 +154,7 @@ AT(kiln_explanation_info, origin, 12);
 AT(kiln_explanation_info, key, 16);
 AT(kiln_explanation_info, reason, 24);
 AT(kiln_explanation_info, summary, 32);
-ENDS_WITH(kiln_explanation_info, summary);
-TAKES(kiln_explanation_info, 40);
+GROWS(kiln_explanation_info, summary, 40, 1);
 
 AT(kiln_prefetch_item, arch, 8);
 AT(kiln_prefetch_item, kind, 16);
@@ -170,8 +163,7 @@ TAKES(kiln_prefetch_item, 24);
 AT(kiln_prefetch_report, hits, 8);
 AT(kiln_prefetch_report, compiled, 16);
 AT(kiln_prefetch_report, failures, 24);
-ENDS_WITH(kiln_prefetch_report, failures);
-TAKES(kiln_prefetch_report, 32);
+GROWS(kiln_prefetch_report, failures, 32, 1);
 
 AT(kiln_dim3, y, 4);
 AT(kiln_dim3, z, 8);
@@ -187,8 +179,7 @@ AT(kiln_launch_config, cluster_scheduling, 64);
 AT(kiln_launch_config, programmatic_serialization, 68);
 AT(kiln_launch_config, has_priority, 72);
 AT(kiln_launch_config, priority, 76);
-ENDS_WITH(kiln_launch_config, priority);
-TAKES(kiln_launch_config, 80);
+GROWS(kiln_launch_config, priority, 80, 1);
 
 AT(kiln_kernel_attributes, registers, 8);
 AT(kiln_kernel_attributes, shared_bytes, 12);
@@ -198,8 +189,7 @@ AT(kiln_kernel_attributes, max_threads_per_block, 24);
 AT(kiln_kernel_attributes, max_dynamic_shared_bytes, 28);
 AT(kiln_kernel_attributes, required_cluster, 32);
 AT(kiln_kernel_attributes, binary_version, 44);
-ENDS_WITH(kiln_kernel_attributes, binary_version);
-TAKES(kiln_kernel_attributes, 48);
+GROWS(kiln_kernel_attributes, binary_version, 48, 1);
 
 // The numbers of the enumerators.
 

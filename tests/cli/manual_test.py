@@ -5,6 +5,7 @@ Usage: manual_test.py KILN PAGE README
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -62,6 +63,18 @@ class Manual(unittest.TestCase):
         for variable, meaning, default in rows:
             tail = "" if default == "none" else f" (default: {default})"
             self.assertIn(f".TP\n{variable}\n{meaning}{tail}\n", section("ENVIRONMENT"))
+
+    def test_readmes_and_tests_have_each_verb(self):
+        root = pathlib.Path(README).parent
+        text = (root / "README.md").read_text(encoding="utf-8")
+        examples = re.search(r"^## On the command line\n(.*?)^## ", text, re.M | re.S)[1]
+        text = (root / "tools/README.md").read_text(encoding="utf-8")
+        output = re.search(r"^### `--json`\n(.*?)(?=^#|\Z)", text, re.M | re.S)[1]
+        tests = "".join(path.read_text(encoding="utf-8") for path in (root / "tests/cli").glob("*.cpp"))
+        for verb in tool_words.verbs(KILN):
+            self.assertRegex(examples, rf"\b{verb}\b", "README.md, On the command line")
+            self.assertRegex(output, rf"`{verb}\b", "tools/README.md, --json")
+            self.assertIn(f'"{verb}"', tests, "tests/cli")
 
     def test_is_sound(self):
         self.assertIsNotNone(shutil.which("groff"), "groff is not installed")

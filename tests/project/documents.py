@@ -100,10 +100,23 @@ def word_faults(root):
                     yield f"{path.relative_to(root)}: \"{line.strip()}\": say {instead}"
 
 
+def format_faults(root):
+    """Each tag of a record, and the number of each record's version, stands in the formats of cache/README.md."""
+    lines = [line for line in (root / "cache/README.md").read_text().splitlines() if line.startswith("    ")]
+    formats = " ".join(lines).replace(" ", "_")
+    tags = re.findall(r"^  (\w+) = 0x[0-9a-f]{2},$", (root / "cache/record/fields.h").read_text(), re.MULTILINE)
+    code = "\n".join(path.read_text() for path in (root / "cache").rglob("*.cpp"))
+    versions = [f"{tag}={number}" for tag, number in re.findall(r"version\(Tag::(\w+), (\d+)\)", code)]
+    for name in tags + versions:
+        said = re.sub("^(kernel|stamp|failure)_(?!version)", "", name)
+        if not re.search(rf"(?<![a-z]){said}(?![a-z0-9])", formats):
+            yield f"cache/README.md: no format has {name}"
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     documents = tracked(root, {".md"})
-    faults = [*variable_faults(root, documents), *word_faults(root)]
+    faults = [*variable_faults(root, documents), *word_faults(root), *format_faults(root)]
     for document in documents:
         faults += [*link_faults(root, document), *path_faults(root, document)]
     print(*faults, sep="\n")

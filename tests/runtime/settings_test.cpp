@@ -1,6 +1,8 @@
 #include "kiln/settings.h"
 
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -87,53 +89,67 @@ TEST_P(NonsenseSetting, IsAnErrorThatNamesTheVariable) {
   EXPECT_EQ(runtime.error().message, GetParam().message);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Variables, NonsenseSetting,
-    ::testing::Values(
-        Nonsense{"KILN_CACHE_DIR", "relative/cache",
-                 "KILN_CACHE_DIR: 'relative/cache' is not an absolute path"},
-        Nonsense{"KILN_CACHE_DISABLE", "maybe",
-                 "KILN_CACHE_DISABLE: 'maybe' is not a switch: use 1 or 0 (or true/false, yes/no, "
-                 "on/off)"},
-        Nonsense{
-            "KILN_CACHE_READONLY", "2",
-            "KILN_CACHE_READONLY: '2' is not a switch: use 1 or 0 (or true/false, yes/no, on/off)"},
-        Nonsense{"KILN_NVJITLINK", "nvjitlink",
-                 "KILN_NVJITLINK: 'nvjitlink' is not an absolute path"},
-        Nonsense{"KILN_NVFATBIN", "nvfatbin", "KILN_NVFATBIN: 'nvfatbin' is not an absolute path"},
-        Nonsense{"KILN_COMPILE_WORKERS", "many",
-                 "KILN_COMPILE_WORKERS: 'many' is not a number of workers, at most 1024, or auto"},
-        Nonsense{
-            "KILN_COMPILE_MEMORY", "100M",
-            "KILN_COMPILE_MEMORY: '104857600' is not enough for the compiler: use 512M or more"},
-        Nonsense{"KILN_WORKER", "kiln-worker",
-                 "KILN_WORKER: 'kiln-worker' is not an absolute path"},
-        Nonsense{"KILN_NVRTC", "libnvrtc.so", "KILN_NVRTC: 'libnvrtc.so' is not an absolute path"},
-        Nonsense{"KILN_CUDA_DRIVER", "libcuda.so.1",
-                 "KILN_CUDA_DRIVER: 'libcuda.so.1' is not an absolute path"},
-        Nonsense{"KILN_COMPILE_TIMEOUT", "0",
-                 "KILN_COMPILE_TIMEOUT: '0' is not a number of seconds above nothing"},
-        Nonsense{
-            "KILN_PCH_MAX_SIZE", "lots",
-            "KILN_PCH_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G or "
-            "T, such as 5G"},
-        Nonsense{"KILN_COMPILE_QUEUE", "many",
-                 "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
-        Nonsense{"KILN_MODE", "never",
-                 "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
-        Nonsense{
-            "KILN_TOOLCHAINS", "mine",
-            "KILN_TOOLCHAINS: 'mine' is not a rule for compilers: use own, same-major, any, or "
-            "one as `kiln ls` names it, such as 'NVRTC 12.8'"},
-        Nonsense{"KILN_PCH_LARGE_PAGES", "huge",
-                 "KILN_PCH_LARGE_PAGES: 'huge' is not a switch: use 1 or 0 (or true/false, yes/no, "
-                 "on/off)"},
-        Nonsense{"KILN_ALLOW_PTX", "perhaps",
-                 "KILN_ALLOW_PTX: 'perhaps' is not a switch: use 1 or 0 (or true/false, yes/no, "
-                 "on/off)"},
-        Nonsense{"KILN_LOG", "loud",
-                 "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}),
-    [](const auto& nonsense) { return std::string(nonsense.param.variable); });
+const Nonsense nonsense[] = {
+    Nonsense{"KILN_CACHE_MAX_SIZE", "lots",
+             "KILN_CACHE_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G "
+             "or T, such as 5G"},
+    Nonsense{"KILN_CACHE_TRUST_OTHERS", "maybe",
+             "KILN_CACHE_TRUST_OTHERS: 'maybe' is not a switch: use 1 or 0 (or true/false, yes/no, "
+             "on/off)"},
+    Nonsense{"KILN_BUNDLES", "some.kiln", "KILN_BUNDLES: 'some.kiln' is not an absolute path"},
+    Nonsense{"KILN_COMPILE_PATIENCE", "soon",
+             "KILN_COMPILE_PATIENCE: 'soon' is not a number of seconds, at most a day"},
+    Nonsense{"KILN_RECORD", "/record.txt",
+             "KILN_RECORD: '/record.txt' is not a file that ends in .json"},
+    Nonsense{"KILN_CACHE_DIR", "relative/cache",
+             "KILN_CACHE_DIR: 'relative/cache' is not an absolute path"},
+    Nonsense{"KILN_CACHE_DISABLE", "maybe",
+             "KILN_CACHE_DISABLE: 'maybe' is not a switch: use 1 or 0 (or true/false, yes/no, "
+             "on/off)"},
+    Nonsense{
+        "KILN_CACHE_READONLY", "2",
+        "KILN_CACHE_READONLY: '2' is not a switch: use 1 or 0 (or true/false, yes/no, on/off)"},
+    Nonsense{"KILN_NVJITLINK", "nvjitlink", "KILN_NVJITLINK: 'nvjitlink' is not an absolute path"},
+    Nonsense{"KILN_NVFATBIN", "nvfatbin", "KILN_NVFATBIN: 'nvfatbin' is not an absolute path"},
+    Nonsense{"KILN_COMPILE_WORKERS", "many",
+             "KILN_COMPILE_WORKERS: 'many' is not a number of workers, at most 1024, or auto"},
+    Nonsense{"KILN_COMPILE_MEMORY", "100M",
+             "KILN_COMPILE_MEMORY: '104857600' is not enough for the compiler: use 512M or more"},
+    Nonsense{"KILN_WORKER", "kiln-worker", "KILN_WORKER: 'kiln-worker' is not an absolute path"},
+    Nonsense{"KILN_NVRTC", "libnvrtc.so", "KILN_NVRTC: 'libnvrtc.so' is not an absolute path"},
+    Nonsense{"KILN_CUDA_DRIVER", "libcuda.so.1",
+             "KILN_CUDA_DRIVER: 'libcuda.so.1' is not an absolute path"},
+    Nonsense{"KILN_COMPILE_TIMEOUT", "0",
+             "KILN_COMPILE_TIMEOUT: '0' is not a number of seconds above nothing"},
+    Nonsense{"KILN_PCH_MAX_SIZE", "lots",
+             "KILN_PCH_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G or "
+             "T, such as 5G"},
+    Nonsense{"KILN_COMPILE_QUEUE", "many",
+             "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
+    Nonsense{"KILN_MODE", "never", "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
+    Nonsense{"KILN_TOOLCHAINS", "mine",
+             "KILN_TOOLCHAINS: 'mine' is not a rule for compilers: use own, same-major, any, or "
+             "one as `kiln ls` names it, such as 'NVRTC 12.8'"},
+    Nonsense{"KILN_PCH_LARGE_PAGES", "huge",
+             "KILN_PCH_LARGE_PAGES: 'huge' is not a switch: use 1 or 0 (or true/false, yes/no, "
+             "on/off)"},
+    Nonsense{"KILN_ALLOW_PTX", "perhaps",
+             "KILN_ALLOW_PTX: 'perhaps' is not a switch: use 1 or 0 (or true/false, yes/no, "
+             "on/off)"},
+    Nonsense{"KILN_LOG", "loud",
+             "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}};
+
+INSTANTIATE_TEST_SUITE_P(Variables, NonsenseSetting, ::testing::ValuesIn(nonsense),
+                         [](const auto& row) { return std::string(row.param.variable); });
+
+// Any text is a variant's name.
+TEST(Settings, EachHasItsNonsense) {
+  std::set<std::string> listed = {"KILN_VARIANT"};
+  for (const Nonsense& row : nonsense) listed.insert(row.variable);
+  const auto settings = resolve_settings({}).value();
+  for (const auto& setting : settings.listing)
+    EXPECT_TRUE(listed.contains(setting.variable)) << setting.variable;
+}
 
 }  // namespace
 }  // namespace kiln::test

@@ -59,7 +59,7 @@ WHOLE = """  if (readings.doubt.empty()) {
     return whole;
   }
 """
-NARROW = "  return Narrowing(query.program, closure, readings, query.search, files).run();"
+NARROW = "  return Narrowing(query, closure, readings, files).run();"
 SNAPSHOT = (Change("runtime/compile/file_answers.cpp", "{ answering = &snapshot; }", "{ static_cast<void>(snapshot); }"),
             Change("runtime/narrow/narrow.cpp", NARROW, WHOLE + NARROW))
 
@@ -96,6 +96,20 @@ MENDS = [
     Mend(("A4",), "names of macros that ask for headers may be pasted",
          (Change("runtime/source/closure.cpp", "if (can_be_pasted(macro, pieces))", "if (false && can_be_pasted(macro, pieces))"),),
          (embedded("14", "--only", "wrapper pasted", "--only", "wrapper of a macro pasted"),)),
+    Mend(("A4",), "a macro's name may stay",
+         (Change("runtime/source/macro_expansion.cpp", "    for (const auto& rest : *behind) pieces.insert",
+                 "    if (false) for (const auto& rest : *behind) pieces.insert"),),
+         (("embedded_cases", "--only", "a macro "),)),
+    Mend(("A4",), "what a macro is given is expanded",
+         (Change("runtime/source/directives.cpp", "if (scanner.peek() == '<') add_operand(operand(scanner), true, directives);",
+                 "if (scanner.peek() == '<') add_header_name(scanner, true, directives);"),),
+         (("embedded_cases", "--only", "an argument"),)),
+    Mend(("A4",), "questions are pasted of any pieces",
+         (Change("runtime/source/closure.cpp", "if (can_ask(question_pieces_))", "if (false && can_ask(question_pieces_))"),),
+         (("embedded_cases", "--only", "__h"),)),
+    Mend(("A4",), "older languages read literals otherwise",
+         (Change("runtime/source/closure.cpp", "if (whole_.misreads(said))", "if (false && whole_.misreads(said))"),),
+         (("embedded_cases", "--only", "no quotes in numbers"),)),
     Mend(("A5",), "identities are compared",
          (Change("runtime/lookup/replay.cpp", "if (!is_any && !(same == Same", "if (false && !is_any && !(same == Same"),),
          (cases("A5"), edits())),
@@ -107,8 +121,7 @@ MENDS = [
          (Change("runtime/source/mounts.cpp", "  if (counts_whole_seconds(stamp)) return true;\n", "  if (true) return false;\n"),),
          (cases("A8"),)),
     Mend(("A9",), "a failure is shared among those who found the same headers",
-         (Change("runtime/pipeline.cpp", "  return digest_of(\n      std::string(flight.view())",
-                 "  if (true) return flight;\n  return digest_of(\n      std::string(flight.view())"),),
+         (Change("runtime/compilation.cpp", "  if (!flight_) {\n", "  if (true) return query_.flight();\n  if (!flight_) {\n"),),
          (cases("A9"),)),
 ]
 

@@ -142,6 +142,13 @@ TEST_F(Explain, AHitFromABundleAndADifferenceFromOne) {
   EXPECT_EQ(miss.nearest->key, made.key);
 }
 
+TEST_F(Explain, StandardHeaders) {
+  ASSERT_TRUE(try_compile(plain()));
+  auto spec = plain();
+  spec.headers = {standard_headers()};
+  EXPECT_EQ(only_difference(explain(spec)).text, "standard headers: offered, stored not offered");
+}
+
 TEST_F(Explain, NothingIsStored) {
   const auto explanation = explain(plain());
   EXPECT_FALSE(explanation.hit);

@@ -83,7 +83,10 @@ TEST(UnseenQuestions, BehindWhatWasFoundNothingIsGuessed) {
   EXPECT_TRUE(is(paste + "#if PASTE(__has_include_, next)(<a.h>)\n#endif\n"));
   EXPECT_TRUE(is(paste + "#if PASTE(__has_include, _next)(<a.h>)\n#endif\n"));
   EXPECT_TRUE(is("?\?=include <a.h>\n"));
-  EXPECT_TRUE(is("", {"--std=c++03"}));
+  EXPECT_TRUE(is("auto s = R\"(x)\";\n", {"--std=c++03"}));
+  EXPECT_TRUE(is("int x = 1'000;\n", {"--std=c++11"}));
+  EXPECT_FALSE(is("auto s = R\"(x)\";\n", {"--std=c++11"}));
+  EXPECT_FALSE(is("int x = 1000;\n", {"--std=c++03"}));
   EXPECT_FALSE(is(paste + "#if PASTE(__has_, include)(<a.h>)\n#endif\n"));
   EXPECT_FALSE(is("#include <a.h>\n"));
 }

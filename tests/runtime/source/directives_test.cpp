@@ -107,9 +107,8 @@ TEST(IncludeMacros, AllThatTheyMightBe) {
       expansions(
           "#if X\n#define R one\n#else\n# define R /* x */ two\n#endif\n#define H <sys/R/e.h>\n",
           "H"),
-      (List{"<sys/one/e.h>", "<sys/two/e.h>"}));
+      (List{"<sys/R/e.h>", "<sys/one/e.h>", "<sys/two/e.h>"}));
   EXPECT_EQ(expansions("#define H \"a.h\"\n#define H <b.h>", "H"), (List{"\"a.h\"", "<b.h>"}));
-  EXPECT_EQ(expansions("#define A\n", "A <x.h>"), (List{"<x.h>"}));
   EXPECT_EQ(expansions("#define F(x) <x>\n#define H F(a.h)\n", "H"), (List{"<a.h>"}));
 }
 
