@@ -1,4 +1,5 @@
 // A libcuda.so.1 without a GPU: answers as the driver does for what kiln uses of it.
+// One library over one state, and so one file, though long.
 
 #include "fake_cuda.h"
 

@@ -3,6 +3,7 @@
 #include "kiln/graph.h"
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -111,6 +112,27 @@ TEST_F(GraphTest, WhatIsForStreamsIsRefused) {
             "kernel 'fill': programmatic stream serialization is for launches into streams; a node "
             "of a graph has edges for that");
   EXPECT_EQ(node_count_(), 0U);
+}
+
+// As cuda.h says of each: "valid for graph nodes", or not.
+TEST_F(GraphTest, EachAttributeIsForNodesOrRefused) {
+  const auto event = reinterpret_cast<CUevent>(0x30);
+  const auto is_for_nodes = [&](LaunchConfig config) {
+    config.grid = {8, 4};
+    config.block = {32};
+    return add(config, Args(pointer_, 1.0F)).has_value();
+  };
+  EXPECT_TRUE(is_for_nodes({.cluster = {2}}));
+  EXPECT_TRUE(is_for_nodes({.cluster = {2}, .preferred_cluster = {4}}));
+  EXPECT_TRUE(is_for_nodes({.cluster_scheduling = ClusterScheduling::spread}));
+  EXPECT_TRUE(is_for_nodes({.cooperative = true}));
+  EXPECT_TRUE(is_for_nodes({.priority = 1}));
+  EXPECT_TRUE(is_for_nodes({.memory_sync_domain = MemorySyncDomain::remote}));
+  EXPECT_TRUE(is_for_nodes({.memory_sync_domain_map = MemorySyncDomainMap{0, 1}}));
+  EXPECT_TRUE(is_for_nodes({.shared_carveout = std::uint8_t{50}}));
+  EXPECT_FALSE(is_for_nodes({.programmatic_serialization = true}));
+  EXPECT_FALSE(is_for_nodes({.programmatic_event = {event, true}}));
+  EXPECT_FALSE(is_for_nodes({.completion_event = event}));
 }
 
 TEST_F(GraphTest, WhatALaunchRefusesIsRefused) {

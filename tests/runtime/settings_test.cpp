@@ -1,5 +1,7 @@
 #include "kiln/settings.h"
 
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -11,6 +13,8 @@
 
 namespace kiln::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 std::string origin_of(const Settings& settings, const std::string& variable) {
   for (const auto& setting : settings.listing) {
@@ -141,6 +145,54 @@ const Nonsense nonsense[] = {
 
 INSTANTIATE_TEST_SUITE_P(Variables, NonsenseSetting, ::testing::ValuesIn(nonsense),
                          [](const auto& row) { return std::string(row.param.variable); });
+
+struct Sense {
+  const char* variable;
+  const char* value;
+  bool (*reached)(const Settings&);  ///< Whether it is in its field, where it is not by itself.
+};
+
+const Sense sense[] = {
+    {"KILN_CACHE_DIR", "/a", [](const Settings& s) { return s.cache_directory == "/a"; }},
+    {"KILN_CACHE_DISABLE", "1", [](const Settings& s) { return s.cache_disabled; }},
+    {"KILN_CACHE_READONLY", "1", [](const Settings& s) { return s.cache_read_only; }},
+    {"KILN_CACHE_MAX_SIZE", "7M", [](const Settings& s) { return s.cache_max_bytes == 7U << 20; }},
+    {"KILN_CACHE_TRUST_OTHERS", "1", [](const Settings& s) { return s.cache_trust_others; }},
+    {"KILN_BUNDLES", "/a:/b", [](const Settings& s) { return s.bundles.size() == 2; }},
+    {"KILN_COMPILE_PATIENCE", "7", [](const Settings& s) { return s.compile_patience == 7s; }},
+    {"KILN_PCH_MAX_SIZE", "7M",
+     [](const Settings& s) { return s.precompiled_max_bytes == 7U << 20; }},
+    {"KILN_PCH_LARGE_PAGES", "0", [](const Settings& s) { return !s.precompiled_large_pages; }},
+    {"KILN_COMPILE_TIMEOUT", "7", [](const Settings& s) { return s.compile_timeout == 7s; }},
+    {"KILN_COMPILE_QUEUE", "7", [](const Settings& s) { return s.compile_queue == 7; }},
+    {"KILN_COMPILE_WORKERS", "7", [](const Settings& s) { return s.compile_workers == 7; }},
+    {"KILN_COMPILE_MEMORY", "7G",
+     [](const Settings& s) { return s.compile_memory == std::uint64_t{7} << 30; }},
+    {"KILN_WORKER", "/a", [](const Settings& s) { return s.worker == "/a"; }},
+    {"KILN_MODE", "warn", [](const Settings& s) { return s.mode == Mode::warn; }},
+    {"KILN_NVRTC", "/a", [](const Settings& s) { return s.nvrtc == "/a"; }},
+    {"KILN_NVJITLINK", "/a", [](const Settings& s) { return s.nvjitlink == "/a"; }},
+    {"KILN_NVFATBIN", "/a", [](const Settings& s) { return s.nvfatbin == "/a"; }},
+    {"KILN_CUDA_DRIVER", "/a", [](const Settings& s) { return s.cuda_driver == "/a"; }},
+    {"KILN_TOOLCHAINS", "any", [](const Settings& s) { return s.toolchains == "any"; }},
+    {"KILN_ALLOW_PTX", "1", [](const Settings& s) { return s.allow_ptx; }},
+    {"KILN_VARIANT", "small", [](const Settings& s) { return s.variant == "small"; }},
+    {"KILN_RECORD", "/a.json", [](const Settings& s) { return s.record == "/a.json"; }},
+    {"KILN_LOG", "debug", [](const Settings& s) { return s.log_level == LogLevel::debug; }},
+};
+
+TEST(Settings, EachReachesItsField) {
+  std::set<std::string> tried;
+  for (const auto& row : sense) {
+    const ScopedVariable variable(row.variable, row.value);
+    const auto settings = resolve_settings({});
+    ASSERT_TRUE(settings) << settings.error().message;
+    EXPECT_TRUE(row.reached(*settings)) << row.variable;
+    tried.insert(row.variable);
+  }
+  for (const auto& setting : resolve_settings({}).value().listing)
+    EXPECT_TRUE(tried.contains(setting.variable)) << setting.variable;
+}
 
 // Any text is a variant's name.
 TEST(Settings, EachHasItsNonsense) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// kiln/c_api.h: kiln for other languages, as C functions over opaque handles; valid C99 and C++.
+// kiln/c_api.h: kiln for other languages, as C functions over opaque handles; valid C99 and C++. Long, since what binds
+// it reads one header.
 //
 //     kiln_runtime* runtime = NULL;
 //     kiln_error* error = kiln_runtime_open(NULL, &runtime);

@@ -8,7 +8,7 @@ import pathlib
 import sys
 import tempfile
 
-from embedded import PlainNvrtc, Request, Runtime
+from plain_and_kiln import PlainNvrtc, Request, Runtime
 from ways import kiln_library, kiln_tool
 
 KERNEL = 'extern "C" __global__ void k(int* x) { x[0] = V; }\n'

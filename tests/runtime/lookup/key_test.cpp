@@ -1,4 +1,5 @@
 // The key table: what must miss and what must hit, each row on real compiles.
+// One table of rows that share their programs, and so one file, though long.
 
 #include <fcntl.h>
 #include <sys/stat.h>
