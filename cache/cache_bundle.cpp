@@ -196,7 +196,7 @@ Result<void> write_bundle(BundleFile& file, const std::vector<Located>& rows,
     (*entry)->created = 0;
     (*entry)->compile_us = 0;
     if (!options.without_sources) {
-      const auto brought = bring_texts(**entry, texts_of(**entry), texts, sources, report.skipped);
+      auto brought = bring_texts(**entry, texts_of(**entry), texts, sources, report.skipped);
       if (!brought) return brought;
     }
     const system::NoFork no_fork;
@@ -252,7 +252,7 @@ class Import {
     if (!*entry) return {};
     const auto missing = texts_missing(to_, **entry);
     if (!missing) return tl::unexpected(missing.error());
-    const auto brought = bring_texts(**entry, *missing, batch_.texts, {&from_}, report_.skipped);
+    auto brought = bring_texts(**entry, *missing, batch_.texts, {&from_}, report_.skipped);
     if (!brought) return brought;
     batch_.bytes += (*entry)->bytes();
     batch_.entries.push_back(std::move(**entry));

@@ -45,8 +45,7 @@ template <class T>
 /// Makes a handle of what `make` gives, and stores it in `*handle`. Gives what `make` throws as an error;
 /// `*handle` is then unchanged.
 template <class Handle, class Make>
-[[nodiscard]] kiln_error* make_handle(Handle** handle, std::string_view name,
-                                      const Make& make) noexcept {
+[[nodiscard]] kiln_error* make_handle(Handle** handle, std::string_view name, const Make& make) {
   return guarded([&] {
     auto& made = given(handle, name);
     made = new Handle{make()};

@@ -145,7 +145,7 @@ Compiling CompileQueue::Core::add(Request request) {
 }
 
 TaskPointer CompileQueue::Core::enqueue(Request request) {
-  const auto task = std::make_shared<Task>(Task{std::move(request), next_order_++});
+  auto task = std::make_shared<Task>(Task{std::move(request), next_order_++});
   waiting_.insert(task);
   joinable_[task->request.key] = task;
   return task;

@@ -39,6 +39,7 @@ struct Prelude {
 std::vector<Prelude> preludes_of(const std::vector<PrefetchItem>& items) {
   std::map<Digest, Directives> scanned;
   std::vector<Prelude> preludes;
+  preludes.reserve(items.size());
   for (const auto& [asked, target] : items) {
     const auto choice = asked.for_target(target);
     const auto& program = choice.program();
@@ -52,6 +53,7 @@ std::vector<Prelude> preludes_of(const std::vector<PrefetchItem>& items) {
 std::vector<std::size_t> in_groups(const std::vector<Prelude>& preludes) {
   std::map<Digest, std::size_t> firsts;
   std::vector<std::size_t> groups;
+  groups.reserve(preludes.size());
   for (const auto& prelude : preludes)
     groups.push_back(firsts.emplace(prelude.text, groups.size()).first->second);
   std::vector<std::size_t> order(preludes.size());

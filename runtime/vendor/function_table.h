@@ -7,6 +7,7 @@
 // A table of a library's functions is listed once, as a macro F(X) of rows X(member, function, need). It makes the members
 // of a structure, each of the function's own type, with F(KILN_FUNCTION_MEMBER), and looks all of them up with
 // F(KILN_FUNCTION_BIND), where `binder` is a Binder and `table` the structure.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it names a member.
 #define KILN_FUNCTION_MEMBER(member, function, need) decltype(&::function) member = nullptr;
 #define KILN_FUNCTION_BIND(member, function, need) \
   binder.bind(table.member, #function, kiln::vendor::Need::need);
