@@ -37,7 +37,7 @@ class CacheBundle : public ::testing::Test {
   }
 
   void run_sql(const std::string& cache, const std::string& sql) const {
-    run_sql(folder_.path() / cache / "kernels.v1.db", sql);
+    test::run_sql(folder_.path() / cache / "kernels.v1.db", sql);
   }
 
   static void expect_serves(Cache& cache, const std::vector<int>& numbers, Origin origin) {
