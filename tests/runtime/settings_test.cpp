@@ -190,7 +190,8 @@ TEST(Settings, EachReachesItsField) {
     EXPECT_TRUE(row.reached(*settings)) << row.variable;
     tried.insert(row.variable);
   }
-  for (const auto& setting : resolve_settings({}).value().listing)
+  const auto settings = resolve_settings({}).value();
+  for (const auto& setting : settings.listing)
     EXPECT_TRUE(tried.contains(setting.variable)) << setting.variable;
 }
 
