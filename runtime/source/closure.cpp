@@ -63,8 +63,10 @@ class ClosureBuilder {
     read_options();
     add_unit({closure_.source, search_.source(), Dependency::source_parent});
     follow_all();
-    // A macro may be defined anywhere, so macro includes come last. They may bring more of them.
-    while (!macro_includes_.empty()) {
+    // A macro may be defined anywhere, so macro includes come last. They may bring more of them, and definitions that give
+    // another meaning to those that were followed.
+    for (std::size_t known = 0; known != read_.size() && !macro_includes_.empty();) {
+      known = read_.size();
       follow_macro_includes();
       follow_all();
     }
@@ -221,7 +223,7 @@ class ClosureBuilder {
 
   void follow_macro_includes() {
     const auto macros = all_macros();
-    for (const auto& [include, includer] : std::exchange(macro_includes_, {})) {
+    for (const auto& [include, includer] : macro_includes_) {
       const Unit& unit = *includer;
       const auto& name = include.spelling;
       const auto spellings = expand_include_macro(name, macros);

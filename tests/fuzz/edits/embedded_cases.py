@@ -31,6 +31,7 @@ CASES = (
     ("an empty macro in a name", "#define M\n#define H <a/M.h>", "__has_include(H)", "a/.h"),
     ("an argument that is a macro", HAS + "#define nm e", "HAS(<nm.h>)", "e.h"),
     ("an argument that is a macro of the compiler's", HAS, "HAS(<__CUDACC_VER_MAJOR__.h>)", "{major}.h"),
+    ("an argument that is a macro of a header of a macro", HAS + "#define M <m.h>\n#include M", "HAS(<nm.h>)", "e.h"),
     ("an argument with a blank", HAS, "HAS(<e.h >)", "e.h"),
     ("an argument with an empty macro", HAS + "#define M", "HAS(<M/**/e.h>)", "e.h"),
     ("a question in a macro, a macro in its name", "#define nm e\n#define A __has_include(<nm.h>)", "A", "e.h"),
@@ -86,7 +87,7 @@ class Cases:
         for name, before, condition, header, *options in CASES:
             header = header.format(major=self.major)
             text = f"{before}\n#if {condition}\n#define V 1\n#else\n#define V 2\n#endif\n{KERNEL}"
-            always = {"always.h": "//\n"}
+            always = {"m.h": "#define nm e\n"} if "<m.h>" in before else {"always.h": "//\n"}
             for offered in ("", f"#if 0\n#include <{header}>\n#endif\n"):
                 states = [(offered + text, {**always, **more}, options) for more in ({}, {header: "//\n"}, {})]
                 self.run(f"{name}{', offered' if offered else ''}", states)
