@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
 #include <utility>
 
 namespace kiln {
@@ -13,6 +16,14 @@ namespace kiln {
 namespace {
 
 bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
+
+// Called before the handlers that were there at the fork, nvJitLink's among them.
+void end_without_handlers_of_parent(int status, void*) {
+  std::cout.flush();
+  std::clog.flush();
+  std::fflush(nullptr);
+  ::_exit(status);
+}
 
 }  // namespace
 
@@ -73,7 +84,9 @@ ProcessEnd& ProcessEnd::get() {
 
 // A forked child has none of the threads.
 void ProcessEnd::begin_in_child() noexcept {
-  if (threads_.exchange(0) > 0 || stays_ > Stay::of_this_thread) forked_amid_calls_ = true;
+  const bool amid_stays = stays_ > Stay::of_this_thread;
+  if (threads_.exchange(0) > 0 || amid_stays) forked_amid_calls_ = true;
+  if (amid_stays) ::on_exit(end_without_handlers_of_parent, nullptr);
   stays_ = Stay::of_this_thread;
   awaited_stays_ = Stay::awaited_of_this_thread = 0;
   of_parent_ = adopted_.exchange(nullptr);

@@ -13,6 +13,10 @@ namespace kiln {
 /// NVRTC sets up what exit() destroys at any time in a compile, so that no handler of exit() is sure to run before.
 /// But what belongs to the main thread is destroyed before all handlers. So the wait is there: where the main thread
 /// ends the process, by returning or by exit(). Where another thread ends it, nobody waits.
+///
+/// A child that was forked while another thread was in a Stay leaves out what its parent had registered with
+/// atexit(): nvJitLink's own part of it waits for a lock that such a thread holds. Its own handlers run, its streams
+/// are flushed.
 class ProcessEnd {
  public:
   /// While one exists, the end of the process waits. For a call on a thread of the host's that loads a library of

@@ -66,7 +66,8 @@ struct Availability {
 /// When a runtime ends, compiles that are not done become ready with `cancelled`, and it waits a short time
 /// for its threads. It must not end in one of its own callbacks. A compile that NVRTC cannot stop runs on
 /// alone, and its result is dropped. Do not use a runtime in a child that was forked after it was opened:
-/// open another one there.
+/// open another one there. A child that was forked while its parent linked, or compiled in its own process, and
+/// that ends by exit() leaves out the handlers that its parent had registered: NVIDIA's hang in it.
 class Runtime {
  public:
   /// Errors: invalid_setting, naming the variable or field whose value makes no sense.

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <semaphore>
 #include <thread>
@@ -16,6 +18,7 @@
 #include "compile/process_end.h"
 #include "support/child.h"
 #include "support/sanitized.h"
+#include "support/scratch.h"
 #include "vendor/library_imports.h"
 #include "vendor/shared_library.h"
 
@@ -110,6 +113,36 @@ TEST_F(Fork, AmidACallOfAnotherThreadTheChildIsRefused) {
   calling.join();
   EXPECT_EQ(run_in_child([] { return ProcessEnd::get().forked_amid_calls() ? 1 : 0; }), 0)
       << "its own call";
+}
+
+// nvJitLink registers a handler that would wait for the other thread's lock.
+TEST_F(Fork, AmidACallOfAnotherThreadTheChildEndsWithoutItsParentsHandlers) {
+  static const pid_t parent = ::getpid();
+  std::atexit([] {
+    if (::getpid() != parent) ::_exit(1);
+  });
+  const ScratchDirectory scratch;
+  const auto end_of_child = [&] {
+    return run_in_child([&]() -> int {
+      ::on_exit([](int, void* file) { std::fputs("its own", static_cast<std::FILE*>(file)); },
+                std::fopen((scratch / "handlers.txt").c_str(), "w"));
+      std::exit(7);
+    });
+  };
+  EXPECT_EQ(end_of_child(), 1) << "no call of another thread";
+
+  std::binary_semaphore begun(0);
+  std::binary_semaphore forked(0);
+  std::thread calling([&] {
+    const ProcessEnd::Stay stay;
+    begun.release();
+    forked.acquire();
+  });
+  begun.acquire();
+  EXPECT_EQ(end_of_child(), 7);
+  forked.release();
+  calling.join();
+  EXPECT_EQ(read_file(scratch / "handlers.txt"), "its own");
 }
 
 TEST_F(Fork, AfterACompileTheChildMayCompile) {
