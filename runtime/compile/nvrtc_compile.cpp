@@ -13,12 +13,15 @@
 #include "compile/missing_header.h"
 #include "image/kernel_facts.h"
 #include "program/architecture.h"
+#include "vendor/sized_read.h"
 
 namespace kiln {
 
 namespace {
 
 using vendor::Nvrtc;
+using vendor::read_bytes;
+using vendor::read_text;
 
 // Owns an nvrtcProgram.
 class NvrtcProgram {
@@ -57,24 +60,6 @@ class NvrtcProgram {
   nvrtcProgram program_ = nullptr;
 };
 
-// The two-step reads of NVRTC: ask the size, then the bytes.
-template <class SizeFunction, class BytesFunction>
-std::optional<std::string> read_bytes(nvrtcProgram program, SizeFunction size_of,
-                                      BytesFunction bytes_of) {
-  std::size_t size = 0;
-  if (size_of(program, &size) != NVRTC_SUCCESS) return std::nullopt;
-  std::string bytes(size, '\0');
-  if (size != 0 && bytes_of(program, bytes.data()) != NVRTC_SUCCESS) return std::nullopt;
-  return bytes;
-}
-
-// For texts, whose size counts a terminating NUL.
-std::string as_text(std::optional<std::string> bytes) {
-  std::string text = std::move(bytes).value_or("");
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
-}
-
 std::vector<std::string> all_options(const Nvrtc& nvrtc, const CompileJob& job) {
   // kiln's own come first, so that no option that lacks its value can swallow one.
   std::vector<std::string> options{"--gpu-architecture=" + job.arch};
@@ -93,7 +78,7 @@ std::optional<std::string> read_image(const Nvrtc& nvrtc, nvrtcProgram program, 
     case ImageKind::cubin:
       return read_bytes(program, nvrtc.get_cubin_size, nvrtc.get_cubin);
     case ImageKind::ptx:
-      return as_text(read_bytes(program, nvrtc.get_ptx_size, nvrtc.get_ptx));
+      return read_text(program, nvrtc.get_ptx_size, nvrtc.get_ptx);
     case ImageKind::ltoir:
       return read_bytes(program, nvrtc.get_ltoir_size, nvrtc.get_ltoir);
     case ImageKind::optixir:
@@ -238,7 +223,8 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
   const auto result =
       nvrtc.compile_program(handle.get(), static_cast<int>(pointers.size()), pointers.data());
   if (stop.stop_requested()) return cancelled(job);
-  auto log = as_text(read_bytes(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log));
+  auto log =
+      read_text(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log).value_or("");
   if (result != NVRTC_SUCCESS) {
     return describe_failure(nvrtc, job, result, log);
   }

@@ -1,7 +1,6 @@
 #include "image/fatbin.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "base/stopwatch.h"
+#include "program/architecture.h"
 
 namespace kiln {
 
@@ -21,19 +21,13 @@ namespace {
 // "90a" of "sm_90a" and "compute_90a".
 std::string_view version_of(std::string_view arch) { return arch.substr(arch.find('_') + 1); }
 
-int number_of(std::string_view arch) {
-  const auto digits = version_of(arch);
-  int number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
-}
-
 bool is_virtual(const Target& target) { return target.arch().starts_with("compute_"); }
 
 // Older architectures first, and of one the cubin before the PTX.
 bool comes_before(const Target& left, const Target& right) {
   const auto rank = [](const Target& target) {
-    return std::tuple(number_of(target.arch()), target.arch(), target.kind());
+    const auto version = read_architecture(target.arch()).value_or(Architecture{}).version;
+    return std::tuple(version, target.arch(), target.kind());
   };
   return rank(left) < rank(right);
 }

@@ -178,12 +178,6 @@ class Replay {
   Identities identities_;
 };
 
-// The name by which people are told of a look-up.
-std::string_view name_of(const Dependency& lookup) {
-  return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
-                                               : std::string_view(lookup.spelling);
-}
-
 }  // namespace
 
 std::string in_words(const HeaderDifference& difference, const DependencySet& recorded,

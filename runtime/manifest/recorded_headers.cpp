@@ -28,12 +28,6 @@ bool has_neighbours(const Dependency& lookup) {
   return lookup.beside && lookup.parent < Dependency::at_place;
 }
 
-// The name that a look-up without neighbours goes by.
-std::string_view name_of(const Dependency& lookup) {
-  return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
-                                               : std::string_view(lookup.spelling);
-}
-
 const std::string* find(const NamedHeaders& headers, const std::string& name) {
   const auto at = headers.find(name);
   return at != headers.end() && !at->second.empty() ? &at->first : nullptr;

@@ -13,6 +13,11 @@ Place read_place(std::string_view spelling) {
   return {spelling.substr(0, slash), spelling.substr(slash + 1)};
 }
 
+std::string_view name_of(const Dependency& lookup) {
+  return lookup.parent == Dependency::at_place ? read_place(lookup.spelling).rest
+                                               : std::string_view(lookup.spelling);
+}
+
 std::vector<std::string> directories_with(const std::vector<std::string_view>& rests,
                                           const std::vector<std::string>& all) {
   std::vector<std::string> holding;

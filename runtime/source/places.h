@@ -20,6 +20,9 @@ struct Place {
 
 [[nodiscard]] Place read_place(std::string_view spelling);
 
+/// The name by which people are told of a look-up: its spelling, or what its place leaves of it.
+[[nodiscard]] std::string_view name_of(const Dependency& lookup);
+
 /// The include directories that hold any of these files, in the order of the search. Places count only these: the others hold
 /// none of the files, so it makes no difference where and how many they are.
 [[nodiscard]] std::vector<std::string> directories_with(const std::vector<std::string_view>& rests,

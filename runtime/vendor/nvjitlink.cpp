@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "vendor/function_table.h"
+#include "vendor/sized_read.h"
 
 #if __has_include(<nvJitLink.h>)
 #include <nvJitLink.h>
@@ -95,23 +96,6 @@ ErrorCode code_of(nvJitLinkResult result) {
   }
 }
 
-// Asks for the size, then for the bytes. Some texts count a NUL at their end, others do not.
-template <class SizeFunction, class BytesFunction>
-std::optional<std::string> read_bytes(nvJitLinkHandle handle, SizeFunction size_of,
-                                      BytesFunction bytes_of) {
-  std::size_t size = 0;
-  if (size_of(handle, &size) != NVJITLINK_SUCCESS) return std::nullopt;
-  std::string bytes(size, '\0');
-  if (size != 0 && bytes_of(handle, bytes.data()) != NVJITLINK_SUCCESS) return std::nullopt;
-  return bytes;
-}
-
-std::string as_text(std::optional<std::string> bytes) {
-  std::string text = std::move(bytes).value_or("");
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
-}
-
 // Asks the library itself, since its version does not tell.
 template <class Functions>
 bool knows_option(const Functions& functions, const char* option) {
@@ -180,9 +164,8 @@ class Link {
     }
     result = functions_.complete(handle_);
     if (result != NVJITLINK_SUCCESS) return failure(result);
-    auto image = to_ptx ? read_bytes(handle_, functions_.get_ptx_size, functions_.get_ptx)
+    auto image = to_ptx ? read_text(handle_, functions_.get_ptx_size, functions_.get_ptx)
                         : read_bytes(handle_, functions_.get_cubin_size, functions_.get_cubin);
-    if (image && to_ptx) image = as_text(std::move(image));
     if (!image || image->empty()) return failure(NVJITLINK_ERROR_INTERNAL);
     return Linked{std::move(*image), log()};
   }
@@ -191,9 +174,9 @@ class Link {
   std::string log() const {
     if (handle_ == nullptr) return {};
     auto text =
-        as_text(read_bytes(handle_, functions_.get_error_log_size, functions_.get_error_log));
-    auto remarks =
-        as_text(read_bytes(handle_, functions_.get_info_log_size, functions_.get_info_log));
+        read_text(handle_, functions_.get_error_log_size, functions_.get_error_log).value_or("");
+    const auto remarks =
+        read_text(handle_, functions_.get_info_log_size, functions_.get_info_log).value_or("");
     if (!text.empty() && !remarks.empty() && text.back() != '\n') text += '\n';
     return text + remarks;
   }
