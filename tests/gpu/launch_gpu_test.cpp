@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,9 +12,13 @@
 #include "gpu.h"
 #include "kiln/graph.h"
 #include "kiln/launch.h"
+#include "launch/config_fields.h"
 
 namespace kiln {
 namespace {
+
+static_assert(std::tuple_size_v<decltype(test::fields_of(LaunchConfig()))> == 14,
+              "one that is added wants to be launched with here");
 
 using gpu::check;
 using gpu::DeviceBytes;

@@ -12,8 +12,10 @@
 #include <gtest/gtest.h>
 
 #include "compiled.h"
+#include "config_fields.h"
 #include "fake_driver.h"
 #include "kiln/launch.h"
+#include "support/differing_fields.h"
 
 namespace kiln {
 namespace {
@@ -35,6 +37,7 @@ class AttributesTest : public FakeDriverTest {
   Result<void> launch(LaunchConfig config) {
     config.grid = {8, 4};
     config.block = {32};
+    launched_fields_.note(test::fields_of(plain_), test::fields_of(config));
     return kernel().launch(reinterpret_cast<CUstream>(0x42), config, nullptr);
   }
 
@@ -56,7 +59,13 @@ class AttributesTest : public FakeDriverTest {
     return {};
   }
 
+  void clusters_arrive();
+  void both_ends_of_a_dependent_launch_arrive();
+  void preferences_arrive();
+
   Runtime runtime_ = open_runtime();
+  const LaunchConfig plain_;
+  test::ChangedFields<decltype(test::fields_of(plain_))> launched_fields_;
 };
 
 TEST_F(AttributesTest, StreamConstantsAreTheHeaders) {
@@ -78,7 +87,7 @@ TEST_F(AttributesTest, GridBlockSharedMemoryAndStreamArriveBesideThem) {
   EXPECT_EQ(seen.stream, reinterpret_cast<void*>(0x42));
 }
 
-TEST_F(AttributesTest, ClustersArrive) {
+void AttributesTest::clusters_arrive() {
   const auto cluster =
       value_for({.cluster = {4, 2}}, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
   EXPECT_EQ(cluster.x, 4U);
@@ -99,7 +108,7 @@ TEST_F(AttributesTest, ClustersArrive) {
   EXPECT_EQ(policy(ClusterScheduling::load_balancing), CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
 }
 
-TEST_F(AttributesTest, BothEndsOfADependentLaunchArrive) {
+void AttributesTest::both_ends_of_a_dependent_launch_arrive() {
   EXPECT_EQ(value_for({.programmatic_serialization = true},
                       CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
                 .programmaticStreamSerializationAllowed,
@@ -119,7 +128,7 @@ TEST_F(AttributesTest, BothEndsOfADependentLaunchArrive) {
   EXPECT_EQ(completion.flags, CU_EVENT_RECORD_DEFAULT);
 }
 
-TEST_F(AttributesTest, PreferencesArrive) {
+void AttributesTest::preferences_arrive() {
   EXPECT_EQ(value_for({.cooperative = true}, CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative, 1);
   EXPECT_EQ(value_for({.priority = -5}, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority, -5);
   EXPECT_EQ(value_for({.priority = 0}, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority, 0);
@@ -140,18 +149,29 @@ TEST_F(AttributesTest, PreferencesArrive) {
             75U);
 }
 
+TEST_F(AttributesTest, EachArrives) {
+  ASSERT_TRUE(launch({.shared_bytes = 512}).has_value());
+  clusters_arrive();
+  both_ends_of_a_dependent_launch_arrive();
+  preferences_arrive();
+  EXPECT_TRUE(launched_fields_.unchanged().empty()) << "these want a row";
+}
+
 TEST_F(AttributesTest, AllOfThemArriveTogetherOnceEach) {
-  const auto attributes = received_for({.cluster = {2},
-                                        .preferred_cluster = {4},
-                                        .cluster_scheduling = ClusterScheduling::spread,
-                                        .cooperative = true,
-                                        .programmatic_serialization = true,
-                                        .programmatic_event = {some_event(), true},
-                                        .completion_event = some_event(),
-                                        .priority = 1,
-                                        .memory_sync_domain = MemorySyncDomain::remote,
-                                        .memory_sync_domain_map = MemorySyncDomainMap{0, 1},
-                                        .shared_carveout = std::uint8_t{50}});
+  const LaunchConfig all{.shared_bytes = 512,
+                         .cluster = {2},
+                         .preferred_cluster = {4},
+                         .cluster_scheduling = ClusterScheduling::spread,
+                         .cooperative = true,
+                         .programmatic_serialization = true,
+                         .programmatic_event = {some_event(), true},
+                         .completion_event = some_event(),
+                         .priority = 1,
+                         .memory_sync_domain = MemorySyncDomain::remote,
+                         .memory_sync_domain_map = MemorySyncDomainMap{0, 1},
+                         .shared_carveout = std::uint8_t{50}};
+  const auto attributes = received_for(all);
+  EXPECT_TRUE(launched_fields_.unchanged().empty()) << "these are wanted above";
   std::vector<int> ids;
   for (const auto& attribute : attributes) ids.push_back(attribute.id);
   EXPECT_THAT(ids, testing::UnorderedElementsAre(2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14));

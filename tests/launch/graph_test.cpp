@@ -12,7 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "compiled.h"
+#include "config_fields.h"
 #include "fake_driver.h"
+#include "support/differing_fields.h"
 
 namespace kiln {
 namespace {
@@ -117,11 +119,15 @@ TEST_F(GraphTest, WhatIsForStreamsIsRefused) {
 // As cuda.h says of each: "valid for graph nodes", or not.
 TEST_F(GraphTest, EachAttributeIsForNodesOrRefused) {
   const auto event = reinterpret_cast<CUevent>(0x30);
+  const LaunchConfig plain;
+  test::ChangedFields<decltype(test::fields_of(plain))> fields;
   const auto is_for_nodes = [&](LaunchConfig config) {
     config.grid = {8, 4};
     config.block = {32};
+    fields.note(test::fields_of(plain), test::fields_of(config));
     return add(config, Args(pointer_, 1.0F)).has_value();
   };
+  EXPECT_TRUE(is_for_nodes({.shared_bytes = 512}));
   EXPECT_TRUE(is_for_nodes({.cluster = {2}}));
   EXPECT_TRUE(is_for_nodes({.cluster = {2}, .preferred_cluster = {4}}));
   EXPECT_TRUE(is_for_nodes({.cluster_scheduling = ClusterScheduling::spread}));
@@ -133,6 +139,7 @@ TEST_F(GraphTest, EachAttributeIsForNodesOrRefused) {
   EXPECT_FALSE(is_for_nodes({.programmatic_serialization = true}));
   EXPECT_FALSE(is_for_nodes({.programmatic_event = {event, true}}));
   EXPECT_FALSE(is_for_nodes({.completion_event = event}));
+  EXPECT_TRUE(fields.unchanged().empty()) << "these want a row";
 }
 
 TEST_F(GraphTest, WhatALaunchRefusesIsRefused) {

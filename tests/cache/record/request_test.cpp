@@ -9,6 +9,7 @@
 
 #include "record/fields.h"
 #include "support.h"
+#include "support/request_fields.h"
 
 namespace kiln {
 namespace {
@@ -60,6 +61,31 @@ TEST(Request, MaterialGoesBothWays) {
   EXPECT_EQ(Request::from_material(Request().material()), Request());
 }
 
+// What caches out there hold, and so never changed. Where the version is raised, these bytes are refused from then on
+// (EXPECT_FALSE), and the new version's are written beside them. A field that is added without that cannot be read of them.
+TEST(Request, OfEachVersionIsReadRightOrRefused) {
+  using storage::Tag;
+  storage::FieldWriter version_2;
+  version_2.number(Tag::request_version, 2);
+  version_2.bytes(Tag::program, "scale.cu");
+  version_2.digest(Tag::source, digest_of("source"));
+  version_2.number(Tag::source_bytes, 6);
+  version_2.bytes(Tag::option, "--std=c++20");
+  version_2.bytes(Tag::expression, "scale<float>");
+  version_2.bytes(Tag::arch, "sm_90a");
+  version_2.bytes(Tag::kind, "cubin");
+  version_2.number(Tag::standard_headers, 1);
+  const Request request{.program = "scale.cu",
+                        .source = digest_of("source"),
+                        .source_bytes = 6,
+                        .options = {"--std=c++20"},
+                        .expressions = {"scale<float>"},
+                        .arch = "sm_90a",
+                        .kind = "cubin",
+                        .standard_headers = true};
+  EXPECT_EQ(Request::from_material(version_2.take()), request) << "raise request_version";
+}
+
 TEST(Request, EveryFieldIsInItsMaterial) {
   const std::vector<std::function<void(Request&)>> changes = {
       [](Request& r) { r.program = "other.cu"; },
@@ -77,14 +103,18 @@ TEST(Request, EveryFieldIsInItsMaterial) {
       [](Request& r) { r.kind = "ptx"; },
       [](Request& r) { r.standard_headers = true; },
   };
-  std::set<std::string> materials = {sample_request().material()};
+  const Request plain = sample_request();
+  std::set<std::string> materials = {plain.material()};
+  test::ChangedFields<decltype(test::fields_of(plain))> fields;
   for (const auto& change : changes) {
-    Request request = sample_request();
+    Request request = plain;
     change(request);
+    fields.note(test::fields_of(plain), test::fields_of(request));
     materials.insert(request.material());
     EXPECT_EQ(Request::from_material(request.material()), request);
   }
   EXPECT_EQ(materials.size(), changes.size() + 1);
+  EXPECT_TRUE(fields.unchanged().empty()) << "these want a row";
 }
 
 TEST(Request, OptionsThatReadAlikeWhenJoinedDiffer) {
