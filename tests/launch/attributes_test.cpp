@@ -64,7 +64,7 @@ class AttributesTest : public FakeDriverTest {
   void preferences_arrive();
 
   Runtime runtime_ = open_runtime();
-  const LaunchConfig plain_;
+  const LaunchConfig plain_{};
   test::ChangedFields<decltype(test::fields_of(plain_))> launched_fields_;
 };
 

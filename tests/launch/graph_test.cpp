@@ -119,7 +119,7 @@ TEST_F(GraphTest, WhatIsForStreamsIsRefused) {
 // As cuda.h says of each: "valid for graph nodes", or not.
 TEST_F(GraphTest, EachAttributeIsForNodesOrRefused) {
   const auto event = reinterpret_cast<CUevent>(0x30);
-  const LaunchConfig plain;
+  const LaunchConfig plain{};
   test::ChangedFields<decltype(test::fields_of(plain))> fields;
   const auto is_for_nodes = [&](LaunchConfig config) {
     config.grid = {8, 4};
