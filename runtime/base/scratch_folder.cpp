@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,21 +29,29 @@ Descriptor hold(const fs::path& folder, int flags) {
   return lock;
 }
 
-bool is_own_folder(const fs::path& path) {
+// How long a process may take from making its folder to locking it.
+constexpr std::time_t time_to_lock = 60;
+
+// Removes it if it is this user's, and a killed process left it behind. One without a lock is not removed where anything
+// is in it.
+void remove_if_left(const fs::path& folder) {
   struct stat status;
-  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-         status.st_uid == ::geteuid();
+  if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+      status.st_uid != ::geteuid())
+    return;
+  std::error_code ignored;
+  if (const auto lock = hold(folder, 0)) {
+    fs::remove_all(folder, ignored);
+  } else if (std::time(nullptr) - status.st_mtime > time_to_lock) {
+    ::rmdir(folder.c_str());
+  }
 }
 
-// What killed processes left behind.
 void sweep(const fs::path& directory) {
   std::error_code failure;
   for (fs::directory_iterator item(directory, failure), end; !failure && item != end;
        item.increment(failure)) {
-    if (!item->path().filename().string().starts_with(prefix) || !is_own_folder(item->path()))
-      continue;
-    std::error_code ignored;
-    if (const auto lock = hold(item->path(), 0)) fs::remove_all(item->path(), ignored);
+    if (item->path().filename().string().starts_with(prefix)) remove_if_left(item->path());
   }
 }
 

@@ -21,16 +21,20 @@ namespace fs = std::filesystem;
 // A kernel over CUB takes a third of it, its precompiled header the rest.
 constexpr std::uint64_t memory_of_a_worker = std::uint64_t{1} << 30;
 
-bool try_file(WorkerSearch& search, const std::string& origin, const fs::path& file) {
+// Why it cannot be run; empty where it can.
+std::string obstacle_of(const fs::path& file) {
   std::error_code failure;
-  const bool there = fs::is_regular_file(file, failure);
-  const bool runs = there && ::access(file.c_str(), X_OK) == 0;
-  search.steps.push_back({origin, file.string(),
-                          runs    ? "found"
-                          : there ? "may not be executed"
-                                  : "no such file"});
-  if (runs) search.executable = file;
-  return runs;
+  const auto status = fs::status(file, failure);
+  if (!fs::exists(status)) return "no such file";
+  if (!fs::is_regular_file(status)) return "not a file";
+  return ::access(file.c_str(), X_OK) == 0 ? "" : "may not be executed";
+}
+
+bool try_file(WorkerSearch& search, const std::string& origin, const fs::path& file) {
+  const auto obstacle = obstacle_of(file);
+  search.steps.push_back({origin, file.string(), obstacle.empty() ? "found" : obstacle});
+  if (obstacle.empty()) search.executable = file;
+  return obstacle.empty();
 }
 
 bool try_around(WorkerSearch& search, const std::string& origin, const fs::path& folder) {
