@@ -140,6 +140,7 @@ class ManifestReader {
                   {"name", "source", "source_file", "source_text", "kernels", "options",
                    "include_dirs", "header_dirs", "headers", "standard_headers", "recorded_headers",
                    "working_directory", "targets", "image", "variants"});
+    folders_of_sources_.clear();
     listed.spec.source = source_of(program);
     listed.spec.kernels = strings(program, "kernels");
     listed.spec.options = strings(program, "options");
@@ -148,6 +149,7 @@ class ManifestReader {
       listed.spec.include_dirs.push_back(folder_ / folder);
     }
     read_variants(program, listed.spec);
+    add_folders_of_sources(listed.spec.include_dirs);
     read_headers(program, listed);
     listed.working_directory = string(program, "working_directory");
     read_targets(program, listed);
@@ -202,10 +204,21 @@ class ManifestReader {
       return {};
     }
     const auto path = folder_ / string(program, "source_file");
+    folders_of_sources_.push_back(path.parent_path());
     auto text = read_file(path);
     if (!text && given == 1)
       wrong("source_file", fmt::format("cannot read {}", path.string()), ErrorCode::io_failed);
     return std::move(text).value_or("");
+  }
+
+  // As for other compilers, a file finds what lies beside it.
+  void add_folders_of_sources(std::vector<fs::path>& include_dirs) {
+    std::vector<fs::path> folders;
+    for (auto& folder : folders_of_sources_) {
+      if (std::find(folders.begin(), folders.end(), folder) == folders.end())
+        folders.push_back(std::move(folder));
+    }
+    include_dirs.insert(include_dirs.begin(), folders.begin(), folders.end());
   }
 
   void read_headers(const Json& program, ListedProgram& listed) {
@@ -332,7 +345,8 @@ class ManifestReader {
 
   const std::string file_;
   const fs::path folder_;
-  std::string place_;  // What faults are said to be in.
+  std::vector<fs::path> folders_of_sources_;  ///< Of the program that is read.
+  std::string place_;                         // What faults are said to be in.
   std::optional<Error> fault_;
   ImageKind kind_ = ImageKind::cubin;
   std::vector<std::string> archs_;

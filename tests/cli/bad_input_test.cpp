@@ -200,6 +200,20 @@ TEST_F(BadInput, ACommandLineThatMakesNoSenseIsUsage) {
   for (const auto& words : command_lines) message_of(words, 2, "invalid_argument");
 }
 
+TEST_F(BadInput, AMisspelledWordGivesTheOneThatWasMeant) {
+  const auto message = [&](const std::vector<std::string>& words) {
+    return message_of(words, 2, "invalid_argument");
+  };
+  EXPECT_THAT(message({"comple"}), HasSubstr("there is no verb 'comple'; did you mean 'compile'?"));
+  EXPECT_THAT(message({"--cache", "/x", "shwo", "1"}), HasSubstr("did you mean 'show'?"));
+  EXPECT_THAT(message({"frobnicate"}), HasSubstr("'frobnicate'; there are compile, link, "));
+  EXPECT_THAT(message({"ls", "--sorted=size"}),
+              HasSubstr("kiln ls has no option '--sorted'; did you mean '--sort'?"));
+  EXPECT_THAT(message({"ls", "--jsno"}), HasSubstr("did you mean '--json'?"));
+  EXPECT_THAT(message({"ls", "--frobnicate"}), HasSubstr("; kiln ls --help lists them"));
+  EXPECT_THAT(message({"compile", good_, "--arhc", "sm_80"}), HasSubstr("did you mean '--arch'?"));
+}
+
 // A cache that cannot be used is a warning to a compile and an error to those who look.
 class UnusableCache : public ToolTest {
  protected:

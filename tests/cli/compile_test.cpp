@@ -86,6 +86,43 @@ TEST_F(Compile, SearchesIncludeFolders) {
   EXPECT_EQ(shown["dependencies"][0]["spelling"], "engine/one.h");
 }
 
+TEST_F(Compile, FindsWhatLiesBesideTheFileWhereverItIs) {
+  const auto make = [&](const std::string& folder) {
+    file(folder + "/helper.cuh", "#define ONE 1\n");
+    return file(folder + "/user.cu",
+                "#include \"helper.cuh\"\n"
+                "extern \"C\" __global__ void one(int* x) { *x = ONE; }\n");
+  };
+  const auto here = compile({make("here"), "--arch", "sm_80"});
+  const auto there = compile({make("there"), "--arch", "sm_80"});
+  EXPECT_EQ(there["key"], here["key"]);
+  EXPECT_EQ(there["origin"], "local");
+}
+
+TEST_F(Compile, PrefersWhatLiesBesideTheFileToIncludeFolders) {
+  file("include/helper.cuh", "#define ONE no_number\n");
+  file("kernels/helper.cuh", "#define ONE 1\n");
+  const auto source = file("kernels/user.cu",
+                           "#include \"helper.cuh\"\n"
+                           "extern \"C\" __global__ void one(int* x) { *x = ONE; }\n");
+  compile({source, "--arch", "sm_80", "-I", scratch("include").string()});
+}
+
+TEST_F(Compile, NamesTheFileAsItWasGiven) {
+  const auto wrong = file("wrong.cu", "extern \"C\" __global__ void f() { oops; }\n");
+  const auto failed = run({"compile", wrong, "--arch", "sm_80"});
+  EXPECT_EQ(failed.exit_code, 3);
+  EXPECT_THAT(failed.err, HasSubstr("could not compile it: " + wrong + "(1): error: identifier"));
+  EXPECT_THAT(failed.err, HasSubstr("\n" + wrong + "(1): error: identifier"));
+  EXPECT_THAT(failed.err, testing::Not(HasSubstr("/kiln/")));
+  const auto unused = file("unused.cu", "extern \"C\" __global__ void f() { int oops; }\n");
+  for (const auto* origin : {"compiled", "local"}) {
+    const auto warned = run({"compile", unused, "--arch", "sm_80"});
+    EXPECT_THAT(warned.out, HasSubstr(origin));
+    EXPECT_THAT(warned.err, HasSubstr("\n" + unused + "(1): warning"));
+  }
+}
+
 TEST_F(Compile, GivesEveryProgramTheDeviceHeaders) {
   const auto source = file("user.cu",
                            "#include <kiln/vec.cuh>\n"

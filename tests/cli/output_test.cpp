@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tool.h"
@@ -39,6 +40,13 @@ TEST_F(Output, HelpNamesEveryVerbAndExitStatus) {
   }
 }
 
+TEST_F(Output, HelpIsWhatTheToolSaysToNothing) {
+  const auto alone = run({});
+  EXPECT_EQ(alone.exit_code, 0);
+  EXPECT_EQ(alone.err, "");
+  EXPECT_EQ(alone.out, run({"--help"}).out);
+}
+
 TEST_F(Output, HelpOfAVerbNamesItsWords) {
   const auto outcome = run({"extract", "--help"});
   EXPECT_EQ(outcome.exit_code, 0);
@@ -51,8 +59,11 @@ TEST_F(Output, IsColouredOnATerminalOnly) {
   ASSERT_EQ(compile_to(scratch("x").string()).exit_code, 0);
   EXPECT_THAT(run({"ls"}, {.terminal = true}).out, HasSubstr(bold));
   EXPECT_THAT(run({"ls"}).out, Not(HasSubstr(bold)));
-  EXPECT_THAT(run({"ls"}, {.environment = {{"NO_COLOR", "1"}}, .terminal = true}).out,
-              Not(HasSubstr(bold)));
+  for (const auto& [variable, value] : {std::pair{"NO_COLOR", "1"}, std::pair{"TERM", "dumb"}}) {
+    EXPECT_THAT(run({"ls"}, {.environment = {{variable, value}}, .terminal = true}).out,
+                Not(HasSubstr(bold)))
+        << variable;
+  }
 }
 
 TEST_F(Output, ReplacesAFileAndLeavesNoOther) {

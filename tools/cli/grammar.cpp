@@ -16,6 +16,7 @@
 
 #include "kiln/target.h"
 #include "output.h"
+#include "usage.h"
 #include "verbs.h"
 
 namespace kiln::cli {
@@ -345,32 +346,6 @@ void add_hints(CLI::App& app) {
   }
 }
 
-std::vector<std::string> verb_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* verb : app.get_subcommands({})) names.push_back(verb->get_name());
-  return names;
-}
-
-// The word that stands where a verb is expected and is none. The parser itself only says that a verb is
-// missing.
-std::string unknown_verb(const std::vector<std::string>& verbs, int argc, char** argv) {
-  for (int index = 1; index < argc; ++index) {
-    const std::string word = argv[index];
-    if (word == "--cache") ++index;
-    if (word.starts_with('-')) continue;
-    return std::find(verbs.begin(), verbs.end(), word) == verbs.end() ? word : "";
-  }
-  return {};
-}
-
-std::string what_is_wrong(const CLI::App& app, int argc, char** argv,
-                          const CLI::ParseError& error) {
-  const auto verbs = verb_names(app);
-  const auto word = unknown_verb(verbs, argc, argv);
-  if (word.empty()) return error.what();
-  return fmt::format("there is no verb '{}'; there are {}", word, fmt::join(verbs, ", "));
-}
-
 ExitCode report_usage(const CLI::App& app, Globals& globals, const std::string& wrong) {
   // A command line that does not parse leaves its flags unset; those before the fault were read.
   globals.json = app.get_option("--json")->count() > 0;
@@ -452,6 +427,7 @@ GrammarDescription describe_command_line() {
 }
 
 CommandLine parse_command_line(int argc, char** argv) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   CommandLine line;
   CLI::App app(about, "kiln");
   Grammar grammar(app, line);
@@ -459,13 +435,19 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_globals(app, line.globals);
   add_verbs(app, grammar);
   add_hints(app);
+  if (words.empty()) {
+    fmt::print("{}", app.help());
+    return line;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help and --version
     line.without_action = static_cast<ExitCode>(app.exit(asked));
   } catch (const CLI::ParseError& error) {
     line.action = nullptr;
-    line.without_action = report_usage(app, line.globals, what_is_wrong(app, argc, argv, error));
+    const UnreadWords unread{words, app.remaining(true), error.what()};
+    line.without_action =
+        report_usage(app, line.globals, what_is_wrong(describe_command_line(), unread));
   }
   return line;
 }

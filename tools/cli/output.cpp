@@ -71,8 +71,11 @@ bool is_plain_file_or_absent(const std::filesystem::path& path) {
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
 
 bool wants_colour(std::FILE* stream) {
-  const char* no_colour = system::variable("NO_COLOR");
-  return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0');
+  const auto value_of = [](const char* name) {
+    const char* value = system::variable(name);
+    return std::string_view(value != nullptr ? value : "");
+  };
+  return is_terminal(stream) && value_of("NO_COLOR").empty() && value_of("TERM") != "dumb";
 }
 
 void refuse(ErrorCode code, std::string message) {

@@ -17,7 +17,7 @@ namespace kiln::cli {
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 
-/// On a terminal, unless NO_COLOR is set to anything.
+/// On a terminal that is not dumb, unless NO_COLOR is set to anything.
 [[nodiscard]] bool wants_colour(std::FILE* stream);
 
 /// What verbs throw where they cannot go on: what Result::value() throws.

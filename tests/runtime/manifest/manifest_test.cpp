@@ -40,7 +40,9 @@ TEST_F(Manifest, IsReadRelativeToItself) {
   EXPECT_EQ(a.spec.source, "// a");
   EXPECT_THAT(a.spec.kernels, ElementsAre("k<1>"));
   EXPECT_THAT(a.spec.options, ElementsAre("-DX"));
-  EXPECT_THAT(a.spec.include_dirs, ElementsAre(scratch_ / "m/../include", "/abs"));
+  EXPECT_THAT(a.spec.include_dirs,
+              ElementsAre(scratch_ / "m/kernels", scratch_ / "m/../include", "/abs"))
+      << "what lies beside the source goes first";
   ASSERT_EQ(a.spec.headers.size(), 2u) << "its folder's, and kiln's own";
   ASSERT_NE(a.spec.headers[0].find("engine/deep/vec.cuh"), nullptr);
   EXPECT_EQ(a.spec.headers[0].find("engine/deep/vec.cuh")->text(), "// vec");

@@ -37,11 +37,20 @@ std::vector<Share> shares_of(const std::vector<Target>& targets) {
   return shares;
 }
 
-Artifact compile_one(Runtime& runtime, const Program& program, const Share& share) {
+// All that the compiler says names the file as the command line does.
+Artifact compile_one(Runtime& runtime, const CompileWords& words, const Program& program,
+                     const Share& share) {
   const auto& target = share.front();
-  return (target.kind() == ImageKind::fatbin ? runtime.fatbin(program, share)
-                                             : runtime.compile(program, target))
-      .value();
+  auto made = target.kind() == ImageKind::fatbin ? runtime.fatbin(program, share)
+                                                 : runtime.compile(program, target);
+  if (!made) {
+    auto error = std::move(made.error());
+    error.message = with_given_name(std::move(error.message), words);
+    error.log = with_given_name(std::move(error.log), words);
+    throw Failure(std::move(error));
+  }
+  made->log = with_given_name(std::move(made->log), words);
+  return std::move(*made);
 }
 
 }  // namespace
@@ -54,7 +63,7 @@ ExitCode compile(const Globals& globals, const CompileWords& words) {
   auto runtime = open_runtime(globals, keeping);
   std::vector<Artifact> done;
   const auto worst = for_each(globals, shares_of(targets), [&](const Share& share) {
-    auto artifact = compile_one(runtime, program, share);
+    auto artifact = compile_one(runtime, words, program, share);
     write_image(words.output, artifact);
     tell(globals, artifact, keeping);
     done.push_back(std::move(artifact));

@@ -7,6 +7,26 @@
 
 namespace kiln::cli {
 
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_standard_input(const ProgramWords& words) { return words.file == "-"; }
+
+std::string name_of(const ProgramWords& words) {
+  return is_standard_input(words) ? "stdin.cu" : words.file.filename().string();
+}
+
+// As for other compilers, a program finds what lies beside it; one from standard input, what lies here.
+std::vector<fs::path> include_dirs_of(const ProgramWords& words) {
+  const auto folder = is_standard_input(words) ? fs::path() : words.file.parent_path();
+  std::vector<fs::path> all{fs::absolute(folder / ".")};
+  all.insert(all.end(), words.include_dirs.begin(), words.include_dirs.end());
+  return all;
+}
+
+}  // namespace
+
 std::vector<Target> parse_targets(const ProgramWords& words) {
   const auto kind = parse_image_kind(words.image).value();
   std::vector<Target> targets;
@@ -18,14 +38,22 @@ Program make_program(const ProgramWords& words) {
   auto source = read_input(words.file);
   std::vector<HeaderSet> headers{device_headers()};
   if (words.standard_headers) headers.push_back(standard_headers());
-  const bool from_standard_input = words.file == "-";
-  return Program::make({.name = from_standard_input ? "stdin.cu" : words.file.filename().string(),
+  return Program::make({.name = name_of(words),
                         .source = std::move(source),
                         .headers = std::move(headers),
-                        .include_dirs = words.include_dirs,
+                        .include_dirs = include_dirs_of(words),
                         .kernels = words.expressions,
                         .options = words.options})
       .value();
+}
+
+std::string with_given_name(std::string text, const ProgramWords& words) {
+  const auto name = name_of(words);
+  const auto given = is_standard_input(words) ? name : words.file.string();
+  const auto compilers = "/kiln/" + name;
+  for (std::size_t at = 0; (at = text.find(compilers, at)) != std::string::npos; at += given.size())
+    text.replace(at, compilers.size(), given);
+  return text;
 }
 
 }  // namespace kiln::cli
