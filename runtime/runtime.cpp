@@ -1,6 +1,7 @@
 #include "kiln/runtime.h"
 
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -55,6 +56,17 @@ Result<ServedArtifact> combine(Layers& layers, Obtainer& obtainer, const Recipe&
   const Combination::Make make_now = [&] { return make_with(tool, recipe, make); };
   Combination combination(recipe, layers, tool.identity(), make_now);
   return obtainer.obtain(combination, stop);
+}
+
+// Once a process: the environment is the same for all its runtimes.
+void warn_of_slips(const Settings& settings, const Reporter& reporter) {
+  static std::once_flag warned;
+  std::call_once(warned, [&] {
+    for (const auto& [variable, meant] : settings.unknown) {
+      if (!meant.empty())
+        reporter.warn(fmt::format("{} is no setting; did you mean {}?", variable, meant));
+    }
+  });
 }
 
 }  // namespace
@@ -208,7 +220,9 @@ Result<Runtime> Runtime::open(RuntimeOptions options) {
     const CallerState caller;
     delete impl;
   };
-  return Runtime(std::shared_ptr<Impl>(new Impl(std::move(*settings), std::move(options)), end));
+  std::shared_ptr<Impl> impl(new Impl(std::move(*settings), std::move(options)), end);
+  warn_of_slips(impl->settings, impl->reporter);
+  return Runtime(std::move(impl));
 }
 
 Result<Artifact> Runtime::compile(const Program& program, const Target& target) {

@@ -1,5 +1,6 @@
 #include "kiln/settings.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <sstream>
@@ -12,6 +13,7 @@
 #include "kiln/cache.h"
 #include "kiln/size.h"
 #include "system/environment.h"
+#include "system/nearest_name.h"
 
 namespace kiln {
 
@@ -285,6 +287,19 @@ Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
   return {};
 }
 
+std::vector<UnknownVariable> unknown_variables(const std::vector<Setting>& listing) {
+  std::vector<std::string> known;
+  known.reserve(listing.size());
+  for (const auto& setting : listing) known.push_back(setting.variable);
+  std::vector<UnknownVariable> unknown;
+  for (auto& name : system::variables_beginning_with("KILN_")) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    auto meant = system::nearest_name(name, known).value_or("");
+    unknown.push_back({std::move(name), std::move(meant)});
+  }
+  return unknown;
+}
+
 }  // namespace
 
 const char* to_string(Mode mode) noexcept {
@@ -385,6 +400,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.cuda_driver = std::move(*driver);
   settings.record = std::move(*record);
   settings.log_level = **level;
+  settings.unknown = unknown_variables(listing);
   return settings;
 }
 

@@ -1,6 +1,12 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace kiln::system {
 
@@ -9,6 +15,19 @@ namespace kiln::system {
 /// these rights.
 [[nodiscard]] inline const char* variable(const char* name) noexcept {
   return ::secure_getenv(name);
+}
+
+/// The names of all variables that begin so and that variable() gives. Empty ones are left out.
+[[nodiscard]] inline std::vector<std::string> variables_beginning_with(std::string_view prefix) {
+  std::vector<std::string> names;
+  for (char** each = ::environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view text = *each;
+    if (!text.starts_with(prefix)) continue;
+    std::string name(text.substr(0, text.find('=')));
+    const char* value = variable(name.c_str());
+    if (value != nullptr && *value != '\0') names.push_back(std::move(name));
+  }
+  return names;
 }
 
 }  // namespace kiln::system

@@ -1,9 +1,12 @@
+#include <algorithm>
+
 #include "tool.h"
 
 namespace kiln::tests {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -119,6 +122,33 @@ TEST_F(Doctor, SpeaksToPeopleInThreeVerdicts) {
   EXPECT_THAT(outcome.out, HasSubstr("can compile  no: "));
   EXPECT_THAT(outcome.out, HasSubstr("can launch   no: "));
   EXPECT_THAT(outcome.out, HasSubstr("KILN_NVRTC"));
+}
+
+TEST_F(Doctor, TellsWhereItLookedAndEachSettingWhereAskedTo) {
+  const auto brief = run({"doctor"}, {.environment = {{"KILN_LOG", "off"}}}).out;
+  EXPECT_THAT(brief, HasSubstr("KILN_LOG        off"));
+  EXPECT_THAT(brief, HasSubstr("the others are the defaults"));
+  EXPECT_THAT(brief, Not(HasSubstr("KILN_MODE")));
+  EXPECT_THAT(brief, Not(HasSubstr("headers of CUDA")));
+  EXPECT_LE(std::count(brief.begin(), brief.end(), '\n'), 24) << "a screen";
+  const auto whole = run({"doctor", "--verbose"}).out;
+  EXPECT_THAT(whole, HasSubstr("KILN_MODE"));
+  EXPECT_THAT(whole, HasSubstr("headers of CUDA: /"));
+}
+
+TEST_F(Doctor, NamesVariablesThatAreNoSettings) {
+  const Circumstances slip{.environment = {{"KILN_NVTRC", "/x"}, {"KILN_FROBNICATE", "1"}}};
+  const auto unknown = examine(0, slip)["unknown_variables"];
+  const auto listed = [&](const Json& one) {
+    return std::find(unknown.begin(), unknown.end(), one) != unknown.end();
+  };
+  EXPECT_TRUE(listed({{"variable", "KILN_NVTRC"}, {"meant", "KILN_NVRTC"}})) << unknown;
+  EXPECT_TRUE(listed({{"variable", "KILN_FROBNICATE"}, {"meant", nullptr}})) << unknown;
+  EXPECT_THAT(run({"doctor"}, slip).out, HasSubstr("KILN_NVTRC: did you mean KILN_NVRTC?"));
+  const auto compiled =
+      run({"compile", file("scale.cu", scale_source), "--arch", "sm_80", "--name", "fill"}, slip);
+  EXPECT_EQ(compiled.exit_code, 0);
+  EXPECT_EQ(compiled.err, "kiln: warning: KILN_NVTRC is no setting; did you mean KILN_NVRTC?\n");
 }
 
 }  // namespace

@@ -308,6 +308,13 @@ void add_merge(Grammar& grammar) {
   add_without_sources(*verb, words->without_sources);
 }
 
+void add_doctor(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<DoctorWords>(
+      "doctor", "Tell what was found on this machine, and what works", diagnose);
+  verb->add_flag("--verbose", words->verbose,
+                 "Also where everything was looked for, and each setting");
+}
+
 void add_globals(CLI::App& app, Globals& globals) {
   // The library wants an absolute path; on a command line a relative one means what a shell means.
   app.add_option_function<std::string>(
@@ -330,7 +337,7 @@ void add_verbs(CLI::App& app, Grammar& grammar) {
     add(grammar);
   }
   grammar.verb("config", "List the settings, and where each comes from", print_settings);
-  grammar.verb("doctor", "Tell what was found on this machine, and what works", diagnose);
+  add_doctor(grammar);
   for (auto* verb : app.get_subcommands({})) verb->fallthrough();
 }
 

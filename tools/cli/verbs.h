@@ -27,7 +27,7 @@ namespace kiln::cli {
 [[nodiscard]] ExitCode import_files(const Globals& globals, const ImportWords& words);
 [[nodiscard]] ExitCode merge(const Globals& globals, const MergeWords& words);
 [[nodiscard]] ExitCode print_settings(const Globals& globals);
-[[nodiscard]] ExitCode diagnose(const Globals& globals);
+[[nodiscard]] ExitCode diagnose(const Globals& globals, const DoctorWords& words);
 
 /// What LsWords::sort may be.
 [[nodiscard]] std::vector<std::string> sort_orders();

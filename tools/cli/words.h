@@ -105,6 +105,10 @@ struct ImportWords {
   std::vector<std::filesystem::path> files;
 };
 
+struct DoctorWords {
+  bool verbose = false;
+};
+
 struct MergeWords {
   std::vector<std::filesystem::path> files;
   std::filesystem::path bundle;

@@ -120,6 +120,13 @@ struct Setting {
   std::string origin;    ///< "option", "environment" or "default".
 };
 
+/// A variable of the environment that begins with "KILN_" and is none of kiln's.
+struct UnknownVariable {
+  std::string variable;
+  std::string
+      meant;  ///< The setting that it is a slip or two away from; empty where there is none.
+};
+
 /// All settings, decided.
 struct Settings {
   /// Empty when the default could not be determined; `cache_fault` then says why.
@@ -150,6 +157,8 @@ struct Settings {
   std::optional<std::filesystem::path> record;
   LogLevel log_level = LogLevel::warn;
   std::vector<Setting> listing;  ///< Each of the above with where it came from.
+  /// Of those that name what they were meant to be, the first runtime of a process warns.
+  std::vector<UnknownVariable> unknown;
 };
 
 /// Decides the settings from options and the environment, without touching the disk.

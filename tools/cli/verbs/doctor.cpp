@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -65,6 +66,7 @@ struct Findings {
   std::vector<BundleFindings> bundles;
   std::vector<Ability> abilities;
   std::vector<Setting> settings;
+  std::vector<UnknownVariable> unknown;
   bool well = false;
 };
 
@@ -204,10 +206,15 @@ Findings examine(const Globals& globals) {
                         {"can launch", verdict_of(driver)}};
   findings.well = serving.yes && compiler.available;
   findings.settings = std::move(settings.listing);
+  findings.unknown = std::move(settings.unknown);
   return findings;
 }
 
-std::string text_of(const Availability& tool) {
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Where it was looked for stands in further lines.
+std::string text_of(const Availability& tool, bool verbose) {
+  if (!verbose) return first_line(tool.available ? tool.description : tool.reason);
   if (!tool.available) return tool.reason;
   std::string text = tool.description;
   for (const auto& detail : tool.details) text += "\n  " + detail;
@@ -216,8 +223,7 @@ std::string text_of(const Availability& tool) {
 
 // One line each: what was found, candidate by candidate, stands above.
 std::string line_of(const Verdict& verdict) {
-  const auto first_line = verdict.reason.substr(0, verdict.reason.find('\n'));
-  return fmt::format("{}: {}", verdict.yes ? "yes" : "no", first_line);
+  return fmt::format("{}: {}", verdict.yes ? "yes" : "no", first_line(verdict.reason));
 }
 
 std::string state_text(const CacheFindings& cache) {
@@ -238,20 +244,42 @@ std::string bundles_text(const std::vector<BundleFindings>& bundles) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-void print_for_people(const Findings& findings) {
+std::string unknown_text(const std::vector<UnknownVariable>& unknown) {
+  std::vector<std::string> lines;
+  for (const auto& [variable, meant] : unknown) {
+    lines.push_back(fmt::format("{}{}", variable,
+                                meant.empty() ? "" : fmt::format(": did you mean {}?", meant)));
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+// Those that somebody has set, or all.
+std::string settings_found(const std::vector<Setting>& all, bool verbose, bool colour) {
+  if (verbose) return settings_text(all, colour);
+  std::vector<Setting> set;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(set),
+               [](const Setting& setting) { return setting.origin != "default"; });
+  if (set.empty()) return "all settings are the defaults; kiln config lists them\n";
+  return settings_text(set, colour) + "the others are the defaults; kiln config lists them\n";
+}
+
+void print_for_people(const Findings& findings, bool verbose) {
   const bool colour = wants_colour(stdout);
   std::vector<Field> found{{"kiln", KILN_VERSION}};
-  for (const auto& [name, label, tool] : findings.tools) found.emplace_back(label, text_of(tool));
+  for (const auto& [name, label, tool] : findings.tools)
+    found.emplace_back(label, text_of(tool, verbose));
   found.emplace_back("cache", or_dash(findings.cache.directory.string()));
   found.emplace_back("cache rights", or_dash(findings.cache.rights));
   found.emplace_back("cache place", place_text(findings.cache));
   found.emplace_back("cache state", state_text(findings.cache));
   found.emplace_back("bundles", or_dash(bundles_text(findings.bundles)));
+  if (!findings.unknown.empty()) found.emplace_back("no settings", unknown_text(findings.unknown));
   std::vector<Field> abilities;
   for (const auto& [name, verdict] : findings.abilities)
     abilities.emplace_back(name, line_of(verdict));
-  fmt::print("{}\n{}\n{}", field_list(found, colour), settings_text(findings.settings, colour),
-             field_list(abilities, colour));
+  fmt::print("{}\n{}\n{}", field_list(found, colour),
+             settings_found(findings.settings, verbose, colour), field_list(abilities, colour));
+  if (!verbose) fmt::print("kiln doctor --verbose tells where everything was looked for\n");
 }
 
 Json tool_json(const Availability& tool) {
@@ -288,6 +316,11 @@ Json findings_json(const Findings& findings) {
   for (const auto& setting : findings.settings) settings.push_back(setting_json(setting));
   document["bundles"] = std::move(bundles);
   document["settings"] = std::move(settings);
+  auto unknown = Json::array();
+  for (const auto& [variable, meant] : findings.unknown) {
+    unknown.push_back({{"variable", variable}, {"meant", meant.empty() ? Json() : Json(meant)}});
+  }
+  document["unknown_variables"] = std::move(unknown);
   for (auto [name, verdict] : findings.abilities) {
     std::replace(name.begin(), name.end(), ' ', '_');
     document[name] = {{"yes", verdict.yes}, {"reason", verdict.reason}};
@@ -297,12 +330,12 @@ Json findings_json(const Findings& findings) {
 
 }  // namespace
 
-ExitCode diagnose(const Globals& globals) {
+ExitCode diagnose(const Globals& globals, const DoctorWords& words) {
   const auto findings = examine(globals);
   if (globals.json) {
     print_json(findings_json(findings));
   } else {
-    print_for_people(findings);
+    print_for_people(findings, words.verbose);
   }
   return findings.well ? ExitCode::done : ExitCode::findings;
 }
