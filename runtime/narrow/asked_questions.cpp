@@ -5,7 +5,8 @@
 namespace kiln {
 
 bool is_nowhere(const Reading& reading) {
-  return !reading.found && reading.path.starts_with(virtual_name(""));
+  return !reading.found && reading.path.starts_with(virtual_name("")) &&
+         !reading.path.starts_with(no_directory);
 }
 
 AskedQuestions::AskedQuestions(const Readings& readings, const HeaderSearch& search)

@@ -17,7 +17,8 @@ namespace kiln {
   return lookup.parent < Dependency::at_place;
 }
 
-/// Whether the compiler asked for this below the folder of the source, which no machine has.
+/// Whether the compiler asked for this below the folder of the source, which no machine has. What it asks for in
+/// `no_directory` is a question like any other.
 [[nodiscard]] bool is_nowhere(const Reading& reading);
 
 /// Where a look-up led, as the compiler's own questions tell.

@@ -30,7 +30,7 @@ constexpr std::uint32_t not_made = Dependency::no_other;
 class Narrowing {
  public:
   Narrowing(const Query& query, const Closure& whole, const Readings& readings, HeaderFiles& files)
-      : options_(query.program.options()),
+      : program_(query.program),
         whole_(whole),
         readings_(readings),
         search_(query.search),
@@ -149,7 +149,7 @@ class Narrowing {
       guessed_.emplace(std::pair(lookups[index].spelling, lookups[index].parent), index);
     for (;;) {
       const auto known = found().size();
-      const UnseenQuestions unseen(*whole_.source, options_, texts_read(), readings_);
+      const UnseenQuestions unseen(program_, *whole_.source, texts_read(), readings_);
       may_spell_paths_ |= unseen.may_spell_paths();
       searches_on_ |= unseen.are_beyond_guessing();
       if (may_spell_paths_ || searches_on_) return false;
@@ -192,8 +192,10 @@ class Narrowing {
 
   // Guesses look-ups in angle brackets, or in quotes in the source.
   void guess_searches() {
+    auto directories = search_.directories();
+    if (directories.empty()) directories.emplace_back(no_directory);
     for (const auto& reading : readings_.files) {
-      for (const auto& directory : search_.directories()) {
+      for (const auto& directory : directories) {
         if (const auto rest = below(directory, reading.path)) guess(*rest, Dependency::no_parent);
       }
     }
@@ -261,7 +263,7 @@ class Narrowing {
     return kept_.closure().texts;
   }
 
-  const std::vector<std::string>& options_;
+  const Program& program_;
   const Closure& whole_;
   const Readings& readings_;
   const HeaderSearch& search_;

@@ -49,8 +49,14 @@ class Placing {
     return all;
   }
 
-  // Places it below each directory that it lies in: nobody knows by which the compiler came to it.
+  // Places it below each directory that it lies in: nobody knows by which the compiler came to it. What is asked for where there
+  // are no directories, none may have.
   void place(const Reading& reading, const std::vector<std::string>& holding) {
+    if (const auto rest = below(std::string(no_directory), reading.path)) {
+      if (elsewhere_.insert(*rest).second)
+        add_placed(fmt::format("{}/{}", Place::elsewhere, *rest), reading);
+      return;
+    }
     bool placed = false;
     for (std::size_t index = 0; index < holding.size(); ++index) {
       const auto rest = below(holding[index], reading.path);

@@ -56,7 +56,7 @@ bool asks_by_macro(const Directives& said) {
 
 }  // namespace
 
-UnseenQuestions::UnseenQuestions(const HeaderText& source, const std::vector<std::string>& options,
+UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& source,
                                  const std::vector<const HeaderText*>& headers,
                                  const Readings& readings) {
   for (const auto& reading : readings.files)
@@ -70,12 +70,14 @@ UnseenQuestions::UnseenQuestions(const HeaderText& source, const std::vector<std
     beyond_guessing_ |= language.misreads(said);
     beyond_guessing_ |= !said.unfollowed.empty() && said.unfollowed != asks_for_header;
   };
-  for (const auto& option : options) {
-    note_text(option);
-    language.read_in_language_of(option);
-    note(read_directives(option));
+  for (const auto& option : program.options()) language.read_in_language_of(option);
+  for (const auto* texts : {&program.options(), &program.kernels()}) {
+    for (const auto& text : *texts) {
+      note_text(text);
+      note(read_directives(text));
+    }
   }
-  note_macros(macros_of_options(options));
+  note_macros(macros_of_options(program.options()));
   add(source);
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);

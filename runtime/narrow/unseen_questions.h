@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "kiln/program.h"
 #include "source/directives.h"
 #include "source/header_files.h"
 #include "source/joined_text.h"
@@ -21,9 +22,9 @@ namespace kiln {
 /// Comments count as text, and all branches as taken: that gives more than is asked for, never less.
 class UnseenQuestions {
  public:
-  /// Of a program's source and options, and of the headers that its compiler read. Borrows source and headers. `readings`
-  /// tell where paths begin.
-  UnseenQuestions(const HeaderText& source, const std::vector<std::string>& options,
+  /// Of a program, whose source is given scanned, and of the headers that its compiler read. Borrows source and headers.
+  /// `readings` tell where paths begin.
+  UnseenQuestions(const Program& program, const HeaderText& source,
                   const std::vector<const HeaderText*>& headers, const Readings& readings);
 
   /// Whether the texts may spell out whole paths. Then a path counts whatever the include directories are.

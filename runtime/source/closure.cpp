@@ -14,6 +14,7 @@
 
 #include "source/header_tests.h"
 #include "source/macro_expansion.h"
+#include "source/text_search.h"
 
 namespace kiln {
 
@@ -61,6 +62,7 @@ class ClosureBuilder {
   void follow_program() {
     closure_.source = scan_text(program_.source());
     read_options();
+    read_expressions();
     add_unit({closure_.source, search_.source(), Dependency::source_parent});
     follow_all();
     // A macro may be defined anywhere, so macro includes come last. They may bring more of them, and definitions that give
@@ -85,7 +87,8 @@ class ClosureBuilder {
                    unit);
     }
     for (const auto& unit : read_) check_neighbours(unit);
-    check_options();
+    check_asked("option", program_.options());
+    check_asked("expression", program_.kernels());
   }
 
   // A toolkit's own texts are left out where names are its own: they do the same for everybody.
@@ -97,7 +100,9 @@ class ClosureBuilder {
     for (const auto& unit : read_) {
       if (!unit.where.in_toolkit) add_pieces(unit.text->text, names, pieces);
     }
-    for (const auto& option : program_.options()) add_pieces(option, names, pieces);
+    for (const auto* texts : {&program_.options(), &program_.kernels()}) {
+      for (const auto& text : *texts) add_pieces(text, names, pieces);
+    }
     closure_.tells_base |= can_be_pasted(base_teller, pieces);
     for (const auto& macro : header_tests_) {
       if (can_be_pasted(macro, pieces))
@@ -114,13 +119,13 @@ class ClosureBuilder {
     }
   }
 
-  void check_options() {
-    for (const auto& option : program_.options()) {
-      const bool names_one = std::any_of(
-          header_tests_.begin(), header_tests_.end(),
-          [&](const std::string& macro) { return option.find(macro) != std::string::npos; });
-      if (names_one || option.find("__has_include") != std::string::npos)
-        leave_open("option " + option + " asks for headers");
+  void check_asked(std::string_view what, const std::vector<std::string>& texts) {
+    for (const auto& text : texts) {
+      const bool names_one =
+          std::any_of(header_tests_.begin(), header_tests_.end(),
+                      [&](const std::string& macro) { return holds(text, macro); });
+      if (names_one || holds(text, "__has_include"))
+        leave_open(fmt::format("{} {} asks for headers", what, text));
     }
   }
 
@@ -152,11 +157,21 @@ class ClosureBuilder {
   void read_options() {
     for (const auto& option : program_.options()) {
       for (auto* all : {&closure_.itself, &whole_}) all->read_in_language_of(option);
-      const auto said = read_directives(option);
-      closure_.own_text_tells_path |= said.tells_path;
-      for (auto* all : {&closure_.itself, &whole_}) all->add(said, "option " + option);
-      note_pieces(said);
+      read_asked(option, "option " + option);
     }
+  }
+
+  // The compiler reads a name expression as code of the program.
+  void read_expressions() {
+    for (const auto& expression : program_.kernels())
+      read_asked(expression, "expression " + expression);
+  }
+
+  void read_asked(const std::string& text, const std::string& place) {
+    const auto said = read_directives(text);
+    closure_.own_text_tells_path |= said.tells_path;
+    for (auto* all : {&closure_.itself, &whole_}) all->add(said, place);
+    note_pieces(said);
   }
 
   void follow_all() {

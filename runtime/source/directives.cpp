@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
-constexpr std::array<std::string_view, 6> path_tellers{
-    "__FILE__",       base_teller,       "assert",
-    "__builtin_FILE", "source_location", "__builtin_source_location"};
+constexpr std::string_view asserts = "assert";  // With the file's name.
+constexpr std::array<std::string_view, 5> path_tellers{
+    "__FILE__", base_teller, "__builtin_FILE", "source_location", "__builtin_source_location"};
 
 // What the preprocessor takes a line for, as far as it matters here.
 enum class Line { code, definition, condition };
@@ -28,6 +28,11 @@ struct Definition {
   std::string parameters;  // As they stand between the brackets; empty for an object-like one.
 };
 
+void leave_to_the_compiler(Directives& directives) {
+  if (directives.unfollowed.empty()) directives.unfollowed = asks_for_header;
+}
+
+// A question whose name has a bracket, or no end, may be none: then more of them may follow.
 // REQUIRES: the scanner stands at the quote or bracket.
 void add_header_name(Scanner& scanner, bool tested, Directives& directives) {
   using Form = IncludeDirective::Form;
@@ -36,7 +41,13 @@ void add_header_name(Scanner& scanner, bool tested, Directives& directives) {
   const auto begin = scanner.position();
   scanner.advance();
   const auto spelling = scanner.up_to(close);
-  if (scanner.peek() != close) return;
+  const bool closed = scanner.peek() == close;
+  if (tested && (!closed || spelling.find_first_of("()") != std::string_view::npos)) {
+    leave_to_the_compiler(directives);
+    return scanner.go_back_to(begin + 1);
+  }
+  if (holds(spelling, "?\?")) leave_to_the_compiler(directives);  // Before C++17, a trigraph.
+  if (!closed) return;
   scanner.advance();
   directives.includes.push_back({std::string(spelling), quoted ? Form::quoted : Form::angled, begin,
                                  scanner.position() - begin, tested});
@@ -75,25 +86,31 @@ std::string operand(Scanner& scanner) {
   return std::string(trimmed(read));
 }
 
-void leave_to_the_compiler(Directives& directives) {
-  if (directives.unfollowed.empty()) directives.unfollowed = asks_for_header;
+// The header's name of a question that stands in the call of a macro may be expanded there, or may not.
+void add_argument(Scanner& scanner, Directives& directives) {
+  Scanner ahead = scanner;
+  const bool quoted = scanner.peek() == '"';
+  if (!quoted) add_operand(operand(ahead), true, directives);
+  const auto before = directives.includes.size();
+  add_header_name(scanner, true, directives);
+  if (quoted && directives.includes.size() > before) directives.includes.back().wrapped = true;
 }
 
-void read_has_include(Scanner& scanner, const Definition* definition, Directives& directives) {
-  const auto begin = scanner.position() - asks_for_header.size();
-  scanner.skip_blanks();
-  if (scanner.peek() != '(') {
-    // A macro gives it another name, or has the bracket.
-    if (definition != nullptr || !scanner.is_tested_by_name(begin))
-      leave_to_the_compiler(directives);
-    return;
-  }
-  scanner.advance();
-  scanner.skip_blanks();
+/// Where a word stands: in a definition, or in none (nullptr); and in what may be the call of a macro, or not.
+struct Surroundings {
+  const Definition* definition = nullptr;
+  bool in_call = false;
+};
+
+// The scanner stands behind the bracket that opens, and then before the one that closes.
+void read_asked_header(Scanner& scanner, const Surroundings& around, Directives& directives) {
   const char c = scanner.peek();
-  // One token in a condition, but several in the body of a macro, which are expanded.
-  if (definition == nullptr && (c == '"' || c == '<'))
-    return add_header_name(scanner, true, directives);
+  const auto* const definition = around.definition;
+  // One token in a condition, but several in the body of a macro and in its arguments, which are expanded.
+  if (definition == nullptr && (c == '"' || c == '<')) {
+    return around.in_call ? add_argument(scanner, directives)
+                          : add_header_name(scanner, true, directives);
+  }
   const auto asked = operand(scanner);
   if (definition == nullptr) return add_operand(asked, true, directives);
   // `#define HAS(x) __has_include(x)`: the header's name stands in the condition that uses HAS.
@@ -107,23 +124,69 @@ void read_has_include(Scanner& scanner, const Definition* definition, Directives
   }
 }
 
+void read_has_include(Scanner& scanner, const Surroundings& around, Directives& directives) {
+  const auto begin = scanner.position() - asks_for_header.size();
+  scanner.skip_blanks();
+  if (scanner.peek() != '(') {
+    // A macro gives it another name, or has the bracket.
+    if (around.definition != nullptr || !scanner.is_tested_by_name(begin))
+      leave_to_the_compiler(directives);
+    return;
+  }
+  scanner.advance();
+  scanner.skip_blanks();
+  read_asked_header(scanner, around, directives);
+  scanner.skip_blanks();
+  if (scanner.peek() == ')') scanner.advance();
+}
+
 // The first letter rules out most words.
 bool may_matter(std::string_view word) {
   return word.front() == '_' || word.front() == 'a' || word.front() == 's';
 }
 
-// `definition`: the one in which the word stands; nullptr if it stands in none.
-void read_word(Scanner& scanner, const Definition* definition, Directives& directives) {
-  const auto word = scanner.identifier();
-  if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) return scanner.skip_raw_literal();
+void note_pieces(std::string_view word, Directives& directives) {
   if (may_be_time_piece(word)) note_time_piece(word, directives.time_pieces);
   if (may_be_question_piece(word)) note_question_piece(word, directives.question_pieces);
-  if (!may_matter(word)) return;
-  if (word == asks_for_header) return read_has_include(scanner, definition, directives);
-  if (word == asks_for_next_header) directives.unfollowed = word;
+}
+
+void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_time |= is_time_teller(word);
   directives.tells_path |= is_one_of(word, path_tellers);
   directives.tells_base |= word == base_teller;
+}
+
+// What stands in a string may be given to _Pragma, which expands it.
+void read_literal(std::string_view literal, Directives& directives) {
+  if (!holds(literal, "__")) return;
+  for (auto at = literal.begin(); at != literal.end();) {
+    at = std::find_if(at, literal.end(), continues_identifier);
+    const auto end = std::find_if_not(at, literal.end(), continues_identifier);
+    const std::string_view word(at, end);
+    at = end;
+    if (word.empty()) continue;
+    note_pieces(word, directives);
+    note_tellers(word, directives);
+    if (word.starts_with(asks_for_header)) leave_to_the_compiler(directives);
+  }
+}
+
+// Gives the word.
+std::string_view read_word(Scanner& scanner, const Surroundings& around, Directives& directives) {
+  const auto begin = scanner.position();
+  const auto word = scanner.identifier();
+  if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) {
+    scanner.skip_raw_literal();
+    read_literal(scanner.since(begin), directives);
+    return word;
+  }
+  note_pieces(word, directives);
+  if (!may_matter(word)) return word;
+  if (word == asks_for_next_header) directives.unfollowed = word;
+  directives.tells_path |= word == asserts;
+  note_tellers(word, directives);
+  if (word == asks_for_header) read_has_include(scanner, around, directives);
+  return word;
 }
 
 // Works on a copy of the scanner, so that the body is still read as text.
@@ -183,9 +246,38 @@ void read_argument(Scanner& scanner, Line line, Directives& directives) {
   if (directives.includes.size() > before) directives.includes.back().wrapped = true;
 }
 
+// Which brackets are open, and whether one of them may be that of a macro's call: such a one stands behind a name or
+// another bracket.
+class OpenBrackets {
+ public:
+  void open() {
+    calls_.push_back(in_call() || before_ == Before::name);
+    before_ = Before::other;
+  }
+  void close() {
+    if (!calls_.empty()) calls_.pop_back();
+    before_ = Before::name;
+  }
+  void pass_word(std::string_view word) {
+    before_ = word == "defined" ? Before::other : Before::name;
+  }
+  void pass_other() { before_ = Before::other; }
+  void clear() { *this = {}; }
+
+  [[nodiscard]] bool in_call() const { return !calls_.empty() && calls_.back(); }
+
+ private:
+  enum class Before { name, other };
+
+  std::vector<bool> calls_;
+  Before before_ = Before::other;
+};
+
 void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) {
   Line line = Line::code;
   Definition definition;  // This line's, if it is one.
+  OpenBrackets in_code;
+  OpenBrackets in_line;  // Of a directive.
   bool line_begins = true;
   bool in_directive = false;
   bool in_prelude = true;
@@ -202,16 +294,25 @@ void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) 
       continue;
     }
     const auto begin = scanner.position();
+    auto& brackets = in_directive ? in_line : in_code;
     if (line_begins && scanner.skip_hash()) {
       in_directive = true;
+      in_line.clear();
       line = read_directive(scanner, directives, macros);
       if (line == Line::definition) definition = read_definition(scanner);
     } else if (begins_identifier(c)) {
-      read_word(scanner, line == Line::definition ? &definition : nullptr, directives);
+      const auto* const own = line == Line::definition ? &definition : nullptr;
+      brackets.pass_word(read_word(scanner, {own, brackets.in_call()}, directives));
     } else if (c == '(') {
+      brackets.open();
       read_argument(scanner, line, directives);
+    } else if (c == ')') {
+      brackets.close();
+      scanner.advance();
     } else {
       scanner.skip_token();
+      brackets.pass_other();
+      if (c == '"') read_literal(scanner.since(begin), directives);
     }
     if (in_prelude && !in_directive) directives.prelude = begin;
     in_prelude &= in_directive;
@@ -234,8 +335,8 @@ Directives read_text(std::string_view text, MacroBodies* macros) {
   }
   directives.prelude = joined.original(directives.prelude);
   for (const auto* paste : {"##", "%:%:"}) directives.pastes |= holds(joined.text(), paste);
-  // Before C++17, `??=include` is an include and `??/` continues a line.
-  for (const auto* trigraph : {"?\?=", "?\?/"}) {
+  // Before C++17, `??=include` is an include, `??/` continues a line, and `??'` opens no literal.
+  for (const auto* trigraph : {"?\?=", "?\?/", "?\?'"}) {
     if (holds(text, trigraph)) directives.unfollowed = trigraph;
   }
   return directives;

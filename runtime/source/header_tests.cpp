@@ -28,11 +28,19 @@ class MacroUses {
         begin_directive();
       } else if (begins_identifier(c)) {
         const auto word = scanner_.identifier();
-        if (scanner_.peek() == '"' && is_one_of(word, raw_prefixes)) scanner_.skip_raw_literal();
+        if (scanner_.peek() == '"' && is_one_of(word, raw_prefixes)) {
+          const auto begin = scanner_.position();
+          scanner_.skip_raw_literal();
+          if (const auto named = named_in(scanner_.since(begin)); !named.empty()) return named;
+        }
         if (macros_.contains(word) && !is_followed()) return word;
         note(word == "defined" ? After::defined : After::other);
       } else {
+        const auto begin = scanner_.position();
         scanner_.skip_token();
+        if (c == '"') {
+          if (const auto named = named_in(scanner_.since(begin)); !named.empty()) return named;
+        }
         note(c == '(' && after_ == After::defined ? After::defined : After::other);
       }
     }
@@ -41,6 +49,16 @@ class MacroUses {
 
  private:
   enum class After { directive, defined, other };
+
+  // _Pragma expands what stands in its string. Empty where that names none.
+  [[nodiscard]] std::string_view named_in(std::string_view literal) const {
+    for (Scanner words(literal); !words.done();) {
+      const auto word = words.identifier();
+      if (macros_.contains(word)) return word;
+      if (word.empty()) words.advance();
+    }
+    return {};
+  }
 
   void begin_line() {
     line_begins_ = true;

@@ -9,6 +9,7 @@
 
 #include "source/characters.h"
 #include "source/scanner.h"
+#include "source/text_search.h"
 
 namespace kiln {
 
@@ -55,12 +56,48 @@ std::optional<std::vector<std::string_view>> arguments_at(std::string_view text,
   return std::nullopt;
 }
 
-// The body of a function-like macro with its arguments in the places of its parameters. Nothing if it pastes or quotes, has
-// a parameter for any number of arguments, or the call has another number of them.
+// Whether a body does what is not followed: it pastes or quotes, or holds what is a trigraph before C++17.
+bool is_beyond_following(std::string_view body) {
+  return body.find('#') != std::string_view::npos || holds(body, "%:") || holds(body, "?\?");
+}
+
+// Whether the compiler may define it, too. Of the 122 names that NVRTC 13.0 defines, these beginnings and endings are those
+// of all but the few that are listed.
+bool may_be_predefined(std::string_view name) {
+  constexpr std::array<std::string_view, 10> beginnings{
+      "__CUDA", "__cuda",  "__NV",        "__EDG",  "__GNUC",
+      "__STDC", "__clang", "__cplusplus", "__cpp_", "__has_"};
+  constexpr std::array<std::string_view, 9> others{"__ARRAY_OPERATORS",
+                                                   "__CHAR16_T_AND_CHAR32_T",
+                                                   "__EXCEPTIONS",
+                                                   "__PLACEMENT_DELETE",
+                                                   "__PRAGMA_REDEFINE_EXTNAME",
+                                                   "__RTTI",
+                                                   "__VARIADIC_TEMPLATES",
+                                                   "__cdecl",
+                                                   "__is_identifier"};
+  if (!name.starts_with('_')) return false;
+  return !name.starts_with("__") || name.ends_with("__") || is_one_of(name, others) ||
+         std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+// Whether a token would be read as one with what stands behind it, which a preprocessor keeps apart.
+bool runs_into(std::string_view argument, std::string_view behind) {
+  std::string_view last;
+  for (std::size_t at = 0; at < argument.size(); at += last.size()) last = token_at(argument, at);
+  const bool number = Scanner(last).at_number();
+  if (behind.empty() || last.empty()) return last.empty();
+  const bool continues = continues_identifier(behind.front()) ||
+                         std::string_view(".'\"+-").find(behind.front()) != std::string_view::npos;
+  return number ? continues : behind.front() == '"' || behind.front() == '\'';
+}
+
+// The body of a function-like macro with its arguments in the places of its parameters. Nothing if it is not followed, has
+// a parameter for any number of arguments, the call has another number of them, or one of them is empty or would become
+// another token there.
 std::optional<std::string> substitute(const MacroBody& macro,
                                       const std::vector<std::string_view>& arguments) {
-  if (macro.text.find('#') != std::string::npos || macro.text.find("%:") != std::string::npos)
-    return std::nullopt;
   if (!macro.parameters.empty() && macro.parameters.back().ends_with("...")) return std::nullopt;
   if (arguments.size() != std::max<std::size_t>(macro.parameters.size(), 1)) return std::nullopt;
   const std::string_view body = macro.text;
@@ -69,9 +106,14 @@ std::optional<std::string> substitute(const MacroBody& macro,
     const auto word = token_at(body, at);
     at += word.size();
     const auto parameter = std::find(macro.parameters.begin(), macro.parameters.end(), word);
-    text += parameter == macro.parameters.end()
-                ? word
-                : arguments[static_cast<std::size_t>(parameter - macro.parameters.begin())];
+    if (parameter == macro.parameters.end()) {
+      text += word;
+      continue;
+    }
+    const auto argument = arguments[static_cast<std::size_t>(parameter - macro.parameters.begin())];
+    const bool continues_point = text.ends_with('.') && !argument.empty() && is_digit(argument[0]);
+    if (continues_point || runs_into(argument, body.substr(at))) return std::nullopt;
+    text += argument;
   }
   return text;
 }
@@ -106,8 +148,9 @@ class Expansion {
     at += word.size();
     if (!begins_identifier(word.front())) return Texts{std::string(word)};
     const auto bodies = bodies_of(word);
-    // The compiler's own macros have such names, and no text defines them.
-    if (bodies.empty() && word.starts_with('_')) return std::nullopt;
+    // A name with this beginning that no text defines can only be the compiler's.
+    const bool predefined = bodies.empty() ? word.starts_with('_') : may_be_predefined(word);
+    if (predefined) return std::nullopt;
     if (bodies.empty()) return Texts{std::string(word)};
     const bool called = at < text.size() && text[at] == '(';
     const auto call = at;
@@ -123,7 +166,7 @@ class Expansion {
     Texts pieces;
     for (const auto& rest : *behind) pieces.insert(stays + std::string(word) + rest);
     for (const auto* macro : bodies) {
-      if (macro->function_like != called) return std::nullopt;
+      if (macro->function_like != called || is_beyond_following(macro->text)) return std::nullopt;
       const auto body = called ? substitute(*macro, arguments) : std::optional(macro->text);
       const auto expanded = body ? expand(*body, depth + 1) : std::nullopt;
       // Of nothing between two tokens the compiler may make a blank.
@@ -155,9 +198,15 @@ std::optional<std::string_view> header_name_of(std::string_view text) {
   const auto end = text.find(close, 1);
   if (end == std::string_view::npos || end == 1) return std::nullopt;
   const auto name = text.substr(0, end + 1);
-  const std::string_view doubtful = close == '>' ? " \t\v\f\"'\\" : "\\";
-  return name.find_first_of(doubtful) == std::string_view::npos ? std::optional(name)
-                                                                : std::nullopt;
+  if (close == '"')
+    return name.find('\\') == std::string_view::npos ? std::optional(name) : std::nullopt;
+  // Between brackets each token stands for itself, and of `->` and `>>` the bracket closes nothing.
+  const bool in_longer_token =
+      std::string_view("-:%=<").find(name[end - 1]) != std::string_view::npos ||
+      text.find_first_of(">=", end + 1) == end + 1;
+  const bool clear = name.find_first_of(" \t\v\f\"'\\") == std::string_view::npos &&
+                     !holds(name, "//") && !holds(name, "/*") && !holds(name, "?\?");
+  return clear && !in_longer_token ? std::optional(name) : std::nullopt;
 }
 
 }  // namespace
@@ -181,9 +230,9 @@ std::vector<std::string> expand_include_macro(std::string_view operand,
   return {spellings.begin(), spellings.end()};
 }
 
-// -DNAME=BODY is a definition like any other, and -DNAME one of 1.
+// -DNAME=BODY is a definition like any other, and -DNAME one of 1. Each is a text of its own.
 MacroBodies macros_of_options(const std::vector<std::string>& options) {
-  std::string definitions;
+  MacroBodies macros;
   bool value_follows = false;
   for (const std::string_view option : options) {
     std::string definition;
@@ -199,9 +248,9 @@ MacroBodies macros_of_options(const std::vector<std::string>& options) {
     } else {
       definition[equals] = ' ';
     }
-    definitions.append("#define ").append(definition).push_back('\n');
+    macros.merge(read_macros("#define " + definition));
   }
-  return read_macros(definitions);
+  return macros;
 }
 
 bool is_before_raw_literals(std::string_view option) {

@@ -34,6 +34,7 @@ class Scanner {
   [[nodiscard]] std::size_t position() const { return at_; }
   [[nodiscard]] std::size_t size() const { return text_.size(); }
   void advance() { ++at_; }
+  void go_back_to(std::size_t position) { at_ = position; }
 
   /// What was walked over from here on.
   [[nodiscard]] std::string_view since(std::size_t begin) const {
@@ -122,11 +123,17 @@ class Scanner {
 
   [[nodiscard]] bool continues_number() const {
     const char c = peek();
-    const bool is_sign = c == '+' || c == '-';
-    if (is_sign)
-      return at_ > 0 && std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos;
+    if (c == '+' || c == '-') return continues_exponent();
     if (c == '\'') return at_ + 1 < text_.size() && continues_identifier(text_[at_ + 1]);
     return c == '.' || continues_identifier(c);
+  }
+
+  // A sign behind `p` belongs to the number only since C++17. A name behind it is a macro's, to be safe.
+  [[nodiscard]] bool continues_exponent() const {
+    const char before = at_ > 0 ? text_[at_ - 1] : ' ';
+    if (before == 'e' || before == 'E') return true;
+    const bool is_power = before == 'p' || before == 'P';
+    return is_power && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]);
   }
 
   // Whether a number begins here, which may be with a point.

@@ -42,13 +42,52 @@ CASES = (
     ("__has_in clude_ne xt", NAME + PASTE, "P(__has_in, clude_ne, xt)(N)", "e.h"),
     ("a question in a macro that pastes", "#define P(a, b, c) a##b##c\n#define ASK P(__, has, _include)(<e.h>)", "ASK",
      "e.h"),
+    ("a question in a call", "#define ID(x) x\n#define e x", "ID(__has_include(<e.h>))", "x.h"),
+    ("a question in a call of a call", "#define ID(x) x\n#define e x", "ID((1 && ID(__has_include(<e.h>))))", "x.h"),
+    ("a comment in a question in a call", "#define ID(x) x", "ID(__has_include(<a/**/b>))", "a b"),
+    ("a trigraph in a name", "", "__has_include(<a??-b.h>)", "a~b.h", "--std=c++14"),
+    ("a name that does not end", HAS + "#define DROP(...) 0", 'DROP(__has_include(<x)) || __has_include("e.h")', "e.h"),
+    ("a name that ends in another", HAS + "#define DROP(...) 0", "DROP(__has_include(<a)) || HAS(<e.h>)", "e.h"),
+    ("a sign in a number", "#define e x\n#define H <1p-e.h>", "__has_include(H)", "1p-x.h", "--std=c++14"),
+    ("a sign in a number of C++17", "#define e x\n#define H <1p-e.h>", "__has_include(H)", "1p-e.h"),
+    ("a macro of the compiler's that a text defines, too",
+     "#ifndef __CUDA_ARCH__\n#define __CUDA_ARCH__ 0\n#endif\n#define H <sm/__CUDA_ARCH__.h>", "__has_include(H)",
+     "sm/800.h"),
+    ("-D with a backslash at its end", "#define H <e.h>", "__has_include(H)", "x.h", "-DZ=1\\", "-De=x"),
+    ("-D with half a raw literal", "#define H <e.h>", "__has_include(H)", "x.h", '-DZ=R"(', "-De=x", '-DY=)"'),
+    ("a number before a point", "#define h z\n#define F(x) <x.h>", "__has_include(F(1))", "1.z"),
+    ("a number before a sign", "#define f z\n#define F(x, y) <x-y.h>", "__has_include(F(1e,f))", "1e-z.h"),
+    ("a macro without arguments that pastes", "#define AB a##b\n#define H <AB.h>", "__has_include(H)", "ab.h"),
+    ("a name that pastes", "#define H <a##b.h>", "__has_include(H)", "ab.h"),
+    ("an arrow in a name", "#define H <a->b.h>", "__has_include(H)", "a->b.h"),
+    ("an arrow in an argument", HAS, "HAS(<a->b.h>)", "a->b.h"),
+    ("a shift in a name", "#define H <a>>b.h>", "__has_include(H)", "a>>b.h"),
     ("no quotes in numbers", "#define U 1'a'\"'/*\"", "__has_include(<e.h>)\n//*/", "e.h", "--std=c++11"),
 )
+# Expressions that ask for the header e.h: the compiler reads them as code.
+EXPRESSIONS = (
+    ("an expression that asks", "", "f<1 + __has_include(<e.h>)>"),
+    ("an expression that asks by a macro", "#define Q __has_include(<e.h>)\n", "f<1 + Q>"),
+    ("an expression that asks by a wrapper", HAS, "f<1 + HAS(<e.h>)>"),
+    ("an expression that pastes", "#define P(a, b) a##b\n", "f<1 + P(__has_, include)(<e.h>)>"),
+)
+# Pragmas that ask for it: strings, which _Pragma expands.
+PRAGMAS = (
+    ("a pragma that asks", "", '_Pragma("unroll 1 + 3 * __has_include(<e.h>)")'),
+    ("a pragma in a raw literal", "", '_Pragma(R"(unroll 1 + 3 * __has_include(<e.h>))")'),
+    ("a pragma that asks by a wrapper", HAS, '_Pragma("unroll 1 + 3 * HAS(<e.h>)")'),
+    ("a pragma in a macro", '#define U _Pragma("unroll 1 + 3 * __has_include(<e.h>)")\n', "U"),
+)
+TEMPLATE = "template <int I> __global__ void f(int* x) { x[0] = I; }\n"
+LOOP = 'extern "C" __global__ void k(int* x) {{\n{}\nfor (int i = 0; i < 16; ++i) x[i * 7] = i;\n}}\n'
 # Headers that kiln rewrites, so that they find their neighbours: as plain NVRTC without any.
 REWRITTEN = (
     ("a string in a condition", '#define F(x) 1\n#if F("a)b")\n#define V 1\n#endif\n'),
     ("a name with a bracket", '#if 0\n#include "x>y.h"\n#endif\n#define V 1\n'),
     ("a name with slashes", HAS + '#if HAS("b//n.h")\n#define V 2\n#else\n#define V 1\n#endif\n'),
+    ("a name with slashes in a call", '#define ID(x) x\n#if ID(__has_include("b//n.h"))\n#define V 2\n#else\n#define V 1\n#endif\n'),
+    ("a name in a call that a macro would change",
+     '#define ID(x) x\n#define n foo\n#if ID(__has_include("n.h"))\n#define V 2\n#else\n#define V 1\n#endif\n'),
     ("a name that a macro would change", HAS + '#define n foo\n#if HAS("n.h")\n#define V 2\n#else\n#define V 1\n#endif\n'),
 )
 
@@ -62,8 +101,8 @@ class Cases:
         self.library = kiln_library.load()
         self.done = self.wrong = 0
 
-    def run(self, name, states):
-        """Each state is a source and its headers; the options are those of all."""
+    def run(self, name, states, kernels=("k",)):
+        """Each state is a source, its headers and its options."""
         if self.only not in name:
             return
         self.done += 1
@@ -71,7 +110,7 @@ class Cases:
             scratch = pathlib.Path(scratch)
             stays = Runtime(self.library, scratch / "cache")
             for number, (source, headers, options) in enumerate(states):
-                request = Request(scratch, "k.cu", source, headers, [], [], list(options))
+                request = Request(scratch, "k.cu", source, headers, [], [], list(options), kernels)
                 right, why = self.plain.ask(request)
                 comes = Runtime(self.library, scratch / "cache")
                 for runtime in (stays, comes):
@@ -91,8 +130,15 @@ class Cases:
             for offered in ("", f"#if 0\n#include <{header}>\n#endif\n"):
                 states = [(offered + text, {**always, **more}, options) for more in ({}, {header: "//\n"}, {})]
                 self.run(f"{name}{', offered' if offered else ''}", states)
+        comes_and_goes = [{"always.h": "//\n", **more} for more in ({}, {"e.h": "//\n"}, {})]
+        for name, before, expression in EXPRESSIONS:
+            self.run(name, [(before + TEMPLATE, headers, []) for headers in comes_and_goes], (expression,))
+        for name, before, pragma in PRAGMAS:
+            self.run(name, [(before + LOOP.format(pragma), headers, []) for headers in comes_and_goes])
         for name, header in REWRITTEN:
             offered = {"d/h.h": header, "foo.h": "//\n", "always.h": "//\n"}
+            if "in a call that" in name:
+                offered["n.h"] = "//\n"
             self.run(name, [("#include <d/h.h>\n" + KERNEL, offered, [])])
 
 

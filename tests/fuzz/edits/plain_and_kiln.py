@@ -40,13 +40,14 @@ class Request:
     include: list
     toolkit: list  # The folders that are searched behind these, where kiln is to search its toolkit.
     options: list
+    kernels: tuple = ("k",)
     arch: str = ARCH
     image: str = "ptx"
 
     def job(self):
         """The same for plain NVRTC. Nothing in it has internal linkage, whose names would go by kiln's seed."""
         folders = [*(str(self.folder / folder) for folder in self.include), *self.toolkit] or [NOWHERE]
-        return {"name": f"/kiln/{self.name}", "source": self.source, "headers": self.headers, "kernels": ["k"],
+        return {"name": f"/kiln/{self.name}", "source": self.source, "headers": self.headers, "kernels": list(self.kernels),
                 "options": [f"--gpu-architecture={self.arch}", "--no-cache", *(f"-I{folder}" for folder in folders),
                             *self.options]}
 
@@ -62,7 +63,7 @@ class Runtime(kiln_library.Runtime):
         self.check(library.kiln_header_set_make(texts, ctypes.c_size_t(len(texts)), ctypes.byref(made)))
         headers = (kiln_library.handle * 1)(made)
         include, includes = kiln_library.strings(program.include)
-        kernels, kernel_count = kiln_library.strings(["k"])
+        kernels, kernel_count = kiln_library.strings(list(program.kernels))
         options, option_count = kiln_library.strings(program.options)
         spec = kiln_library.ProgramSpec(
             name=program.name.encode(), source=program.source.encode(), no_toolkit_headers=not program.toolkit,

@@ -17,7 +17,11 @@ struct Asking {
                   const std::vector<std::string>& options = {})
       : source(scan_text(source_text)),
         header(scan_text(header_text)),
-        questions(*source, options, {header.get()}, readings()) {}
+        questions(program(options), *source, {header.get()}, readings()) {}
+
+  static Program program(const std::vector<std::string>& options) {
+    return Program::make({.name = "asking.cu", .source = "", .options = options}).value();
+  }
 
   static Readings readings() {
     Readings readings;

@@ -80,13 +80,41 @@ TEST(Directives, IncludeNext) {
 TEST(Directives, Tellers) {
   EXPECT_TRUE(read_directives("const char* t = __TIME__;").tells_time);
   EXPECT_TRUE(read_directives("#define WHEN __DATE__").tells_time);
-  EXPECT_FALSE(read_directives("int my__TIME__; // __TIME__\nauto s = \"__TIME__\";").tells_time);
+  EXPECT_FALSE(read_directives("int my__TIME__; // __TIME__\nauto s = \"my__TIME__\";").tells_time);
+  EXPECT_TRUE(read_directives("_Pragma(\"unroll __TIME__[7]\")").tells_time);
+  EXPECT_TRUE(read_directives("#define U(x) _Pragma(x)\nU(R\"(unroll __TIME__[7])\")").tells_time);
   EXPECT_TRUE(read_directives("assert(x);").tells_path);
   EXPECT_TRUE(read_directives("#define HERE __FILE__").tells_path);
   EXPECT_FALSE(read_directives("static_assert(true); int assertion;").tells_path);
   EXPECT_EQ(read_directives("#if __has_include_next(<a.h>)").unfollowed, "__has_include_next");
   EXPECT_EQ(read_directives("?\?=include <a.h>").unfollowed, "?\?=");
   EXPECT_EQ(read_directives("#include <a.h>").unfollowed, "");
+  EXPECT_EQ(read_directives("auto s = \"__has_include\";").unfollowed, "__has_include");
+}
+
+TEST(Directives, AQuestionInACallIsExpandedOrNot) {
+  using Form = IncludeDirective::Form;
+  const auto forms = [](std::string_view text) {
+    std::vector<Form> forms;
+    for (const auto& include : read_directives(text).includes) forms.push_back(include.form);
+    return forms;
+  };
+  const std::vector both{Form::macro, Form::angled};
+  EXPECT_EQ(forms("#if ID(__has_include(<a.h>))"), both);
+  EXPECT_EQ(forms("#if ID((1 && __has_include(<a.h>)))"), both);
+  EXPECT_EQ(forms("int x = ID(\n  __has_include(<a.h>));"), both);
+  const std::vector one{Form::angled};
+  EXPECT_EQ(forms("#if (__has_include(<a.h>))"), one);
+  EXPECT_EQ(forms("#if defined(X) && (Y == 1 || __has_include(<a.h>))"), one);
+  EXPECT_EQ(forms("#if ID(1) && __has_include(<a.h>)"), one);
+  EXPECT_EQ(forms("int x = ID(\n#if __has_include(<a.h>)\n);"), one);
+  EXPECT_TRUE(read_directives("#if ID(__has_include(\"a.h\"))").includes.at(0).wrapped);
+}
+
+TEST(Directives, AQuestionWithoutAnEndIsLeftOpen) {
+  for (const auto* text : {"#if D(__has_include(<x)) || 1", "#if D(__has_include(<a)) || H(<b>)",
+                           "#if __has_include(<a?\?-b.h>)"})
+    EXPECT_EQ(read_directives(text).unfollowed, "__has_include") << text;
 }
 
 TEST(Directives, AnyBytesAreRead) {

@@ -71,6 +71,35 @@ TEST(IncludeMacros, AreAskedForInTheArgumentsOfOthers) {
   EXPECT_EQ(expansions("", "<__CUDACC_VER_MAJOR__.h>"), List{});
 }
 
+// What kiln would read otherwise than the compiler, it leaves to it.
+TEST(Expansion, OfTokensThatTheCompilerKeepsApartIsDeclined) {
+  EXPECT_EQ(expansions("#define F(x) <x.h>", "F(1)"), List{});
+  EXPECT_EQ(expansions("#define F(x) <x.h>", "F(a)"), (List{"<a.h>"}));
+  EXPECT_EQ(expansions("#define F(x) <lib/x/a.h>", "F(1)"), (List{"<lib/1/a.h>"}));
+  EXPECT_EQ(expansions("#define F(x, y) <x-y.h>", "F(1e,f)"), List{});
+  EXPECT_EQ(expansions("#define F(x) <a.x>", "F(5)"), List{});
+  EXPECT_EQ(expansions("#define F(x) <x.h>", "F()"), List{});
+  EXPECT_EQ(expansions("#define AB a##b\n#define H <AB.h>", "H"), List{});
+  EXPECT_EQ(expansions("#define H <a%:%:b.h>", "H"), List{});
+  for (const auto* name : {"<a->b.h>", "<a>>b.h>", "<a>=b.h>", "<a:>b.h>", "<a%>b.h>", "<a//b.h>"})
+    EXPECT_EQ(expansions("", name), List{}) << name;
+}
+
+TEST(Expansion, OfWhatTheCompilerMayDefineIsDeclined) {
+  for (const auto* name :
+       {"__CUDA_ARCH__", "_LP64", "__EXCEPTIONS", "__cplusplus", "__INCLUDE_LEVEL__"})
+    EXPECT_EQ(
+        expansions(std::string("#define ") + name + " 1\n", std::string("<") + name + "/a.h>"),
+        List{})
+        << name;
+  EXPECT_EQ(expansions("#define __LIB_HEADER <a.h>", "__LIB_HEADER"), (List{"<a.h>"}));
+}
+
+TEST(Expansion, OptionsAreTextsOfTheirOwn) {
+  const auto macros = macros_of_options({"-DZ=1\\", "-De=x", "-DY=R\"(", "-D", "f=y"});
+  EXPECT_EQ(expand_include_macro("<e/f.h>", {&macros}).size(), 4U) << "each defined, or not";
+}
+
 TEST(Questions, ThatArePastedTogether) {
   const auto can = [](const std::string& text) {
     return can_ask(read_directives(text).question_pieces);
@@ -93,7 +122,7 @@ TEST(HeaderTests, AreFollowedInConditionsWithALiteral) {
            "#if defined(HAS) && \\\n  HAS( \"a.h\" )\n#elif defined HAS\n#endif\n",
            "#ifndef HAS\n#undef HAS\n#endif\nint HASH;\n",
            "#include <HAS/a.h>\n",
-           "// HAS\n/* #if\n HAS(x) */ const char* text = \"HAS\", *raw = R\"(\n#if HAS(A)\n)\";\n",
+           "// HAS\n/* #if\n HAS(x) */ const char* text = \"HASH\", *raw = R\"(\n#if HA(A)\n)\";\n",
            "#if /* a\n comment */ HAS /* another */ (<a.h>)\n#endif\n",
            "%: if HA\\\nS(<a.h>)\n#endif\n",
        }) {
@@ -114,6 +143,8 @@ TEST(HeaderTests, AreNotFollowedElsewhere) {
            "#define nodefined\n#if nodefined HAS(A_MACRO)\n#endif\n",
            "#if defined(x) HAS(A_MACRO)\n#endif\n",
            "#if x \"a\" // b\nint HAS;\n#endif\n",
+           "_Pragma(\"unroll HAS(<a.h>)\")\n",
+           "_Pragma(R\"(unroll HAS(<a.h>))\")\n",
        }) {
     EXPECT_EQ(unfollowed(text), "HAS") << text;
   }
