@@ -246,6 +246,7 @@ std::string bundles_text(const std::vector<BundleFindings>& bundles) {
 
 std::string unknown_text(const std::vector<UnknownVariable>& unknown) {
   std::vector<std::string> lines;
+  lines.reserve(unknown.size());
   for (const auto& [variable, meant] : unknown) {
     lines.push_back(fmt::format("{}{}", variable,
                                 meant.empty() ? "" : fmt::format(": did you mean {}?", meant)));
