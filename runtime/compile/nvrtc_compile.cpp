@@ -13,6 +13,9 @@
 #include "compile/missing_header.h"
 #include "image/kernel_facts.h"
 #include "program/architecture.h"
+#include "source/characters.h"
+#include "source/kernel_declarations.h"
+#include "system/nearest_name.h"
 #include "vendor/sized_read.h"
 
 namespace kiln {
@@ -126,6 +129,40 @@ std::string own_spelling(const CompileJob& job, std::string_view expression) {
   return std::string(expression);
 }
 
+std::string as_expression(const KernelDeclaration& kernel) {
+  return kernel.is_template ? kernel.name + "<…>" : kernel.name;
+}
+
+// The kernel that was probably meant, else all that the source declares. Nothing where it is declared, and its arguments are
+// wrong: that is in the log.
+std::string meant_by(std::string_view expression, const CompileJob& job) {
+  auto name = trimmed(expression.substr(0, expression.find('<')));
+  if (const auto colon = name.rfind(':'); colon != std::string_view::npos)
+    name.remove_prefix(colon + 1);
+  std::vector<std::string> names;
+  std::vector<std::string> expressions;
+  for (const auto& kernel : kernel_declarations(job.source)) {
+    names.push_back(kernel.name);
+    expressions.push_back(as_expression(kernel));
+  }
+  const auto nearest = system::nearest_name(name, names);
+  if (nearest == name || names.empty()) return "";
+  if (!nearest) return fmt::format("; its source declares {}", fmt::join(expressions, ", "));
+  const auto at = std::find(names.begin(), names.end(), *nearest) - names.begin();
+  return fmt::format("; did you mean {}?", expressions[static_cast<std::size_t>(at)]);
+}
+
+// What was said of the source, and the first error of an expression, without the text that nobody wrote: NVRTC puts it into a
+// pragma of its own. The other errors follow from the first.
+std::string first_of_expression(std::string_view log) {
+  constexpr std::string_view pragma = "#pragma nv_mangled_name ";
+  std::string first(excerpt(log, ": error: ", "\n\n"));
+  first.insert(0, "error: ");
+  if (const auto at = first.find(pragma); at != std::string::npos)
+    first.replace(at, pragma.size(), std::string(pragma.size(), ' '));
+  return std::string(log.substr(0, log.find("__nv_name_map("))) + first + '\n';
+}
+
 // Empty also where the source has errors of its own: those come first, and may be the reason.
 std::string_view bad_expression(std::string_view log) {
   std::size_t errors = 0;
@@ -170,10 +207,11 @@ tl::unexpected<Error> describe_failure(const Nvrtc& nvrtc, const CompileJob& job
                 log, result);
   }
   if (const auto name = bad_expression(log); !name.empty()) {
+    const auto expression = own_spelling(job, name);
     return fail(ErrorCode::unknown_kernel, job,
-                fmt::format("the name expression '{}' does not name a kernel of the program",
-                            own_spelling(job, name)),
-                log, result);
+                fmt::format("the name expression '{}' does not name a kernel of the program{}",
+                            expression, meant_by(expression, job)),
+                first_of_expression(log), result);
   }
   if (const auto name = missing_header(log); !name.empty()) {
     return fail(

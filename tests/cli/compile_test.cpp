@@ -123,6 +123,16 @@ TEST_F(Compile, NamesTheFileAsItWasGiven) {
   }
 }
 
+TEST_F(Compile, WarnsOfTemplatesOfWhichNothingIsCompiled) {
+  const auto without = run({"compile", source_, "--arch", "sm_80"});
+  EXPECT_EQ(without.exit_code, 0);
+  EXPECT_THAT(without.err,
+              HasSubstr("warning: scale.cu declares the templates scale, of which nothing"));
+  EXPECT_THAT(without.err, HasSubstr("--name 'scale<…>'"));
+  EXPECT_EQ(run({"--quiet", "compile", source_, "--arch", "sm_80"}).err, "");
+  EXPECT_EQ(run({"compile", source_, "--arch", "sm_80", "--name", "fill"}).err, "");
+}
+
 TEST_F(Compile, GivesEveryProgramTheDeviceHeaders) {
   const auto source = file("user.cu",
                            "#include <kiln/vec.cuh>\n"

@@ -147,8 +147,24 @@ TEST_F(BadProgram, ANameExpressionThatDoesNotExist) {
   EXPECT_EQ(error.code, ErrorCode::unknown_kernel);
   EXPECT_EQ(
       error.message,
-      "a.cu for sm_80: the name expression 'nosuch<int, 4>' does not name a kernel of the program");
-  EXPECT_FALSE(error.log.empty());
+      "a.cu for sm_80: the name expression 'nosuch<int, 4>' does not name a kernel of the program; "
+      "its source declares k<…>");
+  EXPECT_TRUE(error.log.starts_with("error: identifier \"nosuch\" is undefined\n")) << error.log;
+}
+
+TEST_F(BadProgram, AMisspelledNameExpressionGivesTheKernelThatWasMeant) {
+  const auto error_of = [this](const std::string& expression) {
+    return failure({.name = "a.cu",
+                    .source = "template <class T, int n> __global__ void scale() {}\n"
+                              "__global__ void other() {}",
+                    .kernels = {expression}});
+  };
+  EXPECT_TRUE(error_of("engine::sclae<int, 4>").message.ends_with("; did you mean scale<…>?"));
+  EXPECT_TRUE(error_of("othr").message.ends_with("; did you mean other?"));
+  const auto error = error_of("scale<int>");
+  EXPECT_TRUE(error.message.ends_with("does not name a kernel of the program")) << error.message;
+  EXPECT_NE(error.log.find("error: "), std::string::npos) << error.log;
+  EXPECT_EQ(error.log.find("nv_"), std::string::npos) << error.log;
 }
 
 TEST_F(BadProgram, AnErrorInTheSourceBeforeOneInAnExpression) {

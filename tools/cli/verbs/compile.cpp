@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kiln/kiln.h"
 #include "output.h"
@@ -53,12 +54,24 @@ Artifact compile_one(Runtime& runtime, const CompileWords& words, const Program&
   return std::move(*made);
 }
 
+// Nothing of a template is compiled unless an expression names it.
+void warn_of_templates(const Globals& globals, const Program& program) {
+  if (globals.quiet || !program.kernels().empty()) return;
+  const auto templates = kernel_templates(program);
+  if (templates.empty()) return;
+  say("kiln: warning: {} declares the templates {}, of which nothing is compiled: name the "
+      "instances that are "
+      "wanted, e.g. --name '{}<…>'\n",
+      program.name(), fmt::join(templates, ", "), templates.front());
+}
+
 }  // namespace
 
 ExitCode compile(const Globals& globals, const CompileWords& words) {
   const auto targets = parse_targets(words);
   check_output(words);
   const auto program = make_program(words);
+  warn_of_templates(globals, program);
   Keeping keeping;
   auto runtime = open_runtime(globals, keeping);
   std::vector<Artifact> done;
