@@ -12,6 +12,8 @@ TOOLS_TEXT = "#pragma once\n#define TOOLS_HAVE(x) __has_include(x)\n#define TOOL
 HAS = "#define HAS{n}(x) __has_include(x)\n"
 NAME = "#define NAME{n} {q}\n"
 MENTION = "#if 0\n#include {q}\n#endif\n"
+SAME = "#define SAME{n}(x) x\n"
+DROP = "#define DROP{n}(...) 0\n"
 SPLICES = {"LF": "\\\n", "CRLF": "\\\r\n", "CR CRLF": "\\\r\r\n", "two LF": "\\\n\\\n"}
 TRIGRAPH = "trigraph"
 
@@ -59,6 +61,13 @@ EMBEDDED_CONSTRUCTS = CONSTRUCTS + [construct for pair in SPLICES.items() for co
     question("wrapper by another name", "#if ALSO{n}(NAME{n})", HAS + NAME + "#define ALSO{n} HAS{n}\n"),
     question("wrapper nested, given a macro", "#if OUTER{n}(NAME{n})", HAS + NAME + "#define OUTER{n}(x) HAS{n}(x)\n"),
     question("question of a macro in parentheses", "#if __has_include NAME{n}", "#define NAME{n} ({q})\n"),
+    question("question in a call", "#if SAME{n}(__has_include({q}))", SAME),
+    question("question in a call of a call", "#if SAME{n}((1 && SAME{n}(__has_include({q}))))", SAME),
+    question("question of a macro in a call", "#if SAME{n}(__has_include(NAME{n}))", SAME + NAME),
+    question("wrapper in a call", "#if SAME{n}(HAS{n}({q}))", SAME + HAS),
+    question("question behind a call", "#if SAME{n}(1) && __has_include({q})", SAME),
+    question("question behind one without an end", "#if DROP{n}(__has_include(<x)) || __has_include({q})", DROP),
+    question("wrapper behind a question without an end", "#if DROP{n}(__has_include(<x)) || HAS{n}({q})", DROP + HAS),
     question("behind what is no splice", before="// a\\ \n"),
     question("behind a raw string that is split", before='__device__ const char* r{n} = R"x(\\\n)" /* )x";\n'),
 ]
