@@ -280,6 +280,7 @@ TEST_F(UnusableCache, IsNotThereToLookAt) {
   const auto outcome = run({"ls"});
   EXPECT_EQ(outcome.exit_code, 1) << "a miss, not a fault";
   EXPECT_THAT(outcome.err, HasSubstr("kiln: error: no cache at '" + cache().string()));
+  EXPECT_THAT(outcome.err, HasSubstr("kiln compile FILE --arch A"));
   EXPECT_FALSE(fs::exists(cache())) << "who looks makes nothing";
 }
 

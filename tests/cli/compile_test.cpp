@@ -199,6 +199,14 @@ TEST_F(Compile, PrintsATableForPeople) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST_F(Compile, TellsWhatAHitTookAndSaved) {
+  const std::vector<std::string> words{"compile", source_, "--arch", "sm_80", "--name", "fill"};
+  EXPECT_THAT(run(words).out, testing::Not(HasSubstr("served in")));
+  EXPECT_THAT(
+      run(words).out,
+      testing::ContainsRegex("\n1 of 1 served in [0-9.]+ [um]s; to compile took [0-9.]+ m?s\n"));
+}
+
 TEST_F(Compile, IsSilentWhenQuiet) {
   const auto outcome = run({"--quiet", "compile", source_, "--arch", "sm_80", "--name", "fill"});
   EXPECT_EQ(outcome.exit_code, 0);

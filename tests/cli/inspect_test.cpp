@@ -89,6 +89,15 @@ TEST_F(Inspect, LsSorts) {
   EXPECT_TRUE(descending(column("compile", "compile_ms")));
 }
 
+TEST_F(Inspect, LsSaysWhatToDoWhereThereIsNothing) {
+  EXPECT_EQ(run({"ls", "--arch", "sm_75"}).out, "none of the entries fits (1 in all)\n");
+  ASSERT_EQ(run({"clear", "--yes"}).exit_code, 0);
+  const std::string next = "nothing is kept yet: kiln compile FILE --arch A, ";
+  EXPECT_THAT(run({"ls"}).out, testing::StartsWith(next));
+  EXPECT_THAT(run({"stats"}).out, HasSubstr("\n" + next));
+  EXPECT_EQ(run({"--json", "ls"}).out, "");
+}
+
 TEST_F(Inspect, LsRefusesAnUnknownOrder) {
   const auto outcome = look({"ls", "--sort", "colour"});
   EXPECT_EQ(outcome.exit_code, 2);

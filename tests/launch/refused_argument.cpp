@@ -1,4 +1,4 @@
-// Does not compile, and says why: each definition is one argument that no kernel can be given.
+// Does not compile, and says why: each definition is one argument that no kernel, or no launch, can be given.
 
 #include <array>
 #include <span>
@@ -25,6 +25,10 @@ kiln::Args arguments() {
 #elif defined(TOO_LARGE)
   static_cast<void>(kiln::Kernel(*static_cast<kiln::KernelRecord*>(nullptr))
                         .launch(nullptr, {}, std::array<char, 32000>{}, std::array<char, 1000>{}));
+  return {};
+#elif defined(BARE_NUMBERS)
+  static_cast<void>(
+      kiln::Kernel(*static_cast<kiln::KernelRecord*>(nullptr)).launch(nullptr, {4, 32}));
   return {};
 #elif defined(TOO_ALIGNED)
   return kiln::Args(TooAligned{});

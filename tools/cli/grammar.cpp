@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "kiln/target.h"
+#include "kiln/version.h"
 #include "output.h"
 #include "usage.h"
 #include "verbs.h"
@@ -327,7 +328,7 @@ void add_globals(CLI::App& app, Globals& globals) {
       ->type_name("DIR");
   app.add_flag("--json", globals.json, "One JSON document per line");
   app.add_flag("--quiet", globals.quiet, "No warnings, and no report where files were asked for");
-  app.set_version_flag("--version", "kiln " KILN_VERSION);
+  app.set_version_flag("--version", fmt::format("kiln {}", version()));
 }
 
 void add_verbs(CLI::App& app, Grammar& grammar) {

@@ -13,7 +13,7 @@
 // settings.h and runtime.h (the pipeline), compiling.h (compiles that nobody waits for), artifact.h (what
 // comes out), explain.h (why it would miss), numbers.h and args.h (what kernels are given), launch.h (what
 // runs), graph.h (what runs in graphs), module.h (images as they are, and their variables), manifest.h
-// (programs written down), observer.h (what kiln says meanwhile), error.h (how it fails). cache.h alone is
+// (programs written down), observer.h (what kiln says meanwhile), error.h (how it fails), version.h. cache.h alone is
 // enough to inspect a cache.
 
 #include "kiln/args.h"
@@ -33,3 +33,4 @@
 #include "kiln/runtime.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
+#include "kiln/version.h"

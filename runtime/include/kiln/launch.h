@@ -6,11 +6,14 @@
 //     const kiln::LaunchConfig config{.grid = {count / 256}, .block = {256}, .shared_bytes = 4096};
 //     kernel.launch(stream, config, x, 0.5f).value();  // count and sizes of arguments are checked
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "kiln/args.h"
 #include "kiln/artifact.h"
@@ -41,8 +44,22 @@ inline const CUstream legacy_default_stream = reinterpret_cast<CUstream>(0x1);
 /// The default stream of the thread that launches.
 inline const CUstream per_thread_default_stream = reinterpret_cast<CUstream>(0x2);
 
-/// Sizes of a grid, of a block or of a cluster.
+/// Sizes of a grid, of a block or of a cluster, in braces: {8} or {8, 4, 2}. A bare number is none, so that {4, 32} does not
+/// pass for a configuration: a grid of 4 and blocks of 32 are {{4}, {32}}.
 struct Dim3 {
+  /// What a whole number converts to, once. One that no size can be becomes the largest, which every launch refuses.
+  struct Extent {
+    template <std::integral Number>
+    constexpr Extent(Number number) noexcept
+        : value(std::in_range<std::uint32_t>(number) ? static_cast<std::uint32_t>(number)
+                                                     : std::numeric_limits<std::uint32_t>::max()) {}
+    std::uint32_t value;
+  };
+
+  constexpr Dim3() noexcept = default;
+  constexpr Dim3(Extent width, Extent height = 1, Extent depth = 1) noexcept
+      : x(width.value), y(height.value), z(depth.value) {}
+
   std::uint32_t x = 1;
   std::uint32_t y = 1;
   std::uint32_t z = 1;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "exit_code.h"
+#include "kiln/version.h"
 #include "manual/setting_meanings.h"
 
 namespace kiln::cli {
@@ -113,7 +114,7 @@ std::string environment_text() {
 
 std::string manual_page(const GrammarDescription& grammar) {
   // No date: the same sources make the same page.
-  return ".TH KILN 1 \"\" \"kiln " KILN_VERSION "\" \"User Commands\"\n" +
+  return fmt::format(".TH KILN 1 \"\" \"kiln {}\" \"User Commands\"\n", version()) +
          section("NAME", "kiln \\- " + escaped(KILN_DESCRIPTION) + "\n") +
          section("SYNOPSIS", fmt::format("{} [{}...] {} [{}...]\n", bold("kiln"), italic("OPTION"),
                                          italic("VERB"), italic("WORD"))) +

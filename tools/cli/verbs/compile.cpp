@@ -1,3 +1,5 @@
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +9,7 @@
 
 #include "kiln/kiln.h"
 #include "output.h"
+#include "table.h"
 #include "verbs.h"
 #include "verbs/artifact_report.h"
 #include "verbs/program_words.h"
@@ -54,6 +57,26 @@ Artifact compile_one(Runtime& runtime, const CompileWords& words, const Program&
   return std::move(*made);
 }
 
+// What was not compiled, and what that saved.
+struct Served {
+  std::size_t count = 0;
+  std::chrono::nanoseconds time{};
+  std::uint64_t compile_us = 0;
+
+  void add(const Artifact& artifact, std::chrono::nanoseconds its_time) {
+    ++count;
+    time += its_time;
+    compile_us += artifact.compile_us;
+  }
+
+  [[nodiscard]] std::string text(std::size_t of) const {
+    const auto us = std::chrono::ceil<std::chrono::microseconds>(time).count();
+    return fmt::format("{} of {} served in {}; to compile took {}\n", count, of,
+                       format_duration(static_cast<std::uint64_t>(us)),
+                       format_duration(compile_us));
+  }
+};
+
 // Nothing of a template is compiled unless an expression names it.
 void warn_of_templates(const Globals& globals, const Program& program) {
   if (globals.quiet || !program.kernels().empty()) return;
@@ -75,14 +98,21 @@ ExitCode compile(const Globals& globals, const CompileWords& words) {
   Keeping keeping;
   auto runtime = open_runtime(globals, keeping);
   std::vector<Artifact> done;
+  Served served;
   const auto worst = for_each(globals, shares_of(targets), [&](const Share& share) {
+    const auto begin = std::chrono::steady_clock::now();
     auto artifact = compile_one(runtime, words, program, share);
+    if (artifact.origin != Origin::compiled)
+      served.add(artifact, std::chrono::steady_clock::now() - begin);
     write_image(words.output, artifact);
     tell(globals, artifact, keeping);
     done.push_back(std::move(artifact));
     return ExitCode::done;
   });
-  if (!globals.json && !globals.quiet && !done.empty()) print_artifacts(done);
+  if (!globals.json && !globals.quiet && !done.empty()) {
+    print_artifacts(done);
+    if (served.count > 0) fmt::print("{}", served.text(done.size()));
+  }
   return worst;
 }
 

@@ -17,6 +17,7 @@
 #include "json.h"
 #include "kiln/kiln.h"
 #include "kiln/settings.h"
+#include "kiln/version.h"
 #include "output.h"
 #include "settings_text.h"
 #include "table.h"
@@ -266,7 +267,7 @@ std::string settings_found(const std::vector<Setting>& all, bool verbose, bool c
 
 void print_for_people(const Findings& findings, bool verbose) {
   const bool colour = wants_colour(stdout);
-  std::vector<Field> found{{"kiln", KILN_VERSION}};
+  std::vector<Field> found{{"kiln", version()}};
   for (const auto& [name, label, tool] : findings.tools)
     found.emplace_back(label, text_of(tool, verbose));
   found.emplace_back("cache", or_dash(findings.cache.directory.string()));
@@ -304,7 +305,7 @@ Json cache_json(const CacheFindings& cache) {
 }
 
 Json findings_json(const Findings& findings) {
-  Json document{{"version", KILN_VERSION}};
+  Json document{{"version", version()}};
   for (const auto& tool : findings.tools) document[tool.name] = tool_json(tool.found);
   document["cache"] = cache_json(findings.cache);
   auto bundles = Json::array();

@@ -42,9 +42,12 @@ Result<Cache> open_for_inspection(const Globals& globals) {
   const auto settings = settings_of(globals);
   const auto options = options_of(globals, settings, Cache::Access::read_only);
   std::error_code error;
-  return std::filesystem::is_regular_file(settings.cache_directory, error)
-             ? Cache::open_bundle(settings.cache_directory, options)
-             : Cache::open(settings.cache_directory, options);
+  auto opened = std::filesystem::is_regular_file(settings.cache_directory, error)
+                    ? Cache::open_bundle(settings.cache_directory, options)
+                    : Cache::open(settings.cache_directory, options);
+  if (!opened && opened.error().code == ErrorCode::not_found)
+    opened.error().message += fmt::format(": {} makes it, and --cache names another", ways_to_fill);
+  return opened;
 }
 
 Cache open_for_change(const Globals& globals) {

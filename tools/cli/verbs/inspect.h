@@ -8,6 +8,10 @@
 
 namespace kiln::cli {
 
+/// What to do where nothing is kept yet.
+inline constexpr const char* ways_to_fill =
+    "kiln compile FILE --arch A, kiln prewarm MANIFEST, or a program that uses kiln";
+
 /// What every runtime of the tool is set up with: the command line's cache, and the tool's own log.
 [[nodiscard]] RuntimeOptions runtime_options(const Globals& globals);
 

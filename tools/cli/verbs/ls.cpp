@@ -61,7 +61,10 @@ bool is_wanted(const EntrySummary& entry, const LsWords& words) {
          (entry.pinned || !words.pinned);
 }
 
-void print_table(const Entries& entries, std::size_t key_digits) {
+// `all`: how many entries the cache has, of which these are asked for.
+void print_table(const Entries& entries, std::size_t key_digits, std::size_t all) {
+  if (all == 0) return fmt::print("nothing is kept yet: {} fills it\n", ways_to_fill);
+  if (entries.empty()) return fmt::print("none of the entries fits ({} in all)\n", all);
   Table table({{"KEY"},
                {"PROGRAM"},
                {"ARCH"},
@@ -95,12 +98,13 @@ ExitCode list_entries(const Globals& globals, const LsWords& words) {
   auto entries = cache.list().value();
 
   const auto key_digits = shortest_unique_prefix(entries);
+  const auto all = entries.size();
   std::erase_if(entries, [&](const EntrySummary& entry) { return !is_wanted(entry, words); });
   std::stable_sort(entries.begin(), entries.end(), orders().at(words.sort));
   if (globals.json) {
     for (const auto& entry : entries) print_json(summary_json(entry));
   } else {
-    print_table(entries, key_digits);
+    print_table(entries, key_digits, all);
   }
   return ExitCode::done;
 }

@@ -100,6 +100,7 @@ ExitCode print_statistics(const Globals& globals) {
     print_json(document);
   } else {
     fmt::print("{}\n{}", statistics_text(file, sums), history_text(history));
+    if (sums.entries == 0) fmt::print("\nnothing is kept yet: {} fills it\n", ways_to_fill);
   }
   return ExitCode::done;
 }
