@@ -1,10 +1,21 @@
 #include "compile/compile_job.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace kiln {
 
 namespace {
+
+// Whether the program's name may count in its prelude: a text names it, nobody knows all texts, or one asks for the source.
+bool may_tell_program(const Closure& closure) {
+  const auto asks_for_source = [](const Dependency& lookup) {
+    return lookup.spelling.starts_with(virtual_name(""));
+  };
+  return closure.tells_base || !closure.unresolved.empty() ||
+         std::ranges::any_of(closure.dependencies.lookups, asks_for_source);
+}
 
 // Covers the whole closure, not only what the prelude includes: so it does no harm if the compiler sees the prelude's
 // end elsewhere. Covers each text that the compiler is given, since the compiler may read one by a look-up that the
@@ -16,7 +27,7 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
   for (const auto& header : job.embedded)
     all.append(header.name).append(1, '\0').append(digest_of(header.text).view());
   all.append(search.roots().view());
-  if (closure.tells_base) all.append(job.program).push_back('\0');
+  if (may_tell_program(closure)) all.append(job.program).push_back('\0');
   all.append(std::string_view(job.source).substr(0, prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');
   all.append(job.arch).append(to_string(job.kind));

@@ -242,7 +242,12 @@ class Narrowing {
   void account_for_texts() {
     auto read = whole_.itself;
     for (std::size_t index = 0; index < texts().size(); ++index) {
-      if (texts()[index]) read.add(*texts()[index], found()[index]);
+      if (!texts()[index]) continue;
+      read.add(*texts()[index], found()[index]);
+      // The scan may not have come to this one.
+      auto& closure = kept_.closure();
+      (found()[index].in_toolkit ? closure.toolkit_tells_path : closure.own_text_tells_path) |=
+          texts()[index]->directives.tells_path;
     }
     if (auto reason = read.reason(); !reason.empty()) kept_.decline(std::move(reason));
   }

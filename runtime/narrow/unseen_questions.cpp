@@ -38,19 +38,13 @@ bool may_hold_path(std::string_view text) {
 }
 
 bool names_any(std::string_view text, const std::set<std::string, std::less<>>& macros) {
-  for (auto at = text.begin(); at != text.end();) {
-    at = std::find_if(at, text.end(), continues_identifier);
-    const auto end = std::find_if_not(at, text.end(), continues_identifier);
-    if (at != end && macros.contains(std::string_view(at, end))) return true;
-    at = end;
-  }
-  return false;
+  return !find_word(text, [&](std::string_view word) { return macros.contains(word); }).empty();
 }
 
 bool asks_by_macro(const Directives& said) {
   return !said.unfollowed.empty() ||
          std::any_of(said.includes.begin(), said.includes.end(), [](const auto& include) {
-           return include.form == IncludeDirective::Form::macro;
+           return include.form == IncludeDirective::Form::macro && !include.beside;
          });
 }
 

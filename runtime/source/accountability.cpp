@@ -15,7 +15,7 @@ void Accountability::add(const Directives& said, std::string_view place) {
   if (said.tells_time && reason_.empty())
     reason_ = fmt::format("{}: it uses __DATE__, __TIME__ or __TIMESTAMP__", place);
   if (misreads(said) && reason_.empty())
-    reason_ = fmt::format("{}: the language asked for reads its literals otherwise", place);
+    reason_ = fmt::format("{}: where its literals and comments end is not sure", place);
   time_pieces_.insert(said.time_pieces.begin(), said.time_pieces.end());
   pastes_ |= said.pastes;
 }

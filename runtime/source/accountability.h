@@ -15,9 +15,9 @@ class Accountability {
   /// Adds an option that chooses the language of what is added later.
   void read_in_language_of(std::string_view option);
 
-  /// Whether literals of a text mean something else in its language.
+  /// Whether literals of a text end elsewhere than a scan takes them to, in its language or in any.
   [[nodiscard]] bool misreads(const Directives& said) const noexcept {
-    return (before_raw_literals_ && said.raw_literals) ||
+    return said.unsure || (before_raw_literals_ && said.raw_literals) ||
            (before_digit_separators_ && said.digit_separators);
   }
 

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "source/characters.h"
 #include "source/header_tests.h"
 #include "source/macro_expansion.h"
 #include "source/text_search.h"
@@ -110,11 +111,11 @@ class ClosureBuilder {
     }
   }
 
-  // A name in a call of a macro is a string there, unless it is spelled out as the neighbour that it asks for.
+  // What cannot be spelled out as the neighbour that it asks for, the compiler looks for elsewhere.
   void check_neighbours(const Unit& unit) {
     if (unit.where.embedded == nullptr) return;
     for (const auto& include : unit.text->directives.includes) {
-      if (include.wrapped && !neighbour_to_spell_out(include, *unit.where.embedded))
+      if (include.form == Form::quoted && !neighbour_to_spell_out(include, *unit.where.embedded))
         leave_open("it asks for \"" + include.spelling + "\" by a macro", unit);
     }
   }
@@ -140,8 +141,7 @@ class ClosureBuilder {
     note_pieces(said);
     header_tests_.insert(said.header_tests.begin(), said.header_tests.end());
     if (!said.unfollowed.empty()) leave_open("it uses " + said.unfollowed, unit);
-    if (whole_.misreads(said))
-      leave_open("the language asked for reads its literals otherwise", unit);
+    if (whole_.misreads(said)) leave_open("where its literals and comments end is not sure", unit);
     (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
         said.tells_path;
     pending_.push_back(std::move(unit));
@@ -179,7 +179,9 @@ class ClosureBuilder {
       const Unit& unit = read_.emplace_back(std::move(pending_.front()));
       for (const auto& include : unit.text->directives.includes) {
         if (include.form == Form::macro) {
-          macro_includes_.push_back({include, &unit});
+          // A toolkit's questions stand in no other macro's call.
+          if (!include.beside || !unit.where.in_toolkit)
+            macro_includes_.push_back({include, &unit});
         } else {
           follow(include, unit);
         }
@@ -289,6 +291,7 @@ class ClosureBuilder {
   std::string with_neighbours_spelled_out(const EmbeddedHeader& header,
                                           const HeaderText& scanned) const {
     std::string text = scanned.text;
+    if (scanned.directives.unsure) return text;
     const auto& includes = scanned.directives.includes;
     for (auto include = includes.rbegin(); include != includes.rend(); ++include) {
       const auto name = neighbour_to_spell_out(*include, header);
@@ -302,18 +305,24 @@ class ClosureBuilder {
     return text;
   }
 
-  // Nothing where the quoted name is left as it is. The argument of a macro is only touched where it is a neighbour's name
-  // and no macro would be expanded in it.
+  // Nothing where the quoted name is left as it is: a bracket or a comment would begin or end there. That of a question is only
+  // touched where it would be one token, or no macro would be expanded in it; that of a macro's argument, only where it is a
+  // neighbour's.
   std::optional<std::string> neighbour_to_spell_out(const IncludeDirective& include,
                                                     const EmbeddedHeader& header) const {
     if (include.form != Form::quoted) return std::nullopt;
     const auto* neighbour = search_.neighbour(include.spelling, header);
     const std::string name(neighbour != nullptr ? neighbour->name : include.spelling);
-    if (name.find('>') != std::string::npos) return std::nullopt;
-    if (!include.wrapped) return name;
+    if (holds(name, ">") || holds(name, "//") || holds(name, "/*")) return std::nullopt;
+    if (!include.tested) return name;
     const auto bracketed = '<' + name + '>';
-    const bool stays = expand_include_macro(bracketed, all_macros()) == std::vector{bracketed};
-    return neighbour != nullptr && stays ? std::optional(name) : std::nullopt;
+    const bool stays = std::ranges::all_of(name, stays_in_brackets) &&
+                       expand_include_macro(bracketed, all_macros()) == std::vector{bracketed};
+    return stays && (neighbour != nullptr || !include.wrapped) ? std::optional(name) : std::nullopt;
+  }
+
+  static bool stays_in_brackets(char c) {
+    return continues_identifier(c) || std::string_view("./+-").find(c) != std::string_view::npos;
   }
 
   // Of the texts that were read so far and of the options.

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 5> path_tellers{
     "__FILE__", base_teller, "__builtin_FILE", "source_location", "__builtin_source_location"};
 
 // What the preprocessor takes a line for, as far as it matters here.
-enum class Line { code, definition, condition };
+enum class Line { code, definition, condition, name_test };
 
 // The definition of a macro, as far as it matters here.
 struct Definition {
@@ -30,6 +30,13 @@ struct Definition {
 
 void leave_to_the_compiler(Directives& directives) {
   if (directives.unfollowed.empty()) directives.unfollowed = asks_for_header;
+}
+
+// In a branch not taken there are no headers' names: a quote or a comment in one begins there.
+bool may_begin_other(std::string_view name, Scanner behind) {
+  const auto rest = trimmed(behind.up_to('\n'));
+  return name.find_first_of("\"'\\") != std::string_view::npos || holds(name, "/*") ||
+         (holds(name, "//") && !rest.empty() && !rest.starts_with("//"));
 }
 
 // A question whose name has a bracket, or no end, may be none: then more of them may follow.
@@ -49,6 +56,7 @@ void add_header_name(Scanner& scanner, bool tested, Directives& directives) {
   if (holds(spelling, "?\?")) leave_to_the_compiler(directives);  // Before C++17, a trigraph.
   if (!closed) return;
   scanner.advance();
+  directives.unsure |= may_begin_other(spelling, scanner);
   directives.includes.push_back({std::string(spelling), quoted ? Form::quoted : Form::angled, begin,
                                  scanner.position() - begin, tested});
 }
@@ -80,41 +88,32 @@ std::string operand(Scanner& scanner) {
     }
     if (scanner.peek() == '(') ++depth;
     if (scanner.peek() == ')' && --depth == 0) break;
-    scanner.skip_token();
+    scanner.skip_word_or_token();
     read.append(scanner.since(begin));
   }
   return std::string(trimmed(read));
 }
 
-// The header's name of a question that stands in the call of a macro may be expanded there, or may not.
-void add_argument(Scanner& scanner, Directives& directives) {
+// The header's name of a question in a condition: one token, unless the question stands in the call of a macro, whose bracket
+// may stand in another macro or text. Then what is between brackets is expanded.
+void add_asked_header(Scanner& scanner, Directives& directives) {
   Scanner ahead = scanner;
-  const bool quoted = scanner.peek() == '"';
-  if (!quoted) add_operand(operand(ahead), true, directives);
-  const auto before = directives.includes.size();
+  if (scanner.peek() == '<') {
+    add_operand(operand(ahead), true, directives);
+    directives.includes.back().beside = true;
+  }
   add_header_name(scanner, true, directives);
-  if (quoted && directives.includes.size() > before) directives.includes.back().wrapped = true;
 }
 
-/// Where a word stands: in a definition, or in none (nullptr); and in what may be the call of a macro, or not.
-struct Surroundings {
-  const Definition* definition = nullptr;
-  bool in_call = false;
-};
-
 // The scanner stands behind the bracket that opens, and then before the one that closes.
-void read_asked_header(Scanner& scanner, const Surroundings& around, Directives& directives) {
+void read_asked_header(Scanner& scanner, const Definition* definition, Directives& directives) {
   const char c = scanner.peek();
-  const auto* const definition = around.definition;
-  // One token in a condition, but several in the body of a macro and in its arguments, which are expanded.
-  if (definition == nullptr && (c == '"' || c == '<')) {
-    return around.in_call ? add_argument(scanner, directives)
-                          : add_header_name(scanner, true, directives);
-  }
+  if (definition == nullptr && (c == '"' || c == '<')) return add_asked_header(scanner, directives);
   const auto asked = operand(scanner);
   if (definition == nullptr) return add_operand(asked, true, directives);
   // `#define HAS(x) __has_include(x)`: the header's name stands in the condition that uses HAS.
-  if (definition->parameters == asked) {
+  const bool one_word = !asked.empty() && std::ranges::all_of(asked, continues_identifier);
+  if (definition->parameters == asked && one_word) {
     directives.header_tests.push_back(definition->name);
   } else if (definition->parameters.empty() && c == '<') {
     add_operand(asked, true, directives);
@@ -124,9 +123,17 @@ void read_asked_header(Scanner& scanner, const Surroundings& around, Directives&
   }
 }
 
+/// Where a word stands: on which line, and in a definition or in none (nullptr).
+struct Surroundings {
+  Line line = Line::code;
+  const Definition* definition = nullptr;
+};
+
 void read_has_include(Scanner& scanner, const Surroundings& around, Directives& directives) {
   const auto begin = scanner.position() - asks_for_header.size();
   scanner.skip_blanks();
+  // In code it may be the argument of a macro that quotes it, or is quoted.
+  if (around.line == Line::code) return leave_to_the_compiler(directives);
   if (scanner.peek() != '(') {
     // A macro gives it another name, or has the bracket.
     if (around.definition != nullptr || !scanner.is_tested_by_name(begin))
@@ -135,9 +142,7 @@ void read_has_include(Scanner& scanner, const Surroundings& around, Directives& 
   }
   scanner.advance();
   scanner.skip_blanks();
-  read_asked_header(scanner, around, directives);
-  scanner.skip_blanks();
-  if (scanner.peek() == ')') scanner.advance();
+  read_asked_header(scanner, around.definition, directives);
 }
 
 // The first letter rules out most words.
@@ -158,35 +163,27 @@ void note_tellers(std::string_view word, Directives& directives) {
 
 // What stands in a string may be given to _Pragma, which expands it.
 void read_literal(std::string_view literal, Directives& directives) {
-  if (!holds(literal, "__")) return;
-  for (auto at = literal.begin(); at != literal.end();) {
-    at = std::find_if(at, literal.end(), continues_identifier);
-    const auto end = std::find_if_not(at, literal.end(), continues_identifier);
-    const std::string_view word(at, end);
-    at = end;
-    if (word.empty()) continue;
+  static_cast<void>(find_word(literal, [&](std::string_view word) {
     note_pieces(word, directives);
     note_tellers(word, directives);
     if (word.starts_with(asks_for_header)) leave_to_the_compiler(directives);
-  }
+    return false;
+  }));
 }
 
-// Gives the word.
-std::string_view read_word(Scanner& scanner, const Surroundings& around, Directives& directives) {
+void read_word(Scanner& scanner, const Surroundings& around, Directives& directives) {
   const auto begin = scanner.position();
   const auto word = scanner.identifier();
   if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) {
     scanner.skip_raw_literal();
-    read_literal(scanner.since(begin), directives);
-    return word;
+    return read_literal(scanner.since(begin), directives);
   }
   note_pieces(word, directives);
-  if (!may_matter(word)) return word;
+  if (!may_matter(word)) return;
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_path |= word == asserts;
   note_tellers(word, directives);
   if (word == asks_for_header) read_has_include(scanner, around, directives);
-  return word;
 }
 
 // Works on a copy of the scanner, so that the body is still read as text.
@@ -230,6 +227,7 @@ Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macro
   if (next || name == "include" || name == "import") read_include(scanner, next, directives);
   if (name == "define" && macros != nullptr) collect_macro(scanner, *macros);
   if (name == "define") return Line::definition;
+  if (is_one_of(name, name_tests)) return Line::name_test;
   return name == "if" || name == "elif" ? Line::condition : Line::code;
 }
 
@@ -246,38 +244,9 @@ void read_argument(Scanner& scanner, Line line, Directives& directives) {
   if (directives.includes.size() > before) directives.includes.back().wrapped = true;
 }
 
-// Which brackets are open, and whether one of them may be that of a macro's call: such a one stands behind a name or
-// another bracket.
-class OpenBrackets {
- public:
-  void open() {
-    calls_.push_back(in_call() || before_ == Before::name);
-    before_ = Before::other;
-  }
-  void close() {
-    if (!calls_.empty()) calls_.pop_back();
-    before_ = Before::name;
-  }
-  void pass_word(std::string_view word) {
-    before_ = word == "defined" ? Before::other : Before::name;
-  }
-  void pass_other() { before_ = Before::other; }
-  void clear() { *this = {}; }
-
-  [[nodiscard]] bool in_call() const { return !calls_.empty() && calls_.back(); }
-
- private:
-  enum class Before { name, other };
-
-  std::vector<bool> calls_;
-  Before before_ = Before::other;
-};
-
 void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) {
   Line line = Line::code;
   Definition definition;  // This line's, if it is one.
-  OpenBrackets in_code;
-  OpenBrackets in_line;  // Of a directive.
   bool line_begins = true;
   bool in_directive = false;
   bool in_prelude = true;
@@ -294,24 +263,16 @@ void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) 
       continue;
     }
     const auto begin = scanner.position();
-    auto& brackets = in_directive ? in_line : in_code;
     if (line_begins && scanner.skip_hash()) {
       in_directive = true;
-      in_line.clear();
       line = read_directive(scanner, directives, macros);
       if (line == Line::definition) definition = read_definition(scanner);
     } else if (begins_identifier(c)) {
-      const auto* const own = line == Line::definition ? &definition : nullptr;
-      brackets.pass_word(read_word(scanner, {own, brackets.in_call()}, directives));
+      read_word(scanner, {line, line == Line::definition ? &definition : nullptr}, directives);
     } else if (c == '(') {
-      brackets.open();
       read_argument(scanner, line, directives);
-    } else if (c == ')') {
-      brackets.close();
-      scanner.advance();
     } else {
       scanner.skip_token();
-      brackets.pass_other();
       if (c == '"') read_literal(scanner.since(begin), directives);
     }
     if (in_prelude && !in_directive) directives.prelude = begin;
@@ -333,6 +294,7 @@ Directives read_text(std::string_view text, MacroBodies* macros) {
     include.position = joined.original(include.position);
     include.length = end - include.position;
   }
+  directives.unsure |= directives.raw_literals && joined.text().data() != text.data();
   directives.prelude = joined.original(directives.prelude);
   for (const auto* paste : {"##", "%:%:"}) directives.pastes |= holds(joined.text(), paste);
   // Before C++17, `??=include` is an include, `??/` continues a line, and `??'` opens no literal.

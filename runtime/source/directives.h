@@ -22,6 +22,8 @@ struct IncludeDirective {
   bool tested = false;   ///< It is an operand of `__has_include`, not included.
   bool next = false;     ///< `#include_next`: the search goes on behind the includer's directory.
   bool wrapped = false;  ///< It stands in the call of a macro, which may ask for it.
+  bool beside =
+      false;  ///< It may be meant in the place of the name that follows, which stands there as it is.
 };
 
 /// What one text reads, and what it says that bears on the result of its compile. All conditionals are taken as true,
@@ -45,6 +47,9 @@ struct Directives {
   std::vector<std::string> header_tests;
   /// The name of a construct that kiln does not follow, e.g. "__has_include_next".
   std::string unfollowed;
+  /// Where literals and comments end is not sure: a name between quotes or brackets holds what begins one, which counts in a
+  /// branch not taken, or a continued line ends in a raw literal. What follows may be read otherwise.
+  bool unsure = false;
 };
 
 /// Reads a text. Knows comments, string and character literals, raw strings and line continuations.

@@ -52,12 +52,7 @@ class MacroUses {
 
   // _Pragma expands what stands in its string. Empty where that names none.
   [[nodiscard]] std::string_view named_in(std::string_view literal) const {
-    for (Scanner words(literal); !words.done();) {
-      const auto word = words.identifier();
-      if (macros_.contains(word)) return word;
-      if (word.empty()) words.advance();
-    }
-    return {};
+    return find_word(literal, [&](std::string_view word) { return macros_.contains(word); });
   }
 
   void begin_line() {

@@ -61,9 +61,11 @@ bool is_beyond_following(std::string_view body) {
   return body.find('#') != std::string_view::npos || holds(body, "%:") || holds(body, "?\?");
 }
 
-// Whether the compiler may define it, too. Of the 122 names that NVRTC 13.0 defines, these beginnings and endings are those
-// of all but the few that are listed.
+// Whether the compiler may define it, too: itself, or in the CUDA headers that it has built in. These beginnings and endings are
+// those of all names that NVRTC 13.0 defines, but for the few that are listed.
 bool may_be_predefined(std::string_view name) {
+  constexpr std::array<std::string_view, 6> of_headers{"NULL",    "assert", "va_arg",
+                                                       "va_copy", "va_end", "va_start"};
   constexpr std::array<std::string_view, 10> beginnings{
       "__CUDA", "__cuda",  "__NV",        "__EDG",  "__GNUC",
       "__STDC", "__clang", "__cplusplus", "__cpp_", "__has_"};
@@ -76,6 +78,9 @@ bool may_be_predefined(std::string_view name) {
                                                    "__VARIADIC_TEMPLATES",
                                                    "__cdecl",
                                                    "__is_identifier"};
+  if (is_one_of(name, of_headers)) return true;
+  if (name.starts_with("cuda") && name.size() > 4 && name[4] >= 'A' && name[4] <= 'Z') return true;
+  if (name.starts_with("CUDA") || name.starts_with("CU_")) return true;
   if (!name.starts_with('_')) return false;
   return !name.starts_with("__") || name.ends_with("__") || is_one_of(name, others) ||
          std::any_of(beginnings.begin(), beginnings.end(),
@@ -149,8 +154,7 @@ class Expansion {
     if (!begins_identifier(word.front())) return Texts{std::string(word)};
     const auto bodies = bodies_of(word);
     // A name with this beginning that no text defines can only be the compiler's.
-    const bool predefined = bodies.empty() ? word.starts_with('_') : may_be_predefined(word);
-    if (predefined) return std::nullopt;
+    if (may_be_predefined(word) || (bodies.empty() && word.starts_with('_'))) return std::nullopt;
     if (bodies.empty()) return Texts{std::string(word)};
     const bool called = at < text.size() && text[at] == '(';
     const auto call = at;
@@ -236,8 +240,8 @@ MacroBodies macros_of_options(const std::vector<std::string>& options) {
   bool value_follows = false;
   for (const std::string_view option : options) {
     std::string definition;
-    for (const std::string_view flag : {"--define-macro=", "-define-macro=", "-D"}) {
-      if (option.starts_with(flag)) definition = option.substr(flag.size());
+    for (const std::string_view flag : {"--define-macro=", "-define-macro=", "-D=", "-D"}) {
+      if (definition.empty() && option.starts_with(flag)) definition = option.substr(flag.size());
     }
     if (value_follows) definition = option;
     value_follows = option == "-D" || option == "--define-macro" || option == "-define-macro";

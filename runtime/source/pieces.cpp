@@ -6,6 +6,7 @@
 
 #include "source/joined_text.h"
 #include "source/scanner.h"
+#include "source/text_search.h"
 
 namespace kiln {
 
@@ -58,26 +59,23 @@ bool can_tell_time(const Words& pieces) {
 }
 
 void add_pieces(std::string_view text, const Words& names, Words& pieces) {
+  const auto add = [&](std::string_view word) {
+    const auto is_piece_of = [&](const std::string& name) {
+      return word.size() < name.size() && name.find(word) != std::string::npos;
+    };
+    if (std::any_of(names.begin(), names.end(), is_piece_of)) pieces.emplace(word);
+    return false;
+  };
   const JoinedText joined(text);
   for (Scanner scanner(joined.text()); !scanner.done();) {
     scanner.skip_blanks();
     if (scanner.done()) break;
     const auto begin = scanner.position();
-    if (!begins_identifier(scanner.peek()) && !scanner.at_number()) {
-      scanner.skip_token();
-      continue;
-    }
-    if (scanner.at_number()) {
-      scanner.skip_number();
-    } else {
-      static_cast<void>(scanner.identifier());
-    }
-    const auto word = joined.text().substr(begin, scanner.position() - begin);
-    if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) scanner.skip_raw_literal();
-    const auto is_piece_of = [&](const std::string& name) {
-      return word.size() < name.size() && name.find(word) != std::string::npos;
-    };
-    if (std::any_of(names.begin(), names.end(), is_piece_of)) pieces.emplace(word);
+    const bool is_number = scanner.at_number();
+    scanner.skip_word_or_token();
+    const auto token = scanner.since(begin);
+    // The words of a literal count, too: _Pragma expands them. A number is one word, whatever it holds.
+    is_number ? static_cast<void>(add(token)) : static_cast<void>(find_word(token, add));
   }
 }
 

@@ -105,11 +105,9 @@ class Scanner {
       const auto begin = at_;
       if (skip_comment()) {
         line += ' ';
-      } else if (peek() == '"' || peek() == '\'') {
-        skip_literal();  // Whole, since what looks like a comment inside is none.
-        line.append(since(begin));
       } else {
-        line += text_[at_++];
+        skip_word_or_token();  // Whole, since what looks like a comment inside is none.
+        line.append(since(begin));
       }
     }
     while (!line.empty() && is_blank(line.back())) line.pop_back();
@@ -140,6 +138,13 @@ class Scanner {
   [[nodiscard]] bool at_number() const {
     if (is_digit(peek())) return true;
     return peek() == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]);
+  }
+
+  // An identifier with the raw literal that it begins, a number, a literal or a sign.
+  void skip_word_or_token() {
+    if (!begins_identifier(peek())) return skip_token();
+    const auto word = identifier();
+    if (peek() == '"' && is_one_of(word, raw_prefixes)) skip_raw_literal();
   }
 
   // A number, a literal or a sign.

@@ -62,6 +62,20 @@ CASES = (
     ("an arrow in a name", "#define H <a->b.h>", "__has_include(H)", "a->b.h"),
     ("an arrow in an argument", HAS, "HAS(<a->b.h>)", "a->b.h"),
     ("a shift in a name", "#define H <a>>b.h>", "__has_include(H)", "a>>b.h"),
+    ("a macro of CUDA's headers", "#define H <NULL.h>", "__has_include(H)", "0.h"),
+    ("a macro of CUDA's headers in an argument", HAS, "HAS(<v/cudaStreamDefault/e.h>)", "v/0x00/e.h"),
+    ("-D with another sign", "#define H <e.h>", "__has_include(H)", "x.h", "-D=e=x"),
+    ("a call that a macro opens", "#define ID(x) x\n#define e x\n#define START ID(", "START __has_include(<e.h>))", "x.h"),
+    ("a call that -D opens", "#define ID(x) x\n#define e x", "START __has_include(<e.h>))", "x.h", "-DSTART=ID("),
+    ("a wrapper of two parameters", "#define HAS(x, y) __has_include(x, y)", "HAS(<a,b.h>)", "a, b.h"),
+    ("a raw literal that is split", '__device__ const char* s = R"x( )\\\nx" /* )x";\n#define e x\n//*/\n#define H <e.h>',
+     "__has_include(H)", "x.h"),
+    ("a quote in a name of a branch not taken",
+     '#if 0\n#include "a\\" /*\n#endif\n#define e x\n//*/\n#define H <e.h>', "__has_include(H)", "x.h"),
+    ("a comment in a name of a branch not taken",
+     '#if 0\n#include <a/*b>\nR"( */\n#endif\n#define e x\n//)"\n#define H <e.h>', "__has_include(H)", "x.h"),
+    ("a raw literal behind an include", '#if 0\n#include M R"(a"/*)"\n#endif\n#define e x\n//*/\n#define H <e.h>',
+     "__has_include(H)", "x.h"),
     ("no quotes in numbers", "#define U 1'a'\"'/*\"", "__has_include(<e.h>)\n//*/", "e.h", "--std=c++11"),
 )
 # Expressions that ask for the header e.h: the compiler reads them as code.
@@ -76,6 +90,11 @@ PRAGMAS = (
     ("a pragma that asks", "", '_Pragma("unroll 1 + 3 * __has_include(<e.h>)")'),
     ("a pragma in a raw literal", "", '_Pragma(R"(unroll 1 + 3 * __has_include(<e.h>))")'),
     ("a pragma that asks by a wrapper", HAS, '_Pragma("unroll 1 + 3 * HAS(<e.h>)")'),
+    ("a pragma that pastes a wrapper", "#define P(a, b) a##b\n" + HAS, '_Pragma("unroll 1 + 3 * P(HA, S)(<e.h>)")'),
+    ("a pragma that pastes", "#define Q(a, b) __##a##b\n", '_Pragma("unroll 1 + 3 * Q(has, _include)(<e.h>)")'),
+    ("a question in code, in a call", "#define ID(x) x\n#define START ID(\n", "x[1] = START __has_include(<e.h>));"),
+    ("a question by the name of defined",
+     "#define LP (\n__device__ constexpr int defined(int x) { return x; }\n", "x[1] = defined(__has_include LP <e.h>));"),
     ("a pragma in a macro", '#define U _Pragma("unroll 1 + 3 * __has_include(<e.h>)")\n', "U"),
 )
 TEMPLATE = "template <int I> __global__ void f(int* x) { x[0] = I; }\n"
@@ -88,6 +107,10 @@ REWRITTEN = (
     ("a name with slashes in a call", '#define ID(x) x\n#if ID(__has_include("b//n.h"))\n#define V 2\n#else\n#define V 1\n#endif\n'),
     ("a name in a call that a macro would change",
      '#define ID(x) x\n#define n foo\n#if ID(__has_include("n.h"))\n#define V 2\n#else\n#define V 1\n#endif\n'),
+    ("a name that is quoted", '#define STR(x) #x\n__device__ const char s[] = STR(__has_include("n.h"));\n#define V sizeof(s)\n'),
+    ("a name that begins a comment", '#define V 1\n#if 0\n#include "a/*b.h"\n#endif\n'),
+    ("a name with a comma", HAS + '#if HAS("a,b.h")\n#define V 2\n#else\n#define V 1\n#endif\n'),
+    ("a name of other letters", HAS + '#if HAS("\u00e9.h")\n#define V 2\n#else\n#define V 1\n#endif\n'),
     ("a name that a macro would change", HAS + '#define n foo\n#if HAS("n.h")\n#define V 2\n#else\n#define V 1\n#endif\n'),
 )
 
@@ -137,8 +160,10 @@ class Cases:
             self.run(name, [(before + LOOP.format(pragma), headers, []) for headers in comes_and_goes])
         for name, header in REWRITTEN:
             offered = {"d/h.h": header, "foo.h": "//\n", "always.h": "//\n"}
-            if "in a call that" in name:
+            if "in a call that" in name or "is quoted" in name:
                 offered["n.h"] = "//\n"
+            if "comma" in name or "letters" in name:
+                offered |= {"a,b.h": "//\n", "d/a,b.h": "//\n", "\u00e9.h": "//\n", "d/\u00e9.h": "//\n"}
             self.run(name, [("#include <d/h.h>\n" + KERNEL, offered, [])])
 
 

@@ -49,7 +49,8 @@ TEST(Directives, CommentsAndLiteralsHideThem) {
 
 TEST(Directives, HasInclude) {
   EXPECT_EQ(includes("#if __has_include(<a.h>) && __has_include( \"b.h\" )"),
-            (List{"<a.h>", "\"b.h\""}));
+            (List{"<a.h>", "<a.h>", "\"b.h\""}))
+      << "expanded, or as it stands";
   EXPECT_EQ(includes("#define HAS(x) __has_include(x)\n#if HAS( <a.h> /**/ )\n"), (List{"<a.h>"}));
   EXPECT_EQ(includes("#define A __has_include(/**/<a/**/.h>)\n"), (List{"<a .h>"}));
   EXPECT_EQ(includes("#if __has_include(NAME)\n"), (List{"NAME"}));
@@ -92,23 +93,31 @@ TEST(Directives, Tellers) {
   EXPECT_EQ(read_directives("auto s = \"__has_include\";").unfollowed, "__has_include");
 }
 
-TEST(Directives, AQuestionInACallIsExpandedOrNot) {
+// The bracket of a macro's call may stand anywhere before.
+TEST(Directives, AQuestionMayBeExpandedOrNot) {
   using Form = IncludeDirective::Form;
-  const auto forms = [](std::string_view text) {
-    std::vector<Form> forms;
-    for (const auto& include : read_directives(text).includes) forms.push_back(include.form);
-    return forms;
-  };
-  const std::vector both{Form::macro, Form::angled};
-  EXPECT_EQ(forms("#if ID(__has_include(<a.h>))"), both);
-  EXPECT_EQ(forms("#if ID((1 && __has_include(<a.h>)))"), both);
-  EXPECT_EQ(forms("int x = ID(\n  __has_include(<a.h>));"), both);
-  const std::vector one{Form::angled};
-  EXPECT_EQ(forms("#if (__has_include(<a.h>))"), one);
-  EXPECT_EQ(forms("#if defined(X) && (Y == 1 || __has_include(<a.h>))"), one);
-  EXPECT_EQ(forms("#if ID(1) && __has_include(<a.h>)"), one);
-  EXPECT_EQ(forms("int x = ID(\n#if __has_include(<a.h>)\n);"), one);
-  EXPECT_TRUE(read_directives("#if ID(__has_include(\"a.h\"))").includes.at(0).wrapped);
+  for (const auto* text : {"#if ID(__has_include(<a.h>))", "#if START __has_include(<a.h>))",
+                           "#elif __has_include(<a.h>)"}) {
+    const auto includes = read_directives(text).includes;
+    ASSERT_EQ(includes.size(), 2U) << text;
+    EXPECT_EQ(includes[0].form, Form::macro);
+    EXPECT_EQ(includes[0].spelling, "<a.h>");
+    EXPECT_TRUE(includes[0].beside);
+    EXPECT_EQ(includes[1].form, Form::angled);
+  }
+  EXPECT_EQ(read_directives("#if __has_include(\"a.h\")").includes.size(), 1U);
+  EXPECT_EQ(read_directives("#ifdef __has_include\n#elif defined(__has_include)").unfollowed, "");
+  EXPECT_EQ(read_directives("int x = ID(__has_include(<a.h>));").unfollowed, "__has_include");
+  EXPECT_EQ(read_directives("#define HAS(x, y) __has_include(x, y)").unfollowed, "__has_include");
+}
+
+TEST(Directives, MayNotKnowWhereLiteralsEnd) {
+  for (const auto* text : {"#include \"a\\b.h\"", "#include <a\"b>", "#if __has_include(<it's>)",
+                           "#include <a/*b>", "#include <a//b> /* c", "auto s = R\"x(\\\n)x\";"})
+    EXPECT_TRUE(read_directives(text).unsure) << text;
+  for (const auto* text :
+       {"#include <a/b.h> // it's \"", "#include <a//b>", "auto s = R\"x(\n)x\";", "int \\\n x;"})
+    EXPECT_FALSE(read_directives(text).unsure) << text;
 }
 
 TEST(Directives, AQuestionWithoutAnEndIsLeftOpen) {

@@ -87,17 +87,21 @@ TEST(Expansion, OfTokensThatTheCompilerKeepsApartIsDeclined) {
 
 TEST(Expansion, OfWhatTheCompilerMayDefineIsDeclined) {
   for (const auto* name :
-       {"__CUDA_ARCH__", "_LP64", "__EXCEPTIONS", "__cplusplus", "__INCLUDE_LEVEL__"})
+       {"__CUDA_ARCH__", "_LP64", "__EXCEPTIONS", "__cplusplus", "__INCLUDE_LEVEL__", "NULL",
+        "CUDART_VERSION", "cudaStreamDefault", "CU_UUID_HAS_BEEN_DEFINED"})
     EXPECT_EQ(
         expansions(std::string("#define ") + name + " 1\n", std::string("<") + name + "/a.h>"),
         List{})
         << name;
+  EXPECT_EQ(expansions("", "<NULL.h>"), List{});
+  EXPECT_EQ(expansions("", "<cuda_fp16.h>"), (List{"<cuda_fp16.h>"}));
   EXPECT_EQ(expansions("#define __LIB_HEADER <a.h>", "__LIB_HEADER"), (List{"<a.h>"}));
 }
 
 TEST(Expansion, OptionsAreTextsOfTheirOwn) {
   const auto macros = macros_of_options({"-DZ=1\\", "-De=x", "-DY=R\"(", "-D", "f=y"});
   EXPECT_EQ(expand_include_macro("<e/f.h>", {&macros}).size(), 4U) << "each defined, or not";
+  EXPECT_EQ(macros_of_options({"-D=e=x"}).find("e")->second.text, "x");
 }
 
 TEST(Questions, ThatArePastedTogether) {
@@ -154,7 +158,7 @@ TEST(HeaderTests, MayBePastedTogether) {
   Words pieces;
   add_pieces("C(HA, S) /* _CCCL_HAS */ \"INCLUDE\" _CC\\\nCL_ 'I' HAS_2", {"_CCCL_HAS_INCLUDE_2"},
              pieces);
-  EXPECT_EQ(pieces, (Words{"C", "HA", "S", "_CCCL_"}));
+  EXPECT_EQ(pieces, (Words{"C", "HA", "I", "INCLUDE", "S", "_CCCL_"}));
   EXPECT_TRUE(can_be_pasted("HAS", {"HA"})) << "a letter is at hand everywhere";
   EXPECT_TRUE(can_be_pasted("HAS", {"AS"}));
   EXPECT_TRUE(can_be_pasted("HAS_2", {"HAS", "_2"}));
