@@ -9,7 +9,7 @@
 #include "file/wall_clock.h"
 #include "kiln/caller_state.h"
 #include "rows/entry_remover.h"
-#include "rows/use_marks.h"
+#include "rows/history.h"
 
 namespace kiln {
 
@@ -160,13 +160,6 @@ Result<GcReport> Cache::clear() {
   return remove_in_steps(*impl_, "clearing", any, [](Connection& connection, const Victims& gone) {
     // After the last entry goes what belongs to none, as damage may leave behind.
     return commit_if(!gone.empty() || storage::remove_orphans(connection));
-  });
-}
-
-Result<void> Cache::reset_history() {
-  const CallerState caller;
-  return impl_->write("resetting the history", storage::writer_patience, [](Hold& hold) {
-    return commit_if(storage::clear_history(hold.connection()));
   });
 }
 

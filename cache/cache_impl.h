@@ -28,7 +28,7 @@ inline Step commit_if(bool succeeded) noexcept { return succeeded ? Step::commit
 
 /// What a Cache hides: the parts that its verbs share, around one connection behind one mutex, for this process.
 /// cache.cpp implements them. Each verb is a function of Cache in the file of its stage: cache_find.cpp looks up,
-/// cache_put.cpp writes, cache_collect.cpp removes; cache_inspect.cpp, cache_alike.cpp and cache_verify.cpp show;
+/// cache_put.cpp writes, cache_collect.cpp removes, cache_history.cpp counts; cache_inspect.cpp, cache_alike.cpp and cache_verify.cpp show;
 /// cache_bundle.cpp ships.
 class Cache::Impl {
  public:
@@ -106,8 +106,10 @@ class Cache::Impl {
   bool open_again(Result<storage::Database> opened);
   void adopt(storage::Database database);
 
-  /// Writes down use marks and counters where that is due; see use_marks.h.
+  /// Writes down use marks and counters where that is due; see use_marks.h and history.h.
   void flush() noexcept;
+  /// Writes down what was counted beside the database, where the options say so; see tally_file.h.
+  void tell_hits(const CacheCounters& counted) noexcept;
 
   storage::Faults faults_;
   std::atomic<storage::Session*> session_;

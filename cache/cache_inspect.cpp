@@ -7,7 +7,6 @@
 #include "cache_impl.h"
 #include "kiln/caller_state.h"
 #include "rows/entry_reader.h"
-#include "rows/use_marks.h"
 
 namespace kiln {
 namespace {
@@ -225,14 +224,6 @@ Result<CacheStatistics> Cache::statistics() {
   if (!pages || !page_bytes) return hold.failure("measuring the file");
   sum.file_bytes = static_cast<std::uint64_t>(*pages * *page_bytes);
   return sum;
-}
-
-Result<CacheCounters> Cache::history() {
-  const CallerState caller;
-  Hold hold = impl_->open();
-  const auto counters = hold ? storage::read_history(hold.connection()) : std::nullopt;
-  if (!counters) return hold.failure("reading the history");
-  return *counters;
 }
 
 }  // namespace kiln

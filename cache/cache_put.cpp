@@ -5,10 +5,10 @@
 
 #include "cache_impl.h"
 #include "cache_store.h"
-#include "file/wall_clock.h"
 #include "kiln/caller_state.h"
 #include "rows/entry_remover.h"
 #include "rows/entry_writer.h"
+#include "rows/history.h"
 #include "rows/use_marks.h"
 
 namespace kiln {
@@ -24,12 +24,6 @@ constexpr int most_evictions = 256;
 /// A put gives free pages back, a few at a time, once they are more than this part of the file.
 constexpr std::uint64_t part_of_file_to_keep_free = 4;
 constexpr int pages_to_give_back = 64;
-
-constexpr std::int64_t a_day = 86'400;
-
-std::uint64_t age_to_mark(const CacheOptions& options) {
-  return options.max_bytes / storage::part_of_cap_to_age;
-}
 
 /// The texts that are not stored, as `is_stored` tells: has_text() or has_sound_text(). Nothing where SQLite could not
 /// tell.
@@ -164,7 +158,8 @@ Result<std::uint64_t> store(Cache::Impl& cache, std::span<const PreparedEntry> e
     }
     if (stored == 0) return Step::roll_back;
     // Before the eviction, so that it does not choose what this process uses.
-    const auto used = storage::aged(connection, hold.session().used, age_to_mark(cache.options));
+    const auto used = storage::aged(connection, hold.session().used,
+                                    storage::age_to_mark(cache.options.max_bytes));
     if (!storage::mark_used(connection, used)) return Step::failed;
     const auto gone = make_room(connection, cache.options.max_bytes, newest, fits);
     if (!gone) return Step::failed;
@@ -206,34 +201,6 @@ Result<void> Cache::put(const NewEntry& entry) {
     if (!impl_->leave_corrupt_file()) break;
   }
   return stored;
-}
-
-/// Runs at the end and not with a hit, and only tries the lock. It writes where this process counted anything but
-/// hits, where a mark is so old that eviction may come near, or once a day.
-void Cache::Impl::flush() noexcept {
-  if (read_only()) return;
-  std::set<std::int64_t> used;
-  {
-    Hold hold(*this);
-    if (!hold) return;
-    auto news = storage::difference(tally.now(), hold.session().told);
-    const auto all = news;
-    for (const Counter hits :
-         {Counter::hits_memory, Counter::hits_local, Counter::hits_bundle, Counter::saved_us}) {
-      news.values[static_cast<std::size_t>(hits)] = 0;
-    }
-    used = storage::aged(hold.connection(), hold.session().used, age_to_mark(options));
-    const auto age = storage::seconds_since_1970() - storage::history_time(hold.connection());
-    // Where somebody set the clock back, this writes the time anew.
-    const bool due = all != CacheCounters() && (age > a_day || age < 0);
-    if (news == CacheCounters() && used.empty() && !due) return;
-  }
-  static_cast<void>(
-      write("writing down what was used", std::chrono::milliseconds::zero(), [&](Hold& hold) {
-        const auto news = storage::difference(tally.now(), hold.session().told);
-        return commit_if(storage::mark_used(hold.connection(), used) &&
-                         storage::add_to_history(hold.connection(), news));
-      }));
 }
 
 }  // namespace kiln

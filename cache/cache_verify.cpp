@@ -3,11 +3,25 @@
 #include "cache_impl.h"
 #include "file/generation.h"
 #include "kiln/caller_state.h"
+#include "rows/tally_file.h"
 #include "rows/verifier.h"
 
 namespace kiln {
 
 using storage::Verifier;
+
+namespace {
+
+void check_tally_file(const std::filesystem::path& directory, const CacheOptions& options,
+                      VerifyReport& report) {
+  const auto read =
+      storage::read_tally_file(directory, {.writable_by_others = options.trust_others});
+  if (read) return;
+  report.findings.push_back(
+      {"file", (directory / storage::tally_file_name).string(), read.error().message});
+}
+
+}  // namespace
 
 Result<VerifyReport> Cache::verify(bool deep) {
   const CallerState caller;
@@ -31,7 +45,10 @@ Result<VerifyReport> Cache::verify(bool deep) {
     verifier.examine();
   }
   auto report = verifier.take();
-  if (!bundle) report.set_aside = storage::generations_before(path.parent_path(), generation);
+  if (!bundle) {
+    report.set_aside = storage::generations_before(path.parent_path(), generation);
+    check_tally_file(path.parent_path(), impl_->options, report);
+  }
   return report;
 }
 

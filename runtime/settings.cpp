@@ -387,6 +387,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.cache_max_bytes = **max_bytes;
   settings.cache_trust_others = **trust_others;
   settings.bundles = std::move(**bundles);
+  settings.tells_hits = options.tells_hits;
   settings.embedded_bundles = options.embedded_bundles;
   settings.compile_patience = **patience;
   settings.precompiled_max_bytes = **precompiled;

@@ -1,6 +1,7 @@
 #include "rows/tally.h"
 
 #include <cerrno>
+#include <limits>
 
 #include <sqlite3.h>
 
@@ -43,6 +44,14 @@ CacheCounters Tally::now() const noexcept {
   CacheCounters counters;
   for (std::size_t at = 0; at < counter_count; ++at) counters.values[at] = values_[at];
   return counters;
+}
+
+void add(CacheCounters& sum, const CacheCounters& more) noexcept {
+  constexpr auto greatest = std::numeric_limits<std::uint64_t>::max();
+  for (std::size_t at = 0; at < counter_count; ++at) {
+    auto& value = sum.values[at];
+    value = more.values[at] > greatest - value ? greatest : value + more.values[at];
+  }
 }
 
 CacheCounters difference(const CacheCounters& now, const CacheCounters& before) noexcept {

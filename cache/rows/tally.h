@@ -21,6 +21,9 @@ class Tally {
   std::array<std::atomic<std::uint64_t>, counter_count> values_{};
 };
 
+/// Adds counter by counter; one that would exceed its range stays at its greatest.
+void add(CacheCounters& sum, const CacheCounters& more) noexcept;
+
 /// What `now` has more than `before`, counter by counter.
 [[nodiscard]] CacheCounters difference(const CacheCounters& now,
                                        const CacheCounters& before) noexcept;

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <set>
 
 #include "file/sqlite.h"
-#include "kiln/cache.h"
 
 namespace kiln::storage {
 
@@ -18,8 +16,10 @@ namespace kiln::storage {
 //
 // These run inside the caller's transaction. They give false or nothing where SQLite refused something.
 
-/// The age, as a part of the size cap, at which an entry in use gets a new mark.
-inline constexpr std::uint64_t part_of_cap_to_age = 8;
+/// The age at which an entry in use gets a new mark. Bytes.
+[[nodiscard]] inline constexpr std::uint64_t age_to_mark(std::uint64_t size_cap) noexcept {
+  return size_cap / 8;
+}
 
 /// Moves the clock on by what was stored, and marks the entry with it.
 [[nodiscard]] bool mark_stored(Connection& connection, std::int64_t entry, std::uint64_t bytes);
@@ -30,16 +30,5 @@ inline constexpr std::uint64_t part_of_cap_to_age = 8;
 
 /// Marks these entries with the clock as it stands.
 [[nodiscard]] bool mark_used(Connection& connection, const std::set<std::int64_t>& used);
-
-/// Adds to the history of all processes.
-[[nodiscard]] bool add_to_history(Connection& connection, const CacheCounters& counters);
-
-/// What the history holds.
-[[nodiscard]] std::optional<CacheCounters> read_history(Connection& connection);
-
-[[nodiscard]] bool clear_history(Connection& connection);
-
-/// When the history was last added to. Seconds since 1970; 0 for never.
-[[nodiscard]] std::int64_t history_time(Connection& connection);
 
 }  // namespace kiln::storage

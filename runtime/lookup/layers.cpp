@@ -38,7 +38,8 @@ void Layers::open_cache(const Settings& settings) {
         {.access = settings.cache_read_only ? Cache::Access::read_only : Cache::Access::read_write,
          .max_bytes = settings.cache_max_bytes,
          .trust_others = settings.cache_trust_others,
-         .on_fault = on_fault()});
+         .on_fault = on_fault(),
+         .tells_hits = settings.tells_hits});
     if (opened) {
       cache_.emplace(std::move(*opened));
       writable_ = !settings.cache_read_only;

@@ -331,59 +331,6 @@ TEST_F(CacheCollect, ASetThatCameWithoutItsTextsIsCompletedLater) {
   EXPECT_EQ(cache.statistics().value().texts, 0u);
 }
 
-TEST_F(CacheCollect, TheHistoryIsThatOfAllProcesses) {
-  const auto results = test::run_processes(2, [&](int process) {
-    Cache cache = open();
-    for (int number = 0; number < 3; ++number) {
-      if (has(cache, 3 * process + number)) return 1;
-      if (!cache.put(make_sample(3 * process + number, image_bytes).entry())) return 2;
-      if (!has(cache, 3 * process + number)) return 3;
-    }
-    return 0;
-  });
-  EXPECT_EQ(results, std::vector<int>(2, 0));
-  Cache cache = open();
-  const auto history = cache.history().value();
-  EXPECT_EQ(history[Counter::stores], 6u);
-  EXPECT_EQ(history[Counter::misses_absent], 6u);
-  // Those after a process's last store wait for another day.
-  EXPECT_EQ(history.hits(), 4u);
-  EXPECT_EQ(history[Counter::saved_us], 4u * 27'000);
-}
-
-TEST_F(CacheCollect, TheHistoryIsReset) {
-  Cache cache = open();
-  put(cache, 1);
-  EXPECT_EQ(cache.history().value()[Counter::stores], 1u);
-  ASSERT_TRUE(cache.reset_history());
-  EXPECT_EQ(cache.history().value(), CacheCounters());
-  put(cache, 2);
-  EXPECT_EQ(cache.history().value()[Counter::stores], 1u);
-  expect_sound();
-}
-
-TEST_F(CacheCollect, AProcessThatOnlyHitsTellsOnceADay) {
-  {
-    Cache cache = open();
-    put(cache, 1);
-  }
-  const auto before = test::snapshot(folder_.path());
-  find_in_a_process({1});
-  EXPECT_EQ(test::snapshot(folder_.path()), before);
-
-  test::run_sql(file_, "UPDATE state SET value = value - 2 * 86400 WHERE name = 'history_time'");
-  const auto set_back = test::snapshot(folder_.path());
-  find_in_a_process({1});
-  const auto told = test::snapshot(folder_.path());
-  EXPECT_NE(told, set_back);
-  EXPECT_EQ(Cache::open(folder_.path(), {Cache::Access::read_only})
-                ->history()
-                .value()[Counter::hits_local],
-            1u);
-  find_in_a_process({1});
-  EXPECT_EQ(test::snapshot(folder_.path()), told);
-}
-
 TEST_F(CacheCollect, AMarkOfNoEntryKeepsTheCapAllTheSame) {
   Cache cache = open();
   put(cache, 1);

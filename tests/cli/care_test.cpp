@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 namespace kiln::tests {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
@@ -259,6 +261,32 @@ TEST_F(Care, StatsTellsWhatAllProcessesDid) {
   EXPECT_EQ(json({"stats", "--reset"})["reset"], true);
   EXPECT_EQ(json({"stats"})["history"]["stores"], 0);
   EXPECT_EQ(json({"stats"})["entries"], 3);
+}
+
+TEST_F(Care, StatsTellsTheToolsOwnHitsAtOnce) {
+  EXPECT_THAT(care({"stats"}).out, ContainsRegex("hits +not told yet\n"));
+  const auto kept = read(database());
+  double saved_ms = 0;
+  for (int hit = 0; hit < 5; ++hit) {
+    const auto served = compile({source_, "--arch", "sm_80", "--name", "fill"});
+    EXPECT_EQ(served["origin"], "local");
+    saved_ms += served["compile_ms"].get<double>();
+  }
+  const auto stats = json({"stats"});
+  EXPECT_EQ(stats["history"]["hits_local"], 5);
+  EXPECT_NEAR(stats["history"]["saved_ms"].get<double>(), saved_ms, 0.1);
+  EXPECT_NEAR(stats["history"]["hit_rate"].get<double>(), 5.0 / 8, 1e-9);
+  EXPECT_EQ(stats["max_bytes"], std::uint64_t{5} << 30);
+  EXPECT_EQ(read(database()), kept) << "a hit leaves the database as it is";
+  const auto text = care({"stats"}).out;
+  EXPECT_THAT(text, ContainsRegex("hits +5, 62.5 % of what was asked for\n"));
+  EXPECT_THAT(text, HasSubstr("% of the 5.0 GiB that it may grow to"));
+
+  const auto bundle = scratch("all.kiln").string();
+  ASSERT_EQ(care({"export", bundle}).exit_code, 0);
+  const auto of_bundle = care({"--cache", bundle, "stats"}).out;
+  EXPECT_THAT(of_bundle, HasSubstr("entries"));
+  EXPECT_THAT(of_bundle, Not(HasSubstr("hits"))) << "a bundle has no history";
 }
 
 TEST_F(Care, TablesAreColouredOnATerminalOnly) {

@@ -238,8 +238,11 @@ void add_stats(Grammar& grammar) {
   const auto [verb, words] =
       grammar.verb<StatsWords>("stats", "Sum up what a cache holds, and what it did", stats);
   verb->footer(
-      "The history is that of all processes. They tell when they store, and at their end; one that "
-      "only hits tells at most once a day, so that a hit writes nothing.");
+      "The history is that of all processes. This tool tells its hits at once. An engine tells "
+      "when "
+      "it stores, and at its end; one that only hits tells at most once a day, so that a hit "
+      "writes "
+      "nothing.");
   verb->add_flag("--reset", words->reset, "Let the history begin anew");
 }
 

@@ -151,6 +151,14 @@ struct CacheCounters {
   [[nodiscard]] std::uint64_t errors() const noexcept;
 };
 
+/// What was counted on one day. Days are counted from 1970-01-01, in UTC.
+struct DayCounters {
+  std::int64_t day = 0;
+  CacheCounters counters;
+
+  bool operator==(const DayCounters&) const = default;
+};
+
 /// Why find() gave nothing; the nearest there was.
 enum class MissReason { none, absent, unfit, damaged, unreadable };
 
@@ -171,6 +179,9 @@ struct CacheOptions {
   /// Accepts a directory and files that others may write. What they hold runs on the GPU.
   bool trust_others = false;
   FaultCallback on_fault = {};
+  /// For tools, whose processes are short: what one counted that only hit goes into a small file beside the
+  /// database when it closes, unless somebody else is writing. The database stays as it is.
+  bool tells_hits = false;
 };
 
 /// One process's (or thread's) turn to make what several ask for at one time. The turn ends with the
@@ -350,8 +361,12 @@ class Cache {
 
   /// What all objects of all processes have counted since the cache was made or its history reset. A process
   /// adds its counters when it stores, and when it closes and has counted anything but hits. A process that
-  /// only hits adds them at most once a day, so that a hit writes nothing.
+  /// only hits adds them at most once a day, so that a hit writes nothing, unless CacheOptions::tells_hits.
+  /// What tools told in a file that is damaged by now is left out: verify() names the file. Errors:
+  /// cache_unusable, io_failed.
   [[nodiscard]] Result<CacheCounters> history();
+  /// The same by the day on which it was told, for each of the last 366 days that has anything, the earliest first.
+  [[nodiscard]] Result<std::vector<DayCounters>> history_by_day();
   [[nodiscard]] Result<void> reset_history();
 
   /// Keeps an entry from being evicted or collected, or lets it go again. Errors: not_found,

@@ -111,6 +111,9 @@ struct RuntimeOptions {
   /// Where it is logged; standard error when empty.
   LogCallback log = {};
   Observer observer = {};
+  /// For tools, whose processes are short: one that only hits writes down its hits too, as
+  /// CacheOptions::tells_hits says. An engine leaves it off, and its hits write nothing.
+  bool tells_hits = false;
 };
 
 /// One setting as a person asks for it.
@@ -136,6 +139,7 @@ struct Settings {
   bool cache_read_only = false;
   std::uint64_t cache_max_bytes = 0;
   bool cache_trust_others = false;
+  bool tells_hits = false;
   std::vector<std::filesystem::path> bundles;
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};

@@ -27,7 +27,8 @@ CacheOptions options_of(const Globals& globals, const Settings& settings, Cache:
 }  // namespace
 
 RuntimeOptions runtime_options(const Globals& globals) {
-  RuntimeOptions options{.cache_directory = globals.cache, .log = log_to_standard_error()};
+  RuntimeOptions options{
+      .cache_directory = globals.cache, .log = log_to_standard_error(), .tells_hits = true};
   if (globals.quiet) options.log_level = LogLevel::off;
   return options;
 }
@@ -38,13 +39,16 @@ Settings settings_of(const Globals& globals) {
   return settings;
 }
 
+bool names_bundle(const Settings& settings) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(settings.cache_directory, error);
+}
+
 Result<Cache> open_for_inspection(const Globals& globals) {
   const auto settings = settings_of(globals);
   const auto options = options_of(globals, settings, Cache::Access::read_only);
-  std::error_code error;
-  auto opened = std::filesystem::is_regular_file(settings.cache_directory, error)
-                    ? Cache::open_bundle(settings.cache_directory, options)
-                    : Cache::open(settings.cache_directory, options);
+  auto opened = names_bundle(settings) ? Cache::open_bundle(settings.cache_directory, options)
+                                       : Cache::open(settings.cache_directory, options);
   if (!opened && opened.error().code == ErrorCode::not_found)
     opened.error().message += fmt::format(": {} makes it, and --cache names another", ways_to_fill);
   return opened;

@@ -18,6 +18,9 @@ inline constexpr const char* ways_to_fill =
 /// All settings, the command line first. Errors: invalid_setting; cache_unusable where no cache is named.
 [[nodiscard]] Settings settings_of(const Globals& globals);
 
+/// Whether they name a bundle where a cache's folder may stand.
+[[nodiscard]] bool names_bundle(const Settings& settings);
+
 /// The cache, or the bundle, that the command line and the settings name, to be looked at and left as
 /// it is. Errors: invalid_setting, cache_unusable.
 [[nodiscard]] Result<Cache> open_for_inspection(const Globals& globals);

@@ -1,4 +1,6 @@
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,16 +44,32 @@ constexpr std::array rows{
 };
 static_assert(rows.size() + 1 == counter_count, "all but saved_us, which is a time");
 
+/// The part of what was asked for that was there, from 0 to 1; nothing where nothing was asked for.
+std::optional<double> hit_rate(const CacheCounters& history) {
+  const auto asked = history.hits() + history.misses();
+  if (asked == 0) return std::nullopt;
+  return static_cast<double>(history.hits()) / static_cast<double>(asked);
+}
+
 Json history_json(const CacheCounters& history) {
   Json document;
   for (const auto& row : rows) document[to_string(row.counter)] = history[row.counter];
+  const auto rate = hit_rate(history);
+  document["hit_rate"] = rate ? Json(*rate) : Json();
   document["saved_ms"] = static_cast<double>(history[Counter::saved_us]) / 1000;
   return document;
 }
 
+// An engine that only hits tells at most once a day: no hit that is told is not the same as none.
+std::string hits_text(const CacheCounters& history) {
+  if (history.hits() == 0) return "not told yet";
+  return fmt::format("{}, {:.1f} % of what was asked for", history.hits(),
+                     100 * *hit_rate(history));
+}
+
 // What never happened is left out, but for what everybody asks for.
 std::string history_text(const CacheCounters& history) {
-  std::vector<Field> fields{{"hits", std::to_string(history.hits())},
+  std::vector<Field> fields{{"hits", hits_text(history)},
                             {"misses", std::to_string(history.misses())}};
   for (const auto& [counter, label] : rows) {
     if (history[counter] != 0) fields.emplace_back(label, std::to_string(history[counter]));
@@ -60,9 +78,13 @@ std::string history_text(const CacheCounters& history) {
   return field_list(fields, wants_colour(stdout));
 }
 
-Json statistics_json(const std::string& file, const CacheStatistics& sums) {
+/// What a cache may grow to; nothing for a bundle.
+using Cap = std::optional<std::uint64_t>;
+
+Json statistics_json(const std::string& file, const CacheStatistics& sums, Cap cap) {
   return {{"file", file},
           {"file_bytes", sums.file_bytes},
+          {"max_bytes", cap ? Json(*cap) : Json()},
           {"entries", sums.entries},
           {"image_bytes", sums.image_bytes},
           {"stored_bytes", sums.stored_bytes},
@@ -73,13 +95,20 @@ Json statistics_json(const std::string& file, const CacheStatistics& sums) {
           {"compile_ms", static_cast<double>(sums.compile_us) / 1000}};
 }
 
-std::string statistics_text(const std::string& file, const CacheStatistics& sums) {
+std::string file_size_text(std::uint64_t bytes, Cap cap) {
+  if (!cap || *cap == 0) return format_bytes(bytes);
+  const auto percent = 100 * static_cast<double>(bytes) / static_cast<double>(*cap);
+  return fmt::format("{}, {:.1f} % of the {} that it may grow to", format_bytes(bytes), percent,
+                     format_bytes(*cap));
+}
+
+std::string statistics_text(const std::string& file, const CacheStatistics& sums, Cap cap) {
   const auto compressed = [](std::uint64_t plain, std::uint64_t stored) {
     return fmt::format("{} ({} stored)", format_bytes(plain), format_bytes(stored));
   };
   return field_list(
       {{"file", file},
-       {"file size", format_bytes(sums.file_bytes)},
+       {"file size", file_size_text(sums.file_bytes, cap)},
        {"entries", std::to_string(sums.entries)},
        {"images", compressed(sums.image_bytes, sums.stored_bytes)},
        {"sources and headers",
@@ -94,12 +123,15 @@ ExitCode print_statistics(const Globals& globals) {
   const auto sums = cache.statistics().value();
   const auto history = cache.history().value();
   const auto file = cache.file().string();
+  const auto settings = settings_of(globals);
+  const auto cap = names_bundle(settings) ? Cap() : Cap(settings.cache_max_bytes);
   if (globals.json) {
-    auto document = statistics_json(file, sums);
+    auto document = statistics_json(file, sums, cap);
     document["history"] = history_json(history);
     print_json(document);
   } else {
-    fmt::print("{}\n{}", statistics_text(file, sums), history_text(history));
+    fmt::print("{}", statistics_text(file, sums, cap));
+    if (cap) fmt::print("\n{}", history_text(history));  // A bundle has none.
     if (sums.entries == 0) fmt::print("\nnothing is kept yet: {} fills it\n", ways_to_fill);
   }
   return ExitCode::done;
