@@ -58,6 +58,14 @@ Result<ServedArtifact> combine(Layers& layers, Obtainer& obtainer, const Recipe&
   return obtainer.obtain(combination, stop);
 }
 
+// Spaces in expressions do not matter; those of an artifact made by hand may be spelled in any way.
+void canonicalise(LinkSpec& spec) {
+  for (auto& expression : spec.kernels) expression = canonical_expression(expression);
+  for (auto& input : spec.inputs) {
+    for (auto& kernel : input.kernels) kernel.expression = canonical_expression(kernel.expression);
+  }
+}
+
 // Once a process: the environment is the same for all its runtimes.
 void warn_of_slips(const Settings& settings, const Reporter& reporter) {
   static std::once_flag warned;
@@ -235,6 +243,7 @@ Result<Artifact> Runtime::link(LinkSpec spec) {
   const auto target = impl_->resolve(spec.target);
   if (!target) return tl::unexpected(target.error());
   spec.target = *target;
+  canonicalise(spec);
   const auto recipe = link_recipe(spec);
   if (!recipe) return tl::unexpected(recipe.error());
   const auto link = [&](const vendor::NvJitLink& linker) { return link_images(linker, spec); };

@@ -19,10 +19,10 @@ const char* to_string(Origin origin) noexcept {
 }
 
 const KernelInfo* Artifact::find(std::string_view expression) const noexcept {
-  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelInfo& kernel) {
-    return kernel.expression == expression;
-  });
-  return found == kernels.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(kernels, expression, &KernelInfo::expression);
+  if (found != kernels.end()) return &*found;
+  const auto canonical = canonical_expression(expression);
+  return canonical != expression ? find(canonical) : nullptr;
 }
 
 }  // namespace kiln

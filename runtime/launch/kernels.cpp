@@ -90,10 +90,11 @@ Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver
   if (!device) return tl::unexpected(device.error());
   if (const auto* record = known_.find(program.id(), *device, expression)) return Kernel(*record);
   const CallerState caller;
-  if (auto listed = check_listed(program, expression); !listed)
+  const auto canonical = canonical_expression(expression);
+  if (auto listed = check_listed(program, canonical); !listed)
     return tl::unexpected(std::move(listed.error()));
   const auto record =
-      record_of(loaded_for(driver, *device, program, expression), program, expression);
+      record_of(loaded_for(driver, *device, program, canonical), program, canonical);
   if (!record) return tl::unexpected(record.error());
   known_.add(program.id(), *device, expression, **record);
   return Kernel(**record);
@@ -102,12 +103,13 @@ Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver
 Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver,
                              const Program& program, std::string_view expression,
                              const Obtain& obtain) {
-  if (auto listed = check_listed(program, expression); !listed)
+  const auto canonical = canonical_expression(expression);
+  if (auto listed = check_listed(program, canonical); !listed)
     return tl::unexpected(std::move(listed.error()));
   const auto device = driver->current_device();
   if (!device) return tl::unexpected(device.error());
   const auto record =
-      record_of(load_for(driver, *device, program, expression, obtain), program, expression);
+      record_of(load_for(driver, *device, program, canonical, obtain), program, canonical);
   if (!record) return tl::unexpected(record.error());
   return Kernel(**record);
 }

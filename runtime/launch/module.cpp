@@ -62,7 +62,9 @@ Result<void> Variable::check_range(std::size_t offset, std::size_t length) const
 Result<Kernel> Module::kernel(std::string_view name) const {
   if (const auto* record = image_->find(name)) return Kernel(*record);
   const auto is_meant = [&](const KernelRecord& record) {
-    return record.info.symbol == name || same_name(name_of_symbol(record.info.symbol), name);
+    const auto& info = record.info;
+    return info.symbol == name || same_name(info.expression, name) ||
+           same_name(name_of_symbol(info.symbol), name);
   };
   const auto& kernels = image_->kernels();
   const auto found = std::ranges::find_if(kernels, is_meant);
@@ -87,7 +89,7 @@ Result<Variable> Module::variable(std::string_view name) const {
   const auto& driver = image_->driver();
   if (auto ready = driver.ensure_context(image_->device().handle); !ready)
     return tl::unexpected(ready.error());
-  const auto listed = image_->symbol_of(name);
+  const auto listed = image_->symbol_of(canonical_expression(name));
   const std::string symbol(listed.empty() ? name : listed);
   CUdeviceptr address = 0;
   std::size_t size = 0;

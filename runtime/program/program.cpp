@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kiln/artifact.h"
 #include "program/architecture.h"
 #include "program/variants.h"
 
@@ -172,6 +173,17 @@ Result<void> check(const ProgramSpec& spec) {
   return check_kernels(spec);
 }
 
+// Spaces do not matter: each expression has one spelling, in the key and wherever it is listed.
+void canonicalise(ProgramSpec& spec) {
+  for (auto& expression : spec.kernels) expression = canonical_expression(expression);
+  for (auto& variant : spec.variants) {
+    decltype(variant.kernels) kernels;
+    for (const auto& [expression, own] : variant.kernels)
+      kernels.emplace(canonical_expression(expression), canonical_expression(own));
+    variant.kernels = std::move(kernels);
+  }
+}
+
 constexpr std::string_view default_variant = "default";
 
 // Checks what a variant adds. Its source, options and kernels are checked when it is made a program.
@@ -243,6 +255,7 @@ Program::Program(std::shared_ptr<const State> state) noexcept : state_(std::move
 
 Result<Program> Program::make(ProgramSpec spec) {
   if (auto checked = check(spec); !checked) return tl::unexpected(checked.error());
+  canonicalise(spec);
   for (auto& directory : spec.include_dirs) {
     std::error_code failure;
     auto absolute = std::filesystem::absolute(directory, failure);
@@ -297,8 +310,9 @@ Result<void> Program::add_alternatives(State& state) {
 
 std::string_view ProgramChoice::expression(std::string_view asked) const noexcept {
   if (kernels_ == nullptr) return asked;
+  const auto canonical = canonical_expression(asked);
   const auto mapped = std::find_if(kernels_->begin(), kernels_->end(),
-                                   [&](const auto& kernel) { return kernel.first == asked; });
+                                   [&](const auto& kernel) { return kernel.first == canonical; });
   return mapped != kernels_->end() ? std::string_view(mapped->second) : asked;
 }
 

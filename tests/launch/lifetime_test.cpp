@@ -41,6 +41,22 @@ class LifetimeTest : public FakeDriverTest {
   Runtime runtime_ = open_runtime();
 };
 
+TEST_F(LifetimeTest, SpacesInAnExpressionDoNotMatter) {
+  const auto program = fill_program();
+  const auto kernel = runtime_.kernel(program, "fill<float>").value();
+  for (const char* spelling : {"fill< float >", " fill <float>", "fill< float >"}) {
+    const auto same = runtime_.kernel(program, spelling);
+    ASSERT_TRUE(same) << same.error().message;
+    EXPECT_EQ(same->info().symbol, kernel.info().symbol);
+  }
+  const auto module = runtime_.module(program).value();
+  EXPECT_EQ(module.kernel("fill< int >")->info().expression, "fill<int>");
+  const auto target = Target::parse("sm_90").value();
+  EXPECT_TRUE(runtime_.kernel(program, "fill <int>", target));
+  EXPECT_EQ(runtime_.kernel(program, "fill< double >").error().code, ErrorCode::unknown_kernel);
+  EXPECT_EQ(runtime_.counters().compiles, 2) << "one for the device, one for the target";
+}
+
 TEST_F(LifetimeTest, NothingIsLoadedOrCompiledWhileAStreamIsCaptured) {
   const auto program = fill_program();
   const auto libraries = library_count_();

@@ -59,6 +59,22 @@ TEST_F(RoundTrip, LoweredNamesSurvive) {
   }
 }
 
+TEST_F(RoundTrip, SpacesInExpressionsDoNotMatter) {
+  compile_in_another_process(names());
+  auto spec = names();
+  spec.kernels = {
+      "&engine::nested",      "engine::attention<double,(1<<3)>", "plain",
+      "sized<size_t >",       "engine :: attention< float,128 >", "engine::attention<float, 128>",
+      "sized<unsigned  long>"};
+  const auto artifact = try_compile(spec);
+  ASSERT_TRUE(artifact) << artifact.error().message;
+  EXPECT_EQ(artifact->origin, Origin::local);
+  EXPECT_EQ(artifact->kernels.size(), names().kernels.size()) << "each is listed once";
+  for (const auto& expression : spec.kernels) {
+    EXPECT_NE(artifact->find(expression), nullptr) << expression;
+  }
+}
+
 TEST_F(RoundTrip, AProgramWithoutExpressionsHasTheKernelsOfItsImage) {
   const ProgramSpec spec{.name = "c.cu",
                          .source =

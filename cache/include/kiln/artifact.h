@@ -17,6 +17,10 @@
 
 namespace KILN_EXPORT kiln {
 
+/// The one spelling under which kiln lists a name expression, whatever its spaces: `scale<float, 4>` for
+/// `scale< float,4 >`. Literals stay as they are; so does the whole of a text with one that is raw or not closed.
+[[nodiscard]] std::string canonical_expression(std::string_view expression);
+
 /// One parameter of a kernel, as the image's own metadata gives it. Bytes.
 struct Parameter {
   std::uint32_t offset = 0;
@@ -27,9 +31,9 @@ struct Parameter {
 
 /// What is known of one kernel without loading it.
 struct KernelInfo {
-  std::string expression = {};     ///< The C++ name expression as the program lists it.
-  std::string symbol = {};         ///< The lowered (mangled) name in the image.
-  std::uint32_t registers = 0;     ///< Per thread.
+  std::string expression = {};  ///< The C++ name expression, as canonical_expression() spells it.
+  std::string symbol = {};      ///< The lowered (mangled) name in the image.
+  std::uint32_t registers = 0;  ///< Per thread.
   std::uint32_t shared_bytes = 0;  ///< Static shared memory per block.
   std::uint32_t local_bytes = 0;   ///< Local memory (stack and spills) per thread.
   bool params_known = false;       ///< False for images that do not tell (PTX, LTO-IR, OptiX-IR).
@@ -60,7 +64,7 @@ struct Artifact {
   /// cache keeps it. Only an artifact that was compiled just now says so; nobody stores this.
   std::string not_kept = {};
 
-  /// The kernel of this expression, or nullptr. Valid as long as the artifact.
+  /// The kernel of this expression, whatever its spaces, or nullptr. Valid as long as the artifact.
   [[nodiscard]] const KernelInfo* find(std::string_view expression) const noexcept;
 };
 

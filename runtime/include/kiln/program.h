@@ -46,7 +46,8 @@ struct ProgramSpec {
   std::vector<HeaderSet> headers =
       {};  ///< Searched before any directory, in order, by literal spelling.
   std::vector<std::filesystem::path> include_dirs = {};  ///< What `-I` would name, in order.
-  std::vector<std::string> kernels = {};  ///< Name expressions, e.g. "rms_norm<__half, 4096>".
+  std::vector<std::string> kernels =
+      {};  ///< Name expressions, e.g. "rms_norm<__half, 4096>"; spaces do not matter.
   std::vector<std::string> options = {};  ///< For the compiler, e.g. "--std=c++20", "-DEPS=1e-5f".
   /// Whether the CUDA toolkit's headers are searched as well, after all others.
   bool toolkit_headers = true;

@@ -77,6 +77,18 @@ TEST(Variant, WhatItLeavesOutIsTheProgramsOwn) {
   }
 }
 
+TEST(Variant, SpacesInItsExpressionsDoNotMatter) {
+  const auto program =
+      Program::make(with({{.name = "hopper",
+                           .since = "sm_90a",
+                           .kernels = {{"attention< 128 >", "hopper::attention<128,4>"}}}}));
+  ASSERT_TRUE(program) << program.error().message;
+  const auto hopper = choice(*program, "sm_90a");
+  EXPECT_EQ(hopper.program().kernels(),
+            (std::vector<std::string>{"attention<64>", "hopper::attention<128, 4>"}));
+  EXPECT_EQ(hopper.expression("attention<128 >"), "hopper::attention<128, 4>");
+}
+
 TEST(Variant, AProgramWithoutVariantsIsItsOwnChoice) {
   const auto program = Program::make(with({})).value();
   EXPECT_EQ(choice(program, "sm_90a").program().id(), program.id());
