@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -56,6 +57,26 @@ std::string name_of_symbol(const std::string& symbol) {
   if (!declaration) return symbol;
   const std::string_view whole(*declaration);
   return std::string(without_return_type(whole.substr(0, begin_of_parameters(whole))));
+}
+
+std::vector<std::string> parameter_types(const std::string& symbol) {
+  const auto declaration = declaration_of_symbol(symbol);
+  if (!declaration || !declaration->ends_with(')')) return {};
+  std::string_view list(*declaration);
+  list.remove_prefix(begin_of_parameters(list) + 1);
+  list.remove_suffix(1);
+  std::vector<std::string> types;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t at = 0; at < list.size(); ++at) {
+    if (opens(list[at])) ++depth;
+    if (closes(list[at])) --depth;
+    if (list[at] != ',' || depth != 0) continue;
+    types.emplace_back(list.substr(begin, at - begin));
+    begin = skip_spaces(list, at + 1);
+  }
+  if (!list.empty()) types.emplace_back(list.substr(std::min(begin, list.size())));
+  return types;
 }
 
 bool same_name(std::string_view one, std::string_view other) noexcept {

@@ -1,11 +1,19 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "image/parameter_kinds.h"
+#include "kiln/args.h"
 #include "kiln/artifact.h"
 #include "kiln/error.h"
 #include "kiln/launch.h"
@@ -52,12 +60,45 @@ class LaunchLimits {
   }
 };
 
+/// The types of the arguments that a kernel was first launched with, and takes: whoever launches it with them again has
+/// nothing to check. It takes no lock: the first thread to remember them wins.
+class TakenTypes {
+ public:
+  /// Each launch asks, so it is one comparison of bytes.
+  [[nodiscard]] bool are(const detail::GivenArgs& given) const noexcept {
+    return count_.load(std::memory_order_acquire) == given.count &&
+           std::memcmp(types_.data(), given.types, given.count * sizeof(types_[0])) == 0;
+  }
+
+  /// REQUIRES: the kernel takes these. Sizes that may differ by the next launch are not remembered.
+  void remember(const detail::GivenArgs& given) noexcept {
+    const std::span types(given.types, given.count);
+    auto state = none;
+    if (types.size() > most || !std::ranges::all_of(types, &ArgType::fixed) ||
+        !count_.compare_exchange_strong(state, being_written, std::memory_order_relaxed)) {
+      return;
+    }
+    std::ranges::copy(types, types_.begin());
+    count_.store(types.size(), std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::size_t most = 24;  // Arguments; more are checked each time.
+  // No count of arguments is as large as these.
+  static constexpr std::size_t none = SIZE_MAX;
+  static constexpr std::size_t being_written = SIZE_MAX - 1;
+
+  std::atomic<std::size_t> count_{none};
+  std::array<const ArgType*, most> types_{};
+};
+
 /// What a Kernel handle points to: all that a launch needs to know. Immutable once a handle points to it,
-/// except for its limits.
+/// except for what launches learn.
 struct KernelRecord {
   KernelInfo info;
-  std::string arch;        ///< Of the image.
-  std::string image_kind;  ///< "cubin", "ptx" or "fatbin".
+  std::vector<ParameterKind> kinds;  ///< Of its parameters; empty where they are not told.
+  std::string arch;                  ///< Of the image.
+  std::string image_kind;            ///< "cubin", "ptx" or "fatbin".
   std::shared_ptr<const vendor::Driver> driver;
   CUdevice device = 0;           ///< The one it was loaded for.
   CUkernel kernel = nullptr;     ///< Lives as long as its module.
@@ -75,8 +116,9 @@ struct KernelRecord {
     return driver->functions().device_get_attribute(&value, attribute, device);
   }
 
-  /// Launches learn and raise them: the one part that changes.
+  // What launches learn: all that changes.
   std::unique_ptr<LaunchLimits> limits = std::make_unique<LaunchLimits>();
+  std::unique_ptr<TakenTypes> taken = std::make_unique<TakenTypes>();
 };
 
 }  // namespace kiln

@@ -41,6 +41,26 @@ bool fits(const Parameter& param, std::size_t end, std::uint32_t size,
   return param.offset % told == 0 && param.offset - end < type.alignment;
 }
 
+enum class Point { none, floating, not_told };
+
+Point point_of(ArgKind kind) {
+  if (kind == ArgKind::float32 || kind == ArgKind::float64) return Point::floating;
+  const bool told = kind <= ArgKind::uint64 || kind == ArgKind::pointer;
+  return told ? Point::none : Point::not_told;
+}
+
+/// Whether one is a float or a double and the other an integer or a pointer: of one size, and yet no value stands for the
+/// other. An integer may stand for a pointer.
+bool confuses(ParameterKind param, ArgKind given) {
+  const auto point = point_of(given);
+  if (param == ParameterKind::unknown || point == Point::not_told) return false;
+  return (param == ParameterKind::floating) != (point == Point::floating);
+}
+
+bool confuses(const KernelRecord& record, std::size_t position, const ArgType& type) {
+  return !record.kinds.empty() && confuses(record.kinds[position], type.kind);
+}
+
 /// What is wrong with an argument that does not fit.
 std::string fault(const Parameter& param, std::uint32_t size, const ArgType& type) {
   if (param.size != size) {
@@ -55,15 +75,22 @@ std::string fault(const Parameter& param, std::uint32_t size, const ArgType& typ
                      type.name);
 }
 
+std::string confusion(const KernelRecord& record, std::size_t position, const ArgType& type) {
+  return fmt::format("is {}, but {} was given", parameter_types(record.info.symbol)[position],
+                     type.name);
+}
+
 /// The first position whose argument does not fit; their count where all do. REQUIRES: as many are
 /// given.
-std::size_t first_misfit(const std::vector<Parameter>& params,
-                         const detail::GivenArgs& given) noexcept {
+std::size_t first_misfit(const KernelRecord& record, const detail::GivenArgs& given) noexcept {
+  const auto& params = record.info.params;
   std::size_t end = 0;
   std::size_t position = 0;
   for (; position < params.size(); ++position) {
     const Parameter& param = params[position];
-    if (!fits(param, end, given.layout[position].size, *given.types[position])) break;
+    const ArgType& type = *given.types[position];
+    if (!fits(param, end, given.layout[position].size, type) || confuses(record, position, type))
+      break;
     end = std::size_t{param.offset} + param.size;
   }
   return position;
@@ -237,7 +264,9 @@ std::string text_of(const Dim3& size) { return fmt::format("{}x{}x{}", size.x, s
 bool takes(const KernelRecord& record, const detail::GivenArgs& given) noexcept {
   const auto& params = record.info.params;
   if (!record.info.params_known) return true;
-  return given.count == params.size() && first_misfit(params, given) == params.size();
+  if (given.count != params.size() || first_misfit(record, given) != params.size()) return false;
+  record.taken->remember(given);
+  return true;
 }
 
 tl::unexpected<Error> argument_error(const KernelRecord& record, const detail::GivenArgs& given) {
@@ -246,9 +275,13 @@ tl::unexpected<Error> argument_error(const KernelRecord& record, const detail::G
     return mismatch(record,
                     fmt::format(" takes {} arguments, {} were given", params.size(), given.count));
   }
-  const std::size_t at = first_misfit(params, given);
-  return mismatch(record, fmt::format(": argument {} of {} {}", at + 1, params.size(),
-                                      fault(params[at], given.layout[at].size, *given.types[at])));
+  const std::size_t at = first_misfit(record, given);
+  const auto place = fmt::format(": argument {} of {} ", at + 1, params.size());
+  const auto size = given.layout[at].size;
+  const ArgType& type = *given.types[at];
+  if (params[at].size == size && confuses(record, at, type))
+    return mismatch(record, place + confusion(record, at, type));
+  return mismatch(record, place + fault(params[at], size, type));
 }
 
 Result<void> check_fits(const KernelRecord& record, const Args& args) {

@@ -10,20 +10,9 @@
 
 namespace kiln {
 
-/// Whether count, sizes and places of these arguments are exactly those of the kernel's parameters. Nearly
-/// every correct launch needs no other check. False does not mean that the arguments are wrong.
-[[nodiscard]] inline bool same_layout(const KernelRecord& record,
-                                      const detail::GivenArgs& given) noexcept {
-  // Two numbers each and nothing between them, so the bytes are all there is to compare.
-  static_assert(sizeof(Parameter) == 2 * sizeof(std::uint32_t));
-  const auto& params = record.info.params;
-  if (params.size() != given.count || !record.info.params_known) return false;
-  return params.empty() ||
-         std::memcmp(params.data(), given.layout, given.count * sizeof(Parameter)) == 0;
-}
-
 /// Whether the kernel takes these arguments: its parameters are not known, or have their count, their
-/// sizes, and places that fit their alignments. Raw bytes fit every alignment.
+/// sizes, and places that fit their alignments. Raw bytes fit every alignment. Where the kernel's symbol tells, no number
+/// with a floating point stands for one without, nor for a pointer, nor the reverse. Remembers what it has found right.
 [[nodiscard]] bool takes(const KernelRecord& record, const detail::GivenArgs& given) noexcept;
 
 /// Why the kernel does not take them; an error of code argument_mismatch. REQUIRES: it does not.

@@ -92,7 +92,7 @@ Result<void> LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
                                       const LaunchFailureCallback& failed) {
   kernels_.reserve(kernels.size());
   for (const KernelInfo& info : kernels) {
-    KernelRecord record{info, arch_, kind_, driver_, device_.handle, nullptr, failed};
+    KernelRecord record{info, {}, arch_, kind_, driver_, device_.handle, nullptr, failed};
     const CUresult result =
         driver_->functions().library_get_kernel(&record.kernel, library_, info.symbol.c_str());
     if (result == CUDA_ERROR_NOT_FOUND) {
@@ -107,6 +107,8 @@ Result<void> LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
           result);
     }
     ask_for_parameters(*driver_, record.kernel, record.info);
+    record.kinds = parameter_kinds(info.symbol);
+    if (record.kinds.size() != record.info.params.size()) record.kinds.clear();
     kernels_.push_back(std::move(record));
   }
   return {};

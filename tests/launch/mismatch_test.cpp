@@ -45,7 +45,8 @@ extern "C" __global__ void take_map(int n, const __grid_constant__ Map map) {}
 
 const Program& program() {
   static const Program made =
-      make_program(source, {"fill<double>", "take_pair", "take_aligned", "take_loose", "take_map"});
+      make_program(source, {"fill<double>", "fill<float>", "fill<int>", "take_pair", "take_aligned",
+                            "take_loose", "take_map"});
   return made;
 }
 
@@ -93,6 +94,30 @@ TEST_F(MismatchTest, WrongSize) {
                 kernel_is);
   EXPECT_EQ(refusal("take_pair", 'x', Pair{}),
             "kernel 'take_pair': argument 1 of 2 takes 4 bytes, but 1 bytes were given (char)");
+}
+
+TEST_F(MismatchTest, AnIntegerForANumberWithAPoint) {
+  EXPECT_EQ(refusal("fill<double>", pointer_, std::int64_t{1}),
+            "kernel 'fill<double>': argument 2 of 2 is double, but long int was given" + kernel_is);
+  EXPECT_EQ(refusal("fill<double>", pointer_, pointer_),
+            "kernel 'fill<double>': argument 2 of 2 is double, but double* was given" + kernel_is);
+  EXPECT_EQ(refusal("fill<double>", 1.0, 1.0),
+            "kernel 'fill<double>': argument 1 of 2 is double*, but double was given" + kernel_is);
+  const std::string fill_float = "; the kernel is void fill<float>(float*, float)";
+  EXPECT_EQ(refusal("fill<float>", pointer_, 1),
+            "kernel 'fill<float>': argument 2 of 2 is float, but int was given" + fill_float);
+  EXPECT_EQ(refusal("fill<float>", pointer_, 1.0F), "");
+  EXPECT_EQ(refusal("fill<int>", pointer_, 1), "");
+  EXPECT_EQ(refusal("fill<int>", pointer_, 1U), "");
+  EXPECT_EQ(refusal("fill<int>", pointer_, 1.0F),
+            "kernel 'fill<int>': argument 2 of 2 is int, but float was given"
+            "; the kernel is void fill<int>(int*, int)");
+  // What it found right once, it does not take for the other.
+  EXPECT_NE(refusal("fill<float>", pointer_, 1), "");
+  EXPECT_NE(refusal("fill<int>", pointer_, 1.0F), "");
+  // Nothing tells the type: bytes may mean anything, and C functions have no types.
+  EXPECT_EQ(refusal("fill<float>", pointer_, std::array<std::byte, 4>{}), "");
+  EXPECT_EQ(refusal("take_pair", 1.0F, Pair{}), "");
 }
 
 TEST_F(MismatchTest, WrongStructure) {

@@ -13,6 +13,7 @@
 
 #include "compiled.h"
 #include "fake_driver.h"
+#include "image/parameter_kinds.h"
 #include "image/symbol_name.h"
 #include "kiln/runtime.h"
 #include "support/scratch.h"
@@ -219,6 +220,27 @@ TEST(SymbolName, IsTheNameWithoutTypeAndParameters) {
   EXPECT_TRUE(same_name("", "  "));
   EXPECT_FALSE(same_name("ab", "abc"));
   EXPECT_FALSE(same_name("abc", "ab "));
+}
+
+TEST(SymbolName, TellsTheTypesOfTheParameters) {
+  using Types = std::vector<std::string>;
+  // template <class T> void f(T*, T, std::pair<T, int>, void (*)(T, int)) with T = float
+  EXPECT_EQ(parameter_types("_Z1fIfEvPT_S0_St4pairIS0_iEPFvS0_iE"),
+            (Types{"float*", "float", "std::pair<float, int>", "void (*)(float, int)"}));
+  EXPECT_EQ(parameter_types("_ZN12_GLOBAL__N_11gEi"), Types{"int"});
+  EXPECT_EQ(parameter_types("_Z1hv"), Types{});
+  EXPECT_EQ(parameter_types("take_pair"), Types{});
+  EXPECT_EQ(parameter_types("_ZN6engine5countE"), Types{}) << "a variable";
+  EXPECT_EQ(parameter_types("_Z"), Types{});
+}
+
+TEST(ParameterKinds, AreThoseOfTheTypes) {
+  using enum ParameterKind;
+  // f<float>(unsigned long, bool, double, E, S, void (*)(int))
+  EXPECT_EQ(parameter_kinds("_Z1fIfEvmbd1E1SPFviE"),
+            (std::vector{integer, integer, floating, unknown, unknown, unknown}));
+  EXPECT_EQ(parameter_kinds("_Z1fPKfPPv"), (std::vector{pointer, pointer}));
+  EXPECT_TRUE(parameter_kinds("plain").empty());
 }
 
 }  // namespace

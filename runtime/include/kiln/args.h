@@ -113,6 +113,7 @@ struct ArgType {
   ArgKind element;         ///< The kind of an array's elements; for other kinds the kind itself.
   std::uint8_t alignment;  ///< Bytes.
   bool raw;                ///< std::byte elements: they fit parameters of any alignment.
+  bool fixed;              ///< All values are of one size; a std::span's may differ.
 };
 
 namespace detail {
@@ -163,8 +164,12 @@ constexpr bool is_raw =
 
 template <class T>
 inline constexpr ArgType arg_type{
-    spelled_name<T>(), arg_kind<T>(), arg_kind<typename ArrayTraits<T>::Element>(),
-    static_cast<std::uint8_t>(alignof(typename ArgPassing<T>::Aligned)), is_raw<T>};
+    spelled_name<T>(),
+    arg_kind<T>(),
+    arg_kind<typename ArrayTraits<T>::Element>(),
+    static_cast<std::uint8_t>(alignof(typename ArgPassing<T>::Aligned)),
+    is_raw<T>,
+    ArgPassing<T>::fixed_size != 0};
 
 /// Says in words what cannot be an argument, and what to pass in its place.
 template <class T>
