@@ -95,7 +95,7 @@ struct Args::Large {
     std::array<std::byte, max_alignment> bytes;
   };
   std::vector<Block> blocks;
-  std::vector<Parameter> layout;
+  std::vector<detail::ArgPlace> layout;
   std::vector<const ArgType*> types;
 
   [[nodiscard]] std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(blocks.data()); }
@@ -148,7 +148,8 @@ void Args::append(const void* value, std::size_t size, const ArgType& type) {
     ++refused_;
     return;
   }
-  const Parameter place{static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)};
+  const detail::ArgPlace place{static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size),
+                               type.kind};
   if (!large_ && (count_ == inline_count || offset + size > inline_bytes)) move_to_heap();
   if (large_) {
     large_->reserve_bytes(offset + size);
@@ -181,6 +182,7 @@ Result<void> Args::replace(std::size_t position, const void* value, std::size_t 
   }
   if (size != 0) std::memcpy(const_cast<std::byte*>(old.bytes.data()), value, size);
   (large_ ? large_->types.data() : inline_types_.data())[position] = &type;
+  (large_ ? large_->layout.data() : inline_layout_.data())[position].kind = type.kind;
   return {};
 }
 
@@ -192,7 +194,7 @@ void Args::move_to_heap() {
   std::copy_n(inline_storage_.data(), used_bytes_, large_->bytes());
 }
 
-const Parameter* Args::layout() const noexcept {
+const detail::ArgPlace* Args::layout() const noexcept {
   return large_ ? large_->layout.data() : inline_layout_.data();
 }
 
@@ -205,7 +207,7 @@ const std::byte* Args::bytes() const noexcept {
 }
 
 ArgView Args::operator[](std::size_t position) const noexcept {
-  const Parameter& place = layout()[position];
+  const detail::ArgPlace& place = layout()[position];
   const ArgType& type = *types()[position];
   return {type.kind, type.alignment, {bytes() + place.offset, place.size}, type.name};
 }
@@ -223,7 +225,8 @@ bool Args::operator==(const Args& other) const noexcept {
 
 detail::GivenArgs ArgsAccess::given(const Args& args, std::span<void*> pointers) noexcept {
   const Args::Large* large = args.large_.get();
-  const Parameter* layout = large != nullptr ? large->layout.data() : args.inline_layout_.data();
+  const detail::ArgPlace* layout =
+      large != nullptr ? large->layout.data() : args.inline_layout_.data();
   const auto* types = large != nullptr ? large->types.data() : args.inline_types_.data();
   auto* bytes = const_cast<std::byte*>(args.bytes());
   for (std::size_t position = 0; position < args.count_; ++position) {

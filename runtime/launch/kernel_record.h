@@ -8,8 +8,8 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "image/parameter_kinds.h"
@@ -60,36 +60,36 @@ class LaunchLimits {
   }
 };
 
-/// The types of the arguments that a kernel was first launched with, and takes: whoever launches it with them again has
-/// nothing to check. It takes no lock: the first thread to remember them wins.
-class TakenTypes {
+/// Places and kinds of the arguments that a kernel was first launched with, and takes: whoever launches it with such again
+/// has nothing to check. It takes no lock: the first thread to remember them wins.
+class TakenArgs {
  public:
   /// Each launch asks, so it is one comparison of bytes.
-  [[nodiscard]] bool are(const detail::GivenArgs& given) const noexcept {
+  [[nodiscard]] bool are_like(const detail::GivenArgs& given) const noexcept {
+    static_assert(std::has_unique_object_representations_v<detail::ArgPlace>);
     return count_.load(std::memory_order_acquire) == given.count &&
-           std::memcmp(types_.data(), given.types, given.count * sizeof(types_[0])) == 0;
+           std::memcmp(places_.data(), given.layout, given.count * sizeof(places_[0])) == 0;
   }
 
-  /// REQUIRES: the kernel takes these. Sizes that may differ by the next launch are not remembered.
+  /// REQUIRES: the kernel takes these.
   void remember(const detail::GivenArgs& given) noexcept {
-    const std::span types(given.types, given.count);
     auto state = none;
-    if (types.size() > most || !std::ranges::all_of(types, &ArgType::fixed) ||
+    if (given.count > most ||
         !count_.compare_exchange_strong(state, being_written, std::memory_order_relaxed)) {
       return;
     }
-    std::ranges::copy(types, types_.begin());
-    count_.store(types.size(), std::memory_order_release);
+    std::copy_n(given.layout, given.count, places_.begin());
+    count_.store(given.count, std::memory_order_release);
   }
 
  private:
-  static constexpr std::size_t most = 24;  // Arguments; more are checked each time.
+  static constexpr std::size_t most = 16;  // Arguments; more are checked each time.
   // No count of arguments is as large as these.
   static constexpr std::size_t none = SIZE_MAX;
   static constexpr std::size_t being_written = SIZE_MAX - 1;
 
   std::atomic<std::size_t> count_{none};
-  std::array<const ArgType*, most> types_{};
+  std::array<detail::ArgPlace, most> places_{};
 };
 
 /// What a Kernel handle points to: all that a launch needs to know. Immutable once a handle points to it,
@@ -118,7 +118,7 @@ struct KernelRecord {
 
   // What launches learn: all that changes.
   std::unique_ptr<LaunchLimits> limits = std::make_unique<LaunchLimits>();
-  std::unique_ptr<TakenTypes> taken = std::make_unique<TakenTypes>();
+  std::unique_ptr<TakenArgs> taken = std::make_unique<TakenArgs>();
 };
 
 }  // namespace kiln

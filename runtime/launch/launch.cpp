@@ -87,7 +87,7 @@ Result<void> outcome(const Launch& launch, CUresult result) {
 /// since that would be moved around.
 CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bool& tried) {
   const KernelRecord& record = launch.record;
-  tried = (!given.checked || record.taken->are(given) || takes(record, given)) &&
+  tried = (!given.checked || record.taken->are_like(given) || takes(record, given)) &&
           record.limits->allow(launch.config) && !has_attributes(launch.config);
   return tried ? call_driver(launch) : CUDA_SUCCESS;
 }

@@ -113,7 +113,6 @@ struct ArgType {
   ArgKind element;         ///< The kind of an array's elements; for other kinds the kind itself.
   std::uint8_t alignment;  ///< Bytes.
   bool raw;                ///< std::byte elements: they fit parameters of any alignment.
-  bool fixed;              ///< All values are of one size; a std::span's may differ.
 };
 
 namespace detail {
@@ -164,12 +163,8 @@ constexpr bool is_raw =
 
 template <class T>
 inline constexpr ArgType arg_type{
-    spelled_name<T>(),
-    arg_kind<T>(),
-    arg_kind<typename ArrayTraits<T>::Element>(),
-    static_cast<std::uint8_t>(alignof(typename ArgPassing<T>::Aligned)),
-    is_raw<T>,
-    ArgPassing<T>::fixed_size != 0};
+    spelled_name<T>(), arg_kind<T>(), arg_kind<typename ArrayTraits<T>::Element>(),
+    static_cast<std::uint8_t>(alignof(typename ArgPassing<T>::Aligned)), is_raw<T>};
 
 /// Says in words what cannot be an argument, and what to pass in its place.
 template <class T>
@@ -194,29 +189,37 @@ constexpr std::size_t align_up(std::size_t offset, std::size_t alignment) noexce
   return (offset + alignment - 1) & ~(alignment - 1);
 }
 
+/// Where an argument lies among the others, and what it is. Compared byte by byte.
+struct ArgPlace {
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+  ArgKind kind{};
+  std::array<std::uint8_t, 3> nothing{};  ///< Zeros, where padding might hold anything.
+};
+
 /// Borrowed arguments, as a launch takes them. `layout` holds the places that members of these types have in
 /// a C++ structure. Kernels take their parameters at these places, unless an alignment is above 16.
 struct GivenArgs {
   void** pointers;
-  const Parameter* layout;
+  const ArgPlace* layout;
   const ArgType* const* types;
   std::size_t count;
   bool checked;  ///< Whether the launch compares `layout` and `types` with the kernel's parameters.
 };
 
 /// The place of the next argument, which begins behind `end` bytes. Moves `end` behind it.
-constexpr Parameter place(std::size_t& end, std::size_t alignment, std::size_t size) noexcept {
-  const std::size_t offset = align_up(end, alignment);
+constexpr ArgPlace place(std::size_t& end, const ArgType& type, std::size_t size) noexcept {
+  const std::size_t offset = align_up(end, type.alignment);
   end = offset + size;
-  return {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)};
+  return {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size), type.kind};
 }
 
 template <class... Ts>
 constexpr auto layout_of(const std::array<std::size_t, sizeof...(Ts)>& sizes) noexcept {
-  std::array<Parameter, sizeof...(Ts)> layout{};
+  std::array<ArgPlace, sizeof...(Ts)> layout{};
   [[maybe_unused]] std::size_t end = 0;
   [[maybe_unused]] std::size_t at = 0;
-  ((layout[at] = place(end, arg_type<Ts>.alignment, sizes[at]), ++at), ...);
+  ((layout[at] = place(end, arg_type<Ts>, sizes[at]), ++at), ...);
   return layout;
 }
 
@@ -225,7 +228,7 @@ template <class... Ts>
 struct Signature {
   static constexpr std::size_t count = sizeof...(Ts);
   static constexpr bool fixed = ((ArgPassing<Ts>::fixed_size != 0) && ...);
-  static constexpr std::array<Parameter, count> layout =
+  static constexpr std::array<ArgPlace, count> layout =
       layout_of<Ts...>({ArgPassing<Ts>::fixed_size...});
   static constexpr std::array<const ArgType*, count> types{&arg_type<Ts>...};
 
@@ -303,7 +306,7 @@ class Args {
       const std::size_t offset = detail::align_up(used_bytes_, detail::arg_type<T>.alignment);
       if (!large_ && refused_ == 0 && count_ < inline_count && offset <= inline_bytes - size) {
         std::memcpy(inline_storage_.data() + offset, Passing::data(value), size);
-        inline_layout_[count_] = {static_cast<std::uint32_t>(offset), size};
+        inline_layout_[count_] = {static_cast<std::uint32_t>(offset), size, arg_kind<T>()};
         inline_types_[count_] = &detail::arg_type<T>;
         used_bytes_ = offset + size;
         ++count_;
@@ -348,13 +351,13 @@ class Args {
                                      const ArgType& type);
   void copy_from(const Args& other);
   void move_to_heap();
-  [[nodiscard]] const Parameter* layout() const noexcept;
+  [[nodiscard]] const detail::ArgPlace* layout() const noexcept;
   [[nodiscard]] const ArgType* const* types() const noexcept;
   [[nodiscard]] const std::byte* bytes() const noexcept;
 
   // Nothing beyond used_bytes_ and count_ is ever set, since an Args may be made for every launch.
   alignas(max_alignment) std::array<std::byte, inline_bytes> inline_storage_;
-  std::array<Parameter, inline_count> inline_layout_;
+  std::array<detail::ArgPlace, inline_count> inline_layout_;
   std::array<const ArgType*, inline_count> inline_types_;
   std::unique_ptr<Large, LargeDeleter> large_;  ///< Holds everything once it is there.
   std::size_t used_bytes_ = 0;
