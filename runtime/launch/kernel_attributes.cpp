@@ -76,6 +76,7 @@ Result<std::uint32_t> ask_of_clusters(const KernelRecord& record, const LaunchCo
 }  // namespace
 
 Result<KernelAttributes> Kernel::attributes() const {
+  if (auto alive = check_alive(*record_); !alive) return tl::unexpected(alive.error());
   const KernelInfo& info = record_->info;
   AttributeReader read(*record_);
   KernelAttributes result;

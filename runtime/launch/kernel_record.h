@@ -43,14 +43,31 @@ class LaunchLimits {
            config.shared_bytes <= dynamic_shared.load(std::memory_order_relaxed);
   }
 
+  /// From here on nothing is allowed, and nothing is learnt.
+  void end() noexcept {
+    ended = true;
+    known = false;
+    for (Limit* limit : {&grid.x, &grid.y, &grid.z, &block.x, &block.y, &block.z, &threads})
+      *limit = 0;
+    dynamic_shared = 0;
+    cluster_blocks = portable_cluster_blocks;
+  }
+  /// The kernel was loaded again: there is everything to learn.
+  void begin_again() noexcept { ended = false; }
+
   Limit3 grid;
   Limit3 block;
   Limit threads{0};         ///< Per block.
   Limit dynamic_shared{0};  ///< As the kernel is set up now. Bytes per block.
-  Limit cluster_blocks{8};  ///< As the kernel is set up now; every device with clusters takes 8.
+  /// As the kernel is set up now.
+  Limit cluster_blocks{portable_cluster_blocks};
   std::atomic<bool> known{false};
+  std::atomic<bool> ended{false};  ///< The image was unloaded with its runtime.
 
  private:
+  static constexpr std::uint32_t portable_cluster_blocks =
+      8;  ///< Every device with clusters takes so many.
+
   /// A size of 0 is no size, so it is never within.
   [[nodiscard]] static bool within(std::uint32_t size, const Limit& limit) noexcept {
     return size - 1 < limit.load(std::memory_order_relaxed);

@@ -84,6 +84,13 @@ tl::unexpected<Error> capturing(const std::string& program, std::string_view ker
 Kernels::Kernels(const Reporter& reporter, Obtain obtain, Forget forget)
     : reporter_(reporter), obtain_(std::move(obtain)), forget_(std::move(forget)) {}
 
+Kernels::~Kernels() {
+  for (auto& [identity, image] : images_) {
+    image->end();
+    EndedImages::of_process().keep(identity, std::move(image));
+  }
+}
+
 Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver,
                              const Program& program, std::string_view expression) {
   const auto device = driver->current_device();
@@ -211,23 +218,38 @@ Result<const LoadedImage*> Kernels::load(const std::shared_ptr<const vendor::Dri
                                          const vendor::Device& device, const Artifact& artifact,
                                          Origin origin, const std::string& remark) {
   const std::lock_guard lock(mutex_);
-  auto& image = images_[{image_identity(artifact), device.handle}];
-  if (image) return image.get();
+  const ImageIdentity identity{image_identity(artifact), device.handle};
+  if (const auto known = images_.find(identity); known != images_.end()) return known->second.get();
   if (driver->is_capturing()) return capturing(artifact.program, {});
   const vendor::ProfilerRange range(fmt::format("load {} for {}", artifact.program, artifact.arch));
   const Stopwatch watch;
-  auto loaded = LoadedImage::load(driver, device, artifact, [this](const Error& error) {
+  auto loaded = load_image(driver, device, artifact, identity);
+  if (!loaded) return tl::unexpected(std::move(loaded.error()));
+  const auto* image = images_.emplace(identity, std::move(*loaded)).first->second.get();
+  ++loads_;
+  reporter_.tell(EventKind::load, artifact, origin, watch.milliseconds(), remark);
+  return image;
+}
+
+// In the place of an object that another runtime has left behind, where there is one.
+Result<std::unique_ptr<LoadedImage>> Kernels::load_image(
+    const std::shared_ptr<const vendor::Driver>& driver, const vendor::Device& device,
+    const Artifact& artifact, const ImageIdentity& identity) {
+  const auto failed = [this](const Error& error) {
     reporter_.tell({.kind = EventKind::launch_failed,
                     .program = {},
                     .arch = {},
                     .key = {},
                     .detail = error.message});
-  });
-  if (!loaded) return tl::unexpected(std::move(loaded.error()));
-  image = std::move(*loaded);
-  ++loads_;
-  reporter_.tell(EventKind::load, artifact, origin, watch.milliseconds(), remark);
-  return image.get();
+  };
+  auto& ended = EndedImages::of_process();
+  auto former = ended.take(identity, artifact);
+  if (former == nullptr) return LoadedImage::load(driver, device, artifact, failed);
+  if (auto loaded = former->load_again(driver, artifact, failed); !loaded) {
+    ended.keep(identity, std::move(former));
+    return tl::unexpected(std::move(loaded.error()));
+  }
+  return former;
 }
 
 }  // namespace kiln

@@ -17,6 +17,7 @@
 #include "kiln/error.h"
 #include "kiln/launch.h"
 #include "kiln/program.h"
+#include "launch/ended_images.h"
 #include "launch/kernel_record.h"
 #include "launch/kernel_table.h"
 #include "launch/loaded_image.h"
@@ -42,6 +43,10 @@ class Kernels {
   using Forget = std::function<void(const Digest& key)>;
 
   Kernels(const Reporter& reporter, Obtain obtain, Forget forget);
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
+  /// Unloads all images. Their handles find an error from then on.
+  ~Kernels();
 
   /// The kernel of this expression for the device of the calling thread's context. Errors: those of
   /// Runtime::kernel().
@@ -81,6 +86,9 @@ class Kernels {
   Result<const LoadedImage*> load(const std::shared_ptr<const vendor::Driver>& driver,
                                   const vendor::Device& device, const Artifact& artifact,
                                   Origin origin, const std::string& remark);
+  Result<std::unique_ptr<LoadedImage>> load_image(
+      const std::shared_ptr<const vendor::Driver>& driver, const vendor::Device& device,
+      const Artifact& artifact, const ImageIdentity& identity);
   bool first_refusal(const Digest& identity);
   bool is_final(const Digest& identity, Origin origin);
 
@@ -89,7 +97,7 @@ class Kernels {
   const Forget forget_;
 
   std::mutex mutex_;
-  std::map<std::pair<Digest, CUdevice>, std::unique_ptr<const LoadedImage>> images_;
+  std::map<ImageIdentity, std::unique_ptr<LoadedImage>> images_;
   std::map<std::pair<std::uint64_t, CUdevice>, Loaded> by_program_;
   std::set<Digest> refused_;  ///< Images that the driver did not take.
   std::set<Digest> final_;    ///< Images that the compiler made here.

@@ -291,7 +291,14 @@ Result<void> check_fits(const KernelRecord& record, const Args& args) {
                                       args.size(), Args::max_bytes));
 }
 
+Result<void> check_alive(const KernelRecord& record) {
+  if (!record.limits->ended) return {};
+  return refuse(record,
+                "the runtime that gave it has ended; let the Runtime live as long as its kernels");
+}
+
 Result<void> prepare_launch(const KernelRecord& record, const LaunchConfig& config) {
+  if (auto alive = check_alive(record); !alive) return alive;
   learn_limits(record);
   if (auto sound = check_sizes(record, config); !sound) return sound;
   if (auto sound = check_clusters(record, config); !sound) return sound;

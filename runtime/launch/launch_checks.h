@@ -22,9 +22,13 @@ namespace kiln {
 /// Checks that all of these arguments fit into what CUDA takes. Errors: argument_mismatch.
 [[nodiscard]] Result<void> check_fits(const KernelRecord& record, const Args& args);
 
+/// Whether the runtime that gave the kernel still has it. Errors: invalid_argument.
+[[nodiscard]] Result<void> check_alive(const KernelRecord& record);
+
 /// Learns the kernel's limits where they are not known. Checks that the configuration is within them, and
 /// that the device has what it asks for. Raises the kernel's dynamic shared memory and cluster size where it
-/// needs more. A current context must be there. Errors: invalid_argument, naming the limit; driver_failed.
+/// needs more. A current context must be there. Errors: invalid_argument, naming the limit, or where the runtime
+/// has ended; driver_failed.
 [[nodiscard]] Result<void> prepare_launch(const KernelRecord& record, const LaunchConfig& config);
 
 /// "2x3x4".

@@ -50,42 +50,92 @@ std::vector<KernelInfo> ask_for_kernels(const vendor::Driver& driver, CUlibrary 
 
 }  // namespace
 
-LoadedImage::LoadedImage(std::shared_ptr<const vendor::Driver> driver, const vendor::Device& device,
-                         const Artifact& artifact, CUlibrary library)
-    : driver_(std::move(driver)),
-      device_(device),
-      program_(artifact.program),
-      arch_(artifact.arch),
-      kind_(artifact.kind),
-      library_(library) {}
+LoadedImage::LoadedImage(const vendor::Device& device, const Artifact& artifact)
+    : device_(device), program_(artifact.program), arch_(artifact.arch), kind_(artifact.kind) {}
 
-LoadedImage::~LoadedImage() {
-  // At the end of a process the driver may be gone already, and there is nothing left to do.
-  static_cast<void>(driver_->functions().library_unload(library_));
-}
+LoadedImage::~LoadedImage() { end(); }
 
-Result<std::unique_ptr<const LoadedImage>> LoadedImage::load(
+Result<std::unique_ptr<LoadedImage>> LoadedImage::load(
     const std::shared_ptr<const vendor::Driver>& driver, const vendor::Device& device,
     const Artifact& artifact, const LaunchFailureCallback& failed) {
-  CUlibrary library = nullptr;
-  if (const CUresult result = driver->functions().library_load_data(
-          &library, artifact.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-      result != CUDA_SUCCESS) {
-    auto refused = driver->failure(
-        fmt::format("the driver does not load {} for {} on {} (compute capability "
-                    "{}.{})",
-                    artifact.program, artifact.arch, device.name, device.major, device.minor),
-        result);
-    if (const auto why = why_too_old(artifact, driver->version()); !why.empty())
-      refused.value().message += "; " + why;
-    return refused;
-  }
-  std::unique_ptr<LoadedImage> image(new LoadedImage(driver, device, artifact, library));
+  std::unique_ptr<LoadedImage> image(new LoadedImage(device, artifact));
+  image->driver_ = driver;
+  if (auto given = image->give_to_driver(artifact); !given) return tl::unexpected(given.error());
   auto added = image->add_kernels(
-      artifact.kernels.empty() ? ask_for_kernels(*driver, library) : artifact.kernels, failed);
+      artifact.kernels.empty() ? ask_for_kernels(*driver, image->library_) : artifact.kernels,
+      failed);
   if (!added) return tl::unexpected(std::move(added.error()));
   image->load_kernels_now();
   return image;
+}
+
+bool LoadedImage::is_of(const Artifact& artifact) const noexcept {
+  const auto has = [&](const KernelInfo& kernel) {
+    return find(kernel.expression) != nullptr || !symbol_of(kernel.expression).empty();
+  };
+  return artifact.program == program_ && artifact.arch == arch_ && artifact.kind == kind_ &&
+         std::ranges::all_of(artifact.kernels, has);
+}
+
+Result<void> LoadedImage::load_again(const std::shared_ptr<const vendor::Driver>& driver,
+                                     const Artifact& artifact,
+                                     const LaunchFailureCallback& failed) {
+  driver_ = driver;
+  if (auto given = give_to_driver(artifact); !given) return given;
+  if (auto renewed = renew_kernels(failed); !renewed) {
+    end();
+    return renewed;
+  }
+  load_kernels_now();
+  return {};
+}
+
+void LoadedImage::end() noexcept {
+  alive_ = false;
+  for (auto& record : kernels_) {
+    record.limits->end();
+    record.failed = nullptr;
+  }
+  // At the end of a process the driver may be gone already, and there is nothing left to do.
+  if (library_ != nullptr) static_cast<void>(driver_->functions().library_unload(library_));
+  library_ = nullptr;
+}
+
+Result<void> LoadedImage::check_alive() const {
+  if (alive_) return {};
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("{} for {}: the runtime that loaded it has ended; let the Runtime live as "
+                  "long as its modules and kernels",
+                  program_, arch_));
+}
+
+Result<void> LoadedImage::give_to_driver(const Artifact& artifact) {
+  const CUresult result = driver_->functions().library_load_data(
+      &library_, artifact.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (result == CUDA_SUCCESS) {
+    ++life_;
+    alive_ = true;
+    return {};
+  }
+  library_ = nullptr;
+  auto refused = driver_->failure(
+      fmt::format("the driver does not load {} for {} on {} (compute capability {}.{})", program_,
+                  arch_, device_.name, device_.major, device_.minor),
+      result);
+  if (const auto why = why_too_old(artifact, driver_->version()); !why.empty())
+    refused.value().message += "; " + why;
+  return refused;
+}
+
+// False where the driver finds none: an expression may name a variable, and that is no reason to lose the kernels.
+Result<bool> LoadedImage::find_kernel(KernelRecord& record) {
+  const CUresult result =
+      driver_->functions().library_get_kernel(&record.kernel, library_, record.info.symbol.c_str());
+  if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_FOUND) return result == CUDA_SUCCESS;
+  return driver_->failure(fmt::format("the driver does not find the kernel {} ({}) in {} for {}",
+                                      record.info.expression, record.info.symbol, program_, arch_),
+                          result);
 }
 
 Result<void> LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
@@ -93,23 +143,27 @@ Result<void> LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
   kernels_.reserve(kernels.size());
   for (const KernelInfo& info : kernels) {
     KernelRecord record{info, {}, arch_, kind_, driver_, device_.handle, nullptr, failed};
-    const CUresult result =
-        driver_->functions().library_get_kernel(&record.kernel, library_, info.symbol.c_str());
-    if (result == CUDA_ERROR_NOT_FOUND) {
-      // An expression may name a variable; that is no reason to lose the kernels.
+    const auto found = find_kernel(record);
+    if (!found) return tl::unexpected(found.error());
+    if (!*found) {
       others_.push_back(info);
       continue;
-    }
-    if (result != CUDA_SUCCESS) {
-      return driver_->failure(
-          fmt::format("the driver does not find the kernel {} ({}) in {} for {}", info.expression,
-                      info.symbol, program_, arch_),
-          result);
     }
     ask_for_parameters(*driver_, record.kernel, record.info);
     record.kinds = parameter_kinds(info.symbol);
     if (record.kinds.size() != record.info.params.size()) record.kinds.clear();
     kernels_.push_back(std::move(record));
+  }
+  return {};
+}
+
+Result<void> LoadedImage::renew_kernels(const LaunchFailureCallback& failed) {
+  for (auto& record : kernels_) {
+    const auto found = find_kernel(record);
+    if (!found) return tl::unexpected(found.error());
+    record.driver = driver_;
+    record.failed = failed;
+    record.limits->begin_again();
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,22 +13,40 @@
 
 namespace kiln {
 
-/// An artifact in the driver, with a record for each of its kernels. Immutable, so safe to use from any
-/// thread. Records stay where they are until it ends. Its end unloads the image, so all launches must be over
-/// by then.
+/// An artifact in the driver, with a record for each of its kernels. Safe to use from any thread until it ends: nothing
+/// changes. end() unloads the image, so all launches must be over by then. The object and its records stay, and may be
+/// loaded again.
 class LoadedImage {
  public:
   /// Gives the image to the driver. Needs no context. Where one is current, loads the kernels into it at
   /// once, so that no launch has to. Asks the driver (of CUDA 12.4 or later) for the kernels of an artifact
   /// that lists none, and for parameters that it does not tell. Errors: driver_failed, with the driver's
   /// code; 209 means that the device does not run this image.
-  [[nodiscard]] static Result<std::unique_ptr<const LoadedImage>> load(
+  [[nodiscard]] static Result<std::unique_ptr<LoadedImage>> load(
       const std::shared_ptr<const vendor::Driver>& driver, const vendor::Device& device,
       const Artifact& artifact, const LaunchFailureCallback& failed);
 
   LoadedImage(const LoadedImage&) = delete;
   LoadedImage& operator=(const LoadedImage&) = delete;
   ~LoadedImage();
+
+  /// Whether this object stands for the artifact, whose identity is its own.
+  [[nodiscard]] bool is_of(const Artifact& artifact) const noexcept;
+
+  /// Loads it again. REQUIRES: it has ended, and is of this artifact, for the same device. Errors: as load(); it has ended
+  /// then.
+  [[nodiscard]] Result<void> load_again(const std::shared_ptr<const vendor::Driver>& driver,
+                                        const Artifact& artifact,
+                                        const LaunchFailureCallback& failed);
+
+  /// Unloads it. Whoever has a record or this object finds an error from then on.
+  void end() noexcept;
+
+  /// How often it was loaded: a value from an earlier life does not fit this one.
+  [[nodiscard]] unsigned life() const noexcept { return life_; }
+
+  /// Errors: invalid_argument, where it has ended.
+  [[nodiscard]] Result<void> check_alive() const;
 
   /// The record of this expression's kernel, or nullptr. Valid as long as the image.
   [[nodiscard]] const KernelRecord* find(std::string_view expression) const noexcept;
@@ -45,19 +64,23 @@ class LoadedImage {
   [[nodiscard]] std::string_view symbol_of(std::string_view expression) const noexcept;
 
  private:
-  LoadedImage(std::shared_ptr<const vendor::Driver> driver, const vendor::Device& device,
-              const Artifact& artifact, CUlibrary library);
+  LoadedImage(const vendor::Device& device, const Artifact& artifact);
 
+  Result<void> give_to_driver(const Artifact& artifact);
   Result<void> add_kernels(const std::vector<KernelInfo>& kernels,
                            const LaunchFailureCallback& failed);
+  Result<void> renew_kernels(const LaunchFailureCallback& failed);
+  Result<bool> find_kernel(KernelRecord& record);
   void load_kernels_now() const;
 
-  std::shared_ptr<const vendor::Driver> driver_;
+  std::shared_ptr<const vendor::Driver> driver_;  ///< Outlives the image's end.
   vendor::Device device_;
   std::string program_;
   std::string arch_;
   std::string kind_;
-  CUlibrary library_;
+  CUlibrary library_ = nullptr;  ///< Null where it has ended.
+  std::atomic<bool> alive_ = false;
+  std::atomic<unsigned> life_ = 0;
   std::vector<KernelRecord> kernels_;
   std::vector<KernelInfo> others_;  ///< What is listed and is no kernel.
 };

@@ -28,7 +28,7 @@ Result<void> copied(const LoadedImage& image, const std::string& variable, const
 
 Variable::Variable(const LoadedImage& image, std::string name, std::uint64_t address,
                    std::size_t size) noexcept
-    : image_(&image), name_(std::move(name)), address_(address), size_(size) {}
+    : image_(&image), life_(image.life()), name_(std::move(name)), address_(address), size_(size) {}
 
 Result<void> Variable::write(std::span<const std::byte> bytes, std::size_t offset,
                              CUstream stream) const {
@@ -52,7 +52,15 @@ Result<void> Variable::check_size(std::size_t given) const {
                           name_, size_, given));
 }
 
+// Of an image that was loaded again, the address is another.
 Result<void> Variable::check_range(std::size_t offset, std::size_t length) const {
+  if (auto alive = image_->check_alive(); !alive) return alive;
+  if (life_ != image_->life()) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{}: the variable {} is of a runtime that has ended; ask the module of "
+                            "the one that runs for it",
+                            image_->program(), name_));
+  }
   if (offset <= size_ && length <= size_ - offset) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("{}: the variable {} has {} bytes, but {} bytes from {} on were meant",
@@ -60,6 +68,7 @@ Result<void> Variable::check_range(std::size_t offset, std::size_t length) const
 }
 
 Result<Kernel> Module::kernel(std::string_view name) const {
+  if (auto alive = image_->check_alive(); !alive) return tl::unexpected(alive.error());
   if (const auto* record = image_->find(name)) return Kernel(*record);
   const auto is_meant = [&](const KernelRecord& record) {
     const auto& info = record.info;
@@ -86,6 +95,7 @@ std::vector<KernelInfo> Module::kernels() const {
 }
 
 Result<Variable> Module::variable(std::string_view name) const {
+  if (auto alive = image_->check_alive(); !alive) return tl::unexpected(alive.error());
   const auto& driver = image_->driver();
   if (auto ready = driver.ensure_context(image_->device().handle); !ready)
     return tl::unexpected(ready.error());

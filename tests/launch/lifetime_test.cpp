@@ -16,7 +16,9 @@
 
 #include "compiled.h"
 #include "fake_driver.h"
+#include "kiln/graph.h"
 #include "kiln/runtime.h"
+#include "launch/access.h"
 
 namespace kiln {
 namespace {
@@ -40,6 +42,61 @@ class LifetimeTest : public FakeDriverTest {
   Runtime warm_ = open_runtime();
   Runtime runtime_ = open_runtime();
 };
+
+TEST_F(LifetimeTest, AHandleThatOutlivesItsRuntimeFindsAnError) {
+  const auto program = make_program(
+      "__device__ int counter; template <class T> __global__ void fill(T* out, T value) "
+      "{ *out = value; counter = 1; }",
+      {"fill<float>", "&counter"});
+  std::optional<Runtime> runtime = open_runtime();
+  const auto kernel = runtime->kernel(program, "fill<float>").value();
+  const auto module = runtime->module(program).value();
+  const auto counter = module.variable("&counter").value();
+  const LaunchConfig config{.block = {32}};
+  ASSERT_TRUE(kernel.launch(nullptr, config, pointer_, 1.0F));
+  const auto* record = &KernelAccess::record(kernel);
+  runtime.reset();
+
+  const auto launches = launch_count_();
+  const auto says_so = [](const auto& result) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::invalid_argument);
+    EXPECT_THAT(result.error().message, HasSubstr("has ended"));
+  };
+  says_so(kernel.launch(nullptr, config, pointer_, 1.0F));
+  says_so(kernel.launch<std::false_type>(nullptr, config, pointer_, 1.0F));
+  says_so(kernel.launch(nullptr, config, Args(pointer_, 1.0F)));
+  says_so(kernel.launch(nullptr, {.block = {32}, .cooperative = true}, pointer_, 1.0F));
+  says_so(kernel.attributes());
+  says_so(kernel.blocks_per_multiprocessor(32, 0));
+  says_so(kernel.best_block_size());
+  says_so(kernel.max_active_clusters({.cluster = {1}}));
+  says_so(add_kernel_node(nullptr, {}, kernel, config, Args(pointer_, 1.0F)));
+  says_so(module.kernel("fill<float>"));
+  says_so(module.variable("&counter"));
+  says_so(counter.set(1));
+  says_so(counter.get<int>());
+  EXPECT_EQ(launch_count_(), launches);
+  EXPECT_EQ(kernel.info().expression, "fill<float>") << "what is known of it stays";
+  EXPECT_EQ(module.kernels().size(), 1U);
+
+  // The same image again, in another runtime: its object serves anew, so that there is never more than one.
+  runtime = open_runtime();
+  const auto again = runtime->kernel(program, "fill<float>").value();
+  EXPECT_EQ(&KernelAccess::record(again), record);
+  EXPECT_TRUE(again.launch(nullptr, config, pointer_, 1.0F));
+  EXPECT_TRUE(kernel.launch(nullptr, config, pointer_, 1.0F));
+  EXPECT_TRUE(module.variable("&counter"));
+  says_so(counter.set(1));
+
+  // Two at one time have one each.
+  auto other = open_runtime();
+  const auto others = other.kernel(program, "fill<float>").value();
+  EXPECT_NE(&KernelAccess::record(others), record);
+  runtime.reset();
+  says_so(kernel.launch(nullptr, config, pointer_, 1.0F));
+  EXPECT_TRUE(others.launch(nullptr, config, pointer_, 1.0F));
+}
 
 TEST_F(LifetimeTest, SpacesInAnExpressionDoNotMatter) {
   const auto program = fill_program();

@@ -153,8 +153,9 @@ namespace detail {
 using LaunchChecks = std::bool_constant<KILN_LAUNCH_CHECKS != 0>;
 }  // namespace detail
 
-/// A kernel that can be launched. A handle, cheap to copy, valid as long as the runtime that gave
-/// it; safe to use from any thread.
+/// A kernel that can be launched. A handle, cheap to copy, valid as long as the runtime that gave it. After its end, a launch
+/// is an error (invalid_argument), until another runtime of the process loads the same image for the device: then it is
+/// that one's. Nobody may be launching while the runtime ends. Safe to use from any thread.
 class Kernel {
  public:
   /// For the runtime, which keeps the record.
@@ -166,8 +167,9 @@ class Kernel {
   /// where the launch needs it.
   ///
   /// Compares the arguments' count, sizes and alignments with the kernel's parameters where those are known,
-  /// and nothing else: a std::uint64_t passes for a pointer, and a structure for another one of its size and
-  /// alignment. std::byte elements pass for any type of their size.
+  /// and, where the kernel's symbol tells types, integers and pointers with floats and doubles. Nothing else: a
+  /// std::uint64_t passes for a pointer, and a structure for another one of its size and alignment. std::byte elements
+  /// pass for any type of their size.
   ///
   /// Errors, with nothing launched: argument_mismatch (naming kernel, position, expected, given and
   /// the C++ type given), invalid_argument (a configuration that is beyond a limit, which is named,

@@ -26,7 +26,7 @@ class LoadedImage;
 namespace KILN_EXPORT kiln {
 
 /// A `__constant__` or `__device__` variable of a module, in one context. A value; valid as long as the
-/// runtime and that context. Safe to use from any thread whose current context is that one.
+/// runtime (after its end, reading and writing are errors: invalid_argument) and that context. Safe to use from any thread whose current context is that one.
 class Variable {
  public:
   /// For Module.
@@ -65,13 +65,15 @@ class Variable {
   [[nodiscard]] Result<void> check_range(std::size_t offset, std::size_t length) const;
 
   const LoadedImage* image_;
+  unsigned life_;  ///< Which loading of the image it belongs to.
   std::string name_;
   std::uint64_t address_;
   std::size_t size_;
 };
 
 /// An image in the driver, for one device, whatever made it. A handle, cheap to copy, valid as long as the
-/// runtime that gave it; safe to use from any thread.
+/// runtime that gave it: after its end, asking for kernels and variables is an error (invalid_argument), until another
+/// runtime of the process loads the same image for the device. Safe to use from any thread.
 class Module {
  public:
   /// For the runtime, which keeps the image.
