@@ -128,6 +128,7 @@ void add_compile(Grammar& grammar) {
       "compile", "Compile one program, or serve it from the cache", compile);
   add_program(*verb, *words);
   add_output(*verb, words->output);
+  verb->add_flag("--verbose", words->verbose, "With an error, all that the compiler was given");
 }
 
 void add_link(Grammar& grammar) {

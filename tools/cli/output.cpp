@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "json.h"
+#include "log_colours.h"
 #include "system/environment.h"
 #include "table.h"
 
@@ -30,7 +31,8 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 }
 
 void print_whole(std::string_view log) {
-  say("{}{}", log, log.empty() || log.ends_with('\n') ? "" : "\n");
+  const auto text = wants_colour(stderr) ? with_colours(log) : std::string(log);
+  say("{}{}", text, log.empty() || log.ends_with('\n') ? "" : "\n");
 }
 
 std::string read_all(std::FILE* file, const std::filesystem::path& path) {

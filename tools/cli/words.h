@@ -30,6 +30,7 @@ struct ProgramWords {
 
 struct CompileWords : ProgramWords {
   std::string output;
+  bool verbose = false;
 };
 
 struct LinkWords {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -41,6 +42,12 @@ std::vector<Share> shares_of(const std::vector<Target>& targets) {
   return shares;
 }
 
+// What the compiler was given stands at the end of a message, and hides from most what is wrong.
+std::string without_options(std::string message) {
+  message.resize(std::min(message.size(), message.find("; the options were: ")));
+  return message;
+}
+
 // All that the compiler says names the file as the command line does.
 Artifact compile_one(Runtime& runtime, const CompileWords& words, const Program& program,
                      const Share& share) {
@@ -50,6 +57,7 @@ Artifact compile_one(Runtime& runtime, const CompileWords& words, const Program&
   if (!made) {
     auto error = std::move(made.error());
     error.message = with_given_name(std::move(error.message), words);
+    if (!words.verbose) error.message = without_options(std::move(error.message));
     error.log = with_given_name(std::move(error.log), words);
     throw Failure(std::move(error));
   }
