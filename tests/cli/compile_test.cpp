@@ -126,11 +126,11 @@ TEST_F(Compile, NamesTheFileAsItWasGiven) {
 TEST_F(Compile, TellsWhatTheCompilerWasGivenWhereAskedTo) {
   const auto wrong = file("wrong.cu", "__global__ void k() { nothing; }");
   const auto brief = run({"compile", wrong, "--arch", "sm_80", "-DHERE=1"});
-  EXPECT_EQ(brief.exit_code, 1);
+  EXPECT_EQ(brief.exit_code, 3);
   EXPECT_THAT(brief.err, HasSubstr("\"nothing\" is undefined\n"));
-  EXPECT_THAT(brief.err, Not(HasSubstr("-DHERE=1")));
+  EXPECT_THAT(brief.err, testing::Not(HasSubstr("-DHERE=1")));
   const auto verbose = run({"compile", wrong, "--arch", "sm_80", "-DHERE=1", "--verbose"});
-  EXPECT_EQ(verbose.exit_code, 1);
+  EXPECT_EQ(verbose.exit_code, 3);
   EXPECT_THAT(verbose.err, HasSubstr("the options were: "));
   EXPECT_THAT(verbose.err, HasSubstr("-DHERE=1"));
 }
