@@ -15,6 +15,40 @@ TEST(Table, AlignsColumnsByCodePoint) {
             "b       1000  x\n");
 }
 
+// As `ls` has it.
+Table entries() {
+  Table table({{"KEY"},
+               {"PROGRAM"},
+               {"SIZE", Align::right},
+               {"STORED", Align::right, 2},
+               {"AGE", Align::right, 1}});
+  table.add(
+      {"01234567", "kernels/attention/größer_als_alle_anderen.cu", "26.5 KiB", "9.0 KiB", "5m"});
+  table.add({"89abcdef", "a.cu", "1.0 KiB", "512 B", "40d"});
+  return table;
+}
+
+TEST(Table, FitsATerminal) {
+  EXPECT_EQ(entries().text(false, 78), entries().text(false)) << "it takes 78 columns";
+  EXPECT_EQ(entries().text(false, 77),
+            "KEY       PROGRAM                                          SIZE   STORED  AGE\n"
+            "01234567  kernels/attention/größer_als_alle_anderen.…  26.5 KiB  9.0 KiB   5m\n"
+            "89abcdef  a.cu                                          1.0 KiB    512 B  40d\n");
+  EXPECT_EQ(entries().text(false, 58),
+            "KEY       PROGRAM                       SIZE   STORED  AGE\n"
+            "01234567  kernels/attention/größe…  26.5 KiB  9.0 KiB   5m\n"
+            "89abcdef  a.cu                       1.0 KiB    512 B  40d\n");
+  EXPECT_EQ(entries().text(false, 57),
+            "KEY       PROGRAM                       SIZE  AGE\n"
+            "01234567  kernels/attention/größe…  26.5 KiB   5m\n"
+            "89abcdef  a.cu                       1.0 KiB  40d\n");
+  EXPECT_EQ(entries().text(false, 40),
+            "KEY       PROGRAM                   SIZE\n"
+            "01234567  kernels/attention/g…  26.5 KiB\n"
+            "89abcdef  a.cu                   1.0 KiB\n");
+  EXPECT_EQ(entries().text(false, 5), entries().text(false, 32)) << "what is needed stays";
+}
+
 TEST(Table, ColoursHeadingsOnly) {
   Table table({{"A"}});
   table.add({"b"});

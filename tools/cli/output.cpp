@@ -1,10 +1,12 @@
 #include "output.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -71,6 +73,16 @@ bool is_plain_file_or_absent(const std::filesystem::path& path) {
 }  // namespace
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
+
+std::size_t width_of(std::FILE* stream) {
+  if (!is_terminal(stream)) return any_width;
+  const char* told = system::variable("COLUMNS");
+  const auto columns = told != nullptr ? std::strtoul(told, nullptr, 10) : 0;
+  if (columns > 0) return columns;
+  winsize size{};
+  const bool known = ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : any_width;
+}
 
 bool wants_colour(std::FILE* stream) {
   const auto value_of = [](const char* name) {

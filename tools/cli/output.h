@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -16,6 +17,9 @@
 namespace kiln::cli {
 
 [[nodiscard]] bool is_terminal(std::FILE* stream);
+
+/// How many columns a terminal has, by COLUMNS where that is set; any_width for anything else.
+[[nodiscard]] std::size_t width_of(std::FILE* stream);
 
 /// On a terminal that is not dumb, unless NO_COLOR is set to anything.
 [[nodiscard]] bool wants_colour(std::FILE* stream);

@@ -25,12 +25,78 @@ std::string padded(const std::string& cell, Align align, std::size_t width) {
   return align == Align::left ? cell + padding : padding + cell;
 }
 
-std::string joined(const std::vector<std::string>& cells, const std::vector<Column>& columns,
-                   const std::vector<std::size_t>& widths) {
+/// At most so many columns of it; "…" stands for the rest.
+std::string cut(const std::string& cell, std::size_t width) {
+  if (width_of(cell) <= width) return cell;
+  std::size_t end = 0;
+  for (std::size_t columns = 0; end < cell.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(cell[end]) & 0xc0) != 0x80;
+    if (begins && ++columns == width) break;
+  }
+  return cell.substr(0, end) + "…";
+}
+
+/// A column that is shown, and how wide.
+struct Shown {
+  std::size_t at = 0;
+  Column column;
+  std::size_t width = 0;
+};
+
+/// Fits columns into a width.
+class Fitting {
+ public:
+  Fitting(std::vector<Shown> columns, std::size_t width)
+      : columns_(std::move(columns)), width_(width) {}
+
+  [[nodiscard]] std::vector<Shown> fitted() {
+    cut_down_to(comfortable);
+    while (excess() > 0 && drop()) {
+    }
+    cut_down_to(least);
+    return columns_;
+  }
+
+ private:
+  // Names of kernels and paths still tell something when they are so wide.
+  static constexpr std::size_t comfortable = 24;
+  static constexpr std::size_t least = 12;
+
+  [[nodiscard]] std::size_t excess() const {
+    std::size_t total = columns_.empty() ? 0 : gap.size() * (columns_.size() - 1);
+    for (const auto& column : columns_) total += column.width;
+    return total - std::min(total, width_);
+  }
+
+  // The widest text loses first; a number is never cut.
+  void cut_down_to(std::size_t lowest) {
+    const auto cuttable = [&](const Shown& shown) {
+      return shown.column.align == Align::left ? std::max(shown.width, lowest) - lowest : 0;
+    };
+    for (auto over = excess(); over > 0; over = excess()) {
+      const auto widest = std::ranges::max_element(columns_, {}, cuttable);
+      if (widest == columns_.end() || cuttable(*widest) == 0) return;
+      --widest->width;
+    }
+  }
+
+  bool drop() {
+    const auto first = std::ranges::max_element(
+        columns_, {}, [](const Shown& shown) { return shown.column.dispensable; });
+    if (first == columns_.end() || first->column.dispensable == 0) return false;
+    columns_.erase(first);
+    return true;
+  }
+
+  std::vector<Shown> columns_;
+  std::size_t width_;
+};
+
+std::string joined(const std::vector<std::string>& cells, const std::vector<Shown>& columns) {
   std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i != 0) line += gap;
-    line += padded(cells[i], columns[i].align, widths[i]);
+  for (const auto& [at, column, width] : columns) {
+    if (!line.empty()) line += gap;
+    line += padded(cut(cells[at], width), column.align, width);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -42,18 +108,19 @@ Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
 void Table::add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-std::string Table::text(bool colour) const {
+std::string Table::text(bool colour, std::size_t width) const {
   std::vector<std::string> headings;
-  std::vector<std::size_t> widths;
-  for (const auto& column : columns_) {
-    headings.push_back(column.heading);
-    widths.push_back(width_of(column.heading));
+  std::vector<Shown> columns;
+  for (std::size_t at = 0; at < columns_.size(); ++at) {
+    headings.push_back(columns_[at].heading);
+    columns.push_back({at, columns_[at], width_of(columns_[at].heading)});
   }
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+    for (auto& column : columns) column.width = std::max(column.width, width_of(row[column.at]));
   }
-  std::string result = bold(joined(headings, columns_, widths), colour) + '\n';
-  for (const auto& row : rows_) result += joined(row, columns_, widths) + '\n';
+  columns = Fitting(std::move(columns), width).fitted();
+  std::string result = bold(joined(headings, columns), colour) + '\n';
+  for (const auto& row : rows_) result += joined(row, columns) + '\n';
   return result;
 }
 

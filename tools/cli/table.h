@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +15,12 @@ enum class Align { left, right };
 struct Column {
   std::string heading;
   Align align = Align::left;
+  int dispensable =
+      0;  ///< Where there is no room, columns of the greatest number go first; those of 0 stay.
 };
+
+/// A width that nothing exceeds, as of a file.
+inline constexpr std::size_t any_width = std::numeric_limits<std::size_t>::max();
 
 /// Rows of text under headings, each column as wide as its widest cell.
 class Table {
@@ -23,8 +30,9 @@ class Table {
   /// REQUIRES: as many cells as there are columns.
   void add(std::vector<std::string> cells);
 
-  /// One line per row; with colour the headings stand out.
-  [[nodiscard]] std::string text(bool colour) const;
+  /// One line per row; with colour the headings stand out. Lines that would be wider than `width` lose the ends of long
+  /// cells, which are marked with "…", and dispensable columns. What nobody can do without stays, however wide.
+  [[nodiscard]] std::string text(bool colour, std::size_t width = any_width) const;
 
  private:
   std::vector<Column> columns_;

@@ -88,15 +88,15 @@ void tell(const Globals& globals, const Artifact& artifact, const Keeping& keepi
 void print_artifacts(const std::vector<Artifact>& artifacts) {
   Table table({{"KERNEL"},
                {"REGISTERS", Align::right},
-               {"SHARED", Align::right},
-               {"LOCAL", Align::right},
-               {"PARAMETERS", Align::right},
+               {"SHARED", Align::right, 3},
+               {"LOCAL", Align::right, 4},
+               {"PARAMETERS", Align::right, 7},
                {"ARCH"},
-               {"IMAGE"},
-               {"SIZE", Align::right},
-               {"ORIGIN"},
-               {"COMPILE", Align::right},
-               {"KEY"}});
+               {"IMAGE", Align::left, 5},
+               {"SIZE", Align::right, 6},
+               {"ORIGIN", Align::left, 1},
+               {"COMPILE", Align::right, 8},
+               {"KEY", Align::left, 2}});
   const auto add = [&](std::vector<std::string> cells, const Artifact& artifact) {
     for (auto& cell : artifact_cells(artifact)) cells.push_back(std::move(cell));
     table.add(std::move(cells));
@@ -105,7 +105,7 @@ void print_artifacts(const std::vector<Artifact>& artifacts) {
     for (const auto& kernel : artifact.kernels) add(kernel_cells(kernel), artifact);
     if (artifact.kernels.empty()) add({"-", "-", "-", "-", "-"}, artifact);
   }
-  fmt::print("{}", table.text(wants_colour(stdout)));
+  fmt::print("{}", table.text(wants_colour(stdout), width_of(stdout)));
 }
 
 }  // namespace kiln::cli

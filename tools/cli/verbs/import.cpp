@@ -38,7 +38,8 @@ ExitCode import_files(const Globals& globals, const ImportWords& words) {
     if (globals.json) print_json(import_json(file, imported));
     return exit_code_of(imported.skipped);
   });
-  if (any && !globals.json && !globals.quiet) fmt::print("{}", table.text(wants_colour(stdout)));
+  if (any && !globals.json && !globals.quiet)
+    fmt::print("{}", table.text(wants_colour(stdout), width_of(stdout)));
   return worst;
 }
 

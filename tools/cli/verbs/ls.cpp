@@ -68,13 +68,13 @@ void print_table(const Entries& entries, std::size_t key_digits, std::size_t all
   Table table({{"KEY"},
                {"PROGRAM"},
                {"ARCH"},
-               {"IMAGE"},
-               {"KERNELS", Align::right},
+               {"IMAGE", Align::left, 1},
+               {"KERNELS", Align::right, 4},
                {"SIZE", Align::right},
-               {"STORED", Align::right},
-               {"AGE", Align::right},
-               {"COMPILE", Align::right},
-               {"PINNED"}});
+               {"STORED", Align::right, 6},
+               {"AGE", Align::right, 2},
+               {"COMPILE", Align::right, 5},
+               {"PINNED", Align::left, 3}});
   const auto now = std::time(nullptr);
   for (const auto& entry : entries) {
     table.add({entry.key.hex().substr(0, key_digits), entry.program, entry.arch, entry.kind,
@@ -82,7 +82,7 @@ void print_table(const Entries& entries, std::size_t key_digits, std::size_t all
                format_bytes(entry.stored_bytes), format_age(entry.created, now),
                format_duration(entry.compile_us), entry.pinned ? "pinned" : ""});
   }
-  fmt::print("{}", table.text(wants_colour(stdout)));
+  fmt::print("{}", table.text(wants_colour(stdout), width_of(stdout)));
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ class Report {
     for (const auto& [program, arch, image, error] : failures_)
       table.add({program, arch, or_dash(image), to_string(error.code),
                  error.message.substr(0, error.message.find('\n'))});
-    say("{}", table.text(wants_colour(stderr)));
+    say("{}", table.text(wants_colour(stderr), width_of(stderr)));
     for (const auto& [program, arch, image, error] : failures_) {
       if (verbose && !error.log.empty())
         print_log(fmt::format("kiln: the compiler said of {} for {}:", program, arch), error.log);

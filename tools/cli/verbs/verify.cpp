@@ -52,7 +52,7 @@ void print(const Globals& globals, const std::string& file, const VerifyReport& 
     for (const auto& finding : report.findings) {
       table.add({finding.what, finding.name, finding.problem});
     }
-    fmt::print("{}\n", table.text(wants_colour(stdout)));
+    fmt::print("{}\n", table.text(wants_colour(stdout), width_of(stdout)));
   }
   for (const auto& path : report.set_aside) {
     fmt::print("{} is an earlier generation, kept aside and not looked at\n", path.string());
