@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <sqlite3.h>
 
 #include "tool.h"
 
@@ -91,6 +95,20 @@ TEST_F(Care, VerifyNamesWhatIsDamaged) {
   EXPECT_EQ(lines.back()["findings"], lines.size() - 1);
   EXPECT_EQ(lines.front()["what"], "entry");
   EXPECT_EQ(snapshot(cache()), before);
+}
+
+TEST_F(Care, VerifyShowsPeopleTheFirstTwentyFindings) {
+  sqlite3* database_handle = nullptr;
+  ASSERT_EQ(sqlite3_open(database().c_str(), &database_handle), SQLITE_OK);
+  for (int mark = 1; mark <= 30; ++mark) {
+    const auto sql = fmt::format("INSERT INTO marks VALUES({}, 0, 0)", 1'000'000 + mark);
+    ASSERT_EQ(sqlite3_exec(database_handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  sqlite3_close(database_handle);
+  const auto text = care({"verify"}).out;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 20 + 3);
+  EXPECT_THAT(text, HasSubstr("\nand 10 more, which --json lists\n"));
+  EXPECT_EQ(care({"--json", "verify"}).documents().size(), 31u);
 }
 
 TEST_F(Care, VerifyTellsOfAFileThatIsNoDatabase) {

@@ -176,8 +176,9 @@ TEST_F(Inspect, ExtractGivesSourceNamesAndLog) {
             "fill\tfill\nscale<float, 4>\t_Z5scaleIfLi4EEvPT_S0_\n");
   EXPECT_EQ(look({"extract", key_, "--log"}).out, "");
   EXPECT_EQ(look({"--json", "extract", key_, "--names"}).documents().at(0),
-            Json::parse(R"([{"expression":"fill","symbol":"fill"},
-                            {"expression":"scale<float, 4>","symbol":"_Z5scaleIfLi4EEvPT_S0_"}])"));
+            Json::parse(R"({"schema":1,"names":[
+                            {"expression":"fill","symbol":"fill"},
+                            {"expression":"scale<float, 4>","symbol":"_Z5scaleIfLi4EEvPT_S0_"}]})"));
 }
 
 TEST_F(Inspect, ExtractTakesOnePartAtATime) {

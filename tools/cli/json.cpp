@@ -28,9 +28,15 @@ Json kernel_json(const KernelInfo& kernel) {
 
 }  // namespace
 
-void print_json(const Json& document) {
+std::string document_text(const Json& members) {
+  Json document{{"schema", json_schema}};
+  document.update(members);
   // Compiler logs and paths may hold any bytes; a document must be UTF-8.
-  fmt::print("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+void print_json(const Json& members) {
+  fmt::print("{}", document_text(members));
   std::fflush(stdout);
 }
 

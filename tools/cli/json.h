@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -15,8 +16,14 @@ namespace kiln::cli {
 /// Keeps its members in the order in which they were added, so that output can be read and compared.
 using Json = nlohmann::ordered_json;
 
+/// The version of all documents, their first member. What a script may rely on stays as long as this does; members are added.
+inline constexpr int json_schema = 1;
+
+/// The line of a document with these members.
+[[nodiscard]] std::string document_text(const Json& members);
+
 /// Prints one document on one line of standard output, at once.
-void print_json(const Json& document);
+void print_json(const Json& members);
 
 /// With `--json` the document, else the text for people, which `--quiet` leaves out.
 void print_report(const Globals& globals, const Json& document, std::string_view text);

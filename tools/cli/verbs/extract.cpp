@@ -24,7 +24,7 @@ std::string names_document(const std::vector<KernelInfo>& kernels) {
   for (const auto& kernel : kernels) {
     list.push_back({{"expression", kernel.expression}, {"symbol", kernel.symbol}});
   }
-  return list.dump() + '\n';
+  return document_text({{"names", list}});
 }
 
 std::string wanted_part(Cache& cache, const StoredEntry& entry, const Globals& globals,

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include <fmt/format.h>
@@ -29,6 +32,9 @@ std::string verdict(const VerifyReport& report) {
                      report.findings.size() == 1 ? "" : "s");
 }
 
+/// For people; a file that is damaged all over has thousands.
+constexpr std::size_t most_findings_shown = 20;
+
 Json report_json(const std::string& file, const VerifyReport& report) {
   auto set_aside = Json::array();
   for (const auto& path : report.set_aside) set_aside.push_back(path.string());
@@ -49,10 +55,13 @@ void print(const Globals& globals, const std::string& file, const VerifyReport& 
   }
   if (!report.findings.empty()) {
     Table table({{"WHAT"}, {"NAME"}, {"PROBLEM"}});
-    for (const auto& finding : report.findings) {
-      table.add({finding.what, finding.name, finding.problem});
-    }
-    fmt::print("{}\n", table.text(wants_colour(stdout), width_of(stdout)));
+    const auto shown = std::min(report.findings.size(), most_findings_shown);
+    for (const auto& [what, name, problem] : std::span(report.findings).first(shown))
+      table.add({what, name, problem});
+    fmt::print("{}", table.text(wants_colour(stdout), width_of(stdout)));
+    if (const auto more = report.findings.size() - shown; more > 0)
+      fmt::print("and {} more, which --json lists\n", more);
+    fmt::print("\n");
   }
   for (const auto& path : report.set_aside) {
     fmt::print("{} is an earlier generation, kept aside and not looked at\n", path.string());
