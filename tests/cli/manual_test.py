@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import tool_words
@@ -63,6 +64,31 @@ class Manual(unittest.TestCase):
         for variable, meaning, default in rows:
             tail = "" if default == "none" else f" (default: {default})"
             self.assertIn(f".TP\n{variable}\n{meaning}{tail}\n", section("ENVIRONMENT"))
+
+    def test_its_examples_work(self):
+        commands = re.findall(r"^\.EX\n(.*?)\n\.EE$", section("EXAMPLES"), re.M | re.S)
+        self.assertGreater(len(commands), 5)
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "scale.cu").write_text(
+                "template <class T> __global__ void scale(T* x) { *x *= 2; }", encoding="utf-8")
+            environment = dict(os.environ, KILN_CACHE_DIR=f"{folder}/cache",
+                               PATH=f"{pathlib.Path(KILN).parent}:{os.environ['PATH']}")
+            for command in commands:
+                done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, command + done.stderr)
+                self.assertNotEqual(done.stdout, "", command)
+
+    def test_names_the_files_that_there_are(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "k.cu")
+            program.write_text('extern "C" __global__ void k() {}', encoding="utf-8")
+            environment = {name: value for name, value in os.environ.items() if name != "KILN_CACHE_DIR"}
+            environment["XDG_CACHE_HOME"] = folder
+            for _ in range(2):
+                subprocess.run([KILN, "compile", program, "--arch", "sm_80"], env=environment, check=True,
+                               capture_output=True)
+            for file in pathlib.Path(folder, "kiln").iterdir():
+                self.assertIn(file.name, section("FILES"))
 
     def test_readmes_and_tests_have_each_verb(self):
         root = pathlib.Path(README).parent

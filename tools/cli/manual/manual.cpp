@@ -1,5 +1,6 @@
 #include "manual/manual.h"
 
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -110,6 +111,46 @@ std::string environment_text() {
   return text;
 }
 
+struct Example {
+  std::string_view command;
+  std::string_view what;
+};
+constexpr std::array examples{
+    Example{"kiln compile scale.cu --arch sm_80,sm_90a --name 'scale<float>'",
+            "Compile a kernel for two architectures, or serve what is kept of it."},
+    Example{"kiln explain scale.cu --arch sm_80 --name 'scale<float>'",
+            "Tell whether it would be served; if not, what differs from what is kept."},
+    Example{"kiln ls --sort size", "List what is kept, the largest first."},
+    Example{"kiln stats", "Tell how much was served, and what that saved."},
+    Example{"kiln export kernels.kiln", "Write all that is kept into one file, to be shipped."},
+    Example{"kiln --cache kernels.kiln ls", "Look into such a file."},
+    Example{"kiln gc --older-than 30d --dry-run", "Tell what a clean-up would remove."}};
+
+std::string examples_text() {
+  std::string text;
+  for (const auto& [command, what] : examples)
+    text +=
+        fmt::format(".PP\n{}\n.PP\n.RS 4\n.EX\n{}\n.EE\n.RE\n", escaped(what), escaped(command));
+  return text;
+}
+
+struct File {
+  std::string_view path;
+  std::string_view what;
+};
+constexpr std::array files{
+    File{"$XDG_CACHE_HOME/kiln, else ~/.cache/kiln",
+         "The cache's folder where KILN_CACHE_DIR and --cache name none."},
+    File{"kernels.v1.db", "In that folder: what is kept, an SQLite database."},
+    File{"kernels.v1.lock, kernels.v1.flights", "Locks: who writes, and who compiles what."},
+    File{"kernels.v1.tally", "What this tool counted that changed no database."}};
+
+std::string files_text() {
+  std::string text;
+  for (const auto& [path, what] : files) text += item(italic(path), escaped(what));
+  return text;
+}
+
 }  // namespace
 
 std::string manual_page(const GrammarDescription& grammar) {
@@ -122,7 +163,10 @@ std::string manual_page(const GrammarDescription& grammar) {
          section("OPTIONS",
                  "These may stand before the verb and after it.\n" + items(grammar.options)) +
          section("VERBS", verbs_text(grammar.verbs)) + section("EXIT STATUS", exits_text()) +
-         section("ENVIRONMENT", environment_text());
+         section("ENVIRONMENT", environment_text()) + section("FILES", files_text()) +
+         section("EXAMPLES", examples_text()) +
+         section("SEE ALSO", bold("nvdisasm") + "(1), " + bold("cuobjdump") + "(1), " +
+                                 bold("sqlite3") + "(1)\n");
 }
 
 }  // namespace kiln::cli
