@@ -125,6 +125,17 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("show", ""), {key})
         self.assertIn(key, complete("link", ""))
 
+    def test_keys_of_the_cache_that_the_line_names(self):
+        pathlib.Path("kernel.cu").write_text('extern "C" __global__ void other() {}')
+        compiled = subprocess.run([KILN, "--cache", "another", "compile", "kernel.cu", "--arch", "sm_80", "--json"],
+                                  capture_output=True, text=True, check=True)
+        key = json.loads(compiled.stdout)["key"]
+        self.assertEqual(complete("--cache", "another", "show", ""), {key})
+        self.assertEqual(complete("pin", "--cache", "another", ""), {key})
+        equals = ["--cache", "=", "another"] if SHELL == "bash" else ["--cache=another"]
+        self.assertEqual(complete(*equals, "show", ""), {key})
+        self.assertEqual(complete("--cache", "nowhere", "show", ""), set())
+
     def test_files(self):
         wanted = {"bash": "<default>", "zsh": "kernel.cu", "fish": "kernel.cu"}[SHELL]
         self.assertIn(wanted, complete("compile", "k"))

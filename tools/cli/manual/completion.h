@@ -24,8 +24,8 @@ static_assert(static_cast<std::size_t>(Filling::choice) + 1 == std::tuple_size_v
 /// With a backslash before each of the `special` characters.
 [[nodiscard]] std::string escaped(std::string_view text, std::string_view special);
 
-/// For any shell: prints the keys of all entries.
-inline constexpr std::string_view print_keys =
-    R"sh(kiln ls --json 2>/dev/null | sed -n 's/.*"key":"\([0-9a-f]*\)".*/\1/p')sh";
+/// For any shell: takes the keys of all entries from what `kiln ls --json` prints.
+inline constexpr std::string_view read_keys =
+    R"sh(sed -n 's/.*"key":"\([0-9a-f]*\)".*/\1/p')sh";
 
 }  // namespace kiln::cli

@@ -16,9 +16,19 @@ constexpr std::string_view head = R"(# bash completion of kiln, made of the tool
 
 _kiln_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }
 
-_kiln_keys() { )";
+# Those of the cache that the line names; the shell has not expanded its words yet.
+_kiln_keys() {
+  local index
+  local -a cache=()
+  for ((index = 1; index < COMP_CWORD; ++index)); do
+    [[ ${COMP_WORDS[index]} == --cache ]] || continue
+    [[ ${COMP_WORDS[index + 1]} == = ]] && ((++index))
+    cache=(--cache "${COMP_WORDS[index + 1]/#\~/$HOME}")
+  done
+  kiln "${cache[@]}" ls --json 2>/dev/null | )";
 
-constexpr std::string_view before_values = R"(; }
+constexpr std::string_view before_values = R"(
+}
 
 _kiln() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb='' index
@@ -111,7 +121,7 @@ std::string bash_completion(const GrammarDescription& grammar) {
   words = word_cases("", globals, verb_words) + words;
   return fmt::format(
       "{}{}{}{}{}  case $verb/$before in\n{}  esac\n  case $verb/$word in\n{}  esac\n{}", head,
-      print_keys, before_values, skip_global_values(grammar.options), after_globals, values, words,
+      read_keys, before_values, skip_global_values(grammar.options), after_globals, values, words,
       tail);
 }
 

@@ -12,8 +12,18 @@ namespace {
 
 constexpr std::string_view head = R"(# fish completion of kiln, made of the tool's own grammar.
 
+# Those of the cache that the line names.
 function __kiln_keys
-  )";
+  set -l cache
+  set -l words (commandline -opc)
+  for at in (seq (count $words))
+    if test "$words[$at]" = --cache
+      set cache --cache $words[(math $at + 1)]
+    else if string match -q -- '--cache=*' $words[$at]
+      set cache $words[$at]
+    end
+  end
+  kiln $cache ls --json 2>/dev/null | )";
 
 constexpr std::string_view after_keys = R"(
 end
@@ -59,7 +69,7 @@ std::string fish_completion(const GrammarDescription& grammar) {
   for (const auto& verb : grammar.verbs) verbs.push_back(verb.name);
   const auto no_verb =
       fmt::format(" -n 'not __fish_seen_subcommand_from {}'", fmt::join(verbs, " "));
-  auto text = fmt::format("{}{}{}", head, print_keys, after_keys);
+  auto text = fmt::format("{}{}{}", head, read_keys, after_keys);
   for (const auto& option : grammar.options) text += option_line("", option);
   for (const auto& verb : grammar.verbs) text += verb_lines(no_verb, verb);
   return text;

@@ -16,9 +16,11 @@ using Specs = std::vector<std::string>;
 constexpr std::string_view head = R"sh(#compdef kiln
 # zsh completion of kiln, made of the tool's own grammar.
 
+# Those of the cache that the line names, before its verb or behind it.
 _kiln_keys() {
   local -a keys
-  keys=(${(f)"$()sh";
+  local cache=${(Q)${opt_args[--cache]:-$cache_before_verb}}
+  keys=(${(f)"$(kiln ${cache:+--cache} ${cache:+${~cache}} ls --json 2>/dev/null | )sh";
 
 constexpr std::string_view after_keys = R"sh()"})
   compadd -a keys
@@ -27,7 +29,7 @@ constexpr std::string_view after_keys = R"sh()"})
 _kiln_keys_and_files() { _alternative 'keys:key:_kiln_keys' 'files:file:_files' }
 
 _kiln() {
-  local curcontext=$curcontext state line
+  local curcontext=$curcontext state line cache_before_verb
   local -A opt_args
   local -a globals verbs
   globals=(
@@ -35,6 +37,7 @@ _kiln() {
 
 constexpr std::string_view after_verbs = R"sh(  )
   _arguments -C $globals '1:verb:->verb' '*::word:->words' && return
+  cache_before_verb=${opt_args[--cache]}
   case $state in
     verb) _describe verb verbs ;;
     words)
@@ -103,7 +106,7 @@ std::string zsh_completion(const GrammarDescription& grammar) {
   add_options(grammar.options, globals);
   for (const auto& verb : grammar.verbs)
     verbs.push_back(quoted(verb.name + ":" + escaped(verb.what, ":\\")));
-  auto text = fmt::format("{}{}{}    {}\n  )\n  verbs=(\n    {}\n{}", head, print_keys, after_keys,
+  auto text = fmt::format("{}{}{}    {}\n  )\n  verbs=(\n    {}\n{}", head, read_keys, after_keys,
                           fmt::join(globals, "\n    "), fmt::join(verbs, "\n    "), after_verbs);
   for (const auto& verb : grammar.verbs) text += verb_case(verb);
   return text + std::string(tail);
