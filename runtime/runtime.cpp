@@ -70,9 +70,10 @@ void canonicalise(LinkSpec& spec) {
 void warn_of_slips(const Settings& settings, const Reporter& reporter) {
   static std::once_flag warned;
   std::call_once(warned, [&] {
-    for (const auto& [variable, meant] : settings.unknown) {
-      if (!meant.empty())
-        reporter.warn(fmt::format("{} is no setting; did you mean {}?", variable, meant));
+    for (const auto& [variable, meant, file] : settings.unknown) {
+      if (meant.empty()) continue;
+      reporter.warn(fmt::format("{}{} is no setting; did you mean {}?", variable,
+                                file.empty() ? "" : " in " + file, meant));
     }
   });
 }

@@ -1,5 +1,7 @@
 #include "kiln/settings.h"
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "config_file.h"
 #include "image/toolchains.h"
 #include "kiln/cache.h"
 #include "kiln/size.h"
@@ -28,11 +31,52 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 4> log_levels{
 constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{
     {{"jit", Mode::jit}, {"warn", Mode::warn}, {"cache-only", Mode::cache_only}}};
 
-std::optional<std::string> environment(const char* variable) {
-  const char* value = system::variable(variable);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
+/// What somebody says a setting is, and where.
+struct Given {
+  std::string value;
+  std::string origin;
+};
+
+/// Where settings come from beside the options, and what was decided of each.
+class Decisions {
+ public:
+  Decisions(std::vector<ConfigFile> files, std::vector<Setting>& listing)
+      : files_(std::move(files)), listing_(listing) {}
+
+  /// The environment goes before the files, and these in their order. What is empty is not said.
+  [[nodiscard]] std::optional<Given> given(const char* variable) const {
+    const char* value = system::variable(variable);
+    if (value != nullptr && *value != '\0') return Given{value, "environment"};
+    for (const auto& file : files_) {
+      const auto found = file.values.find(variable);
+      if (found != file.values.end() && !found->second.empty())
+        return Given{found->second, file.path.string()};
+    }
+    return std::nullopt;
+  }
+
+  void add(Setting setting) { listing_.push_back(std::move(setting)); }
+
+  /// What is named as a setting and is none. Call it when all are decided.
+  [[nodiscard]] std::vector<UnknownVariable> unknown() const {
+    std::vector<std::string> known;
+    for (const auto& setting : listing_) known.push_back(setting.variable);
+    std::vector<UnknownVariable> unknown;
+    const auto look_at = [&](const std::string& name, const std::string& file) {
+      if (std::ranges::find(known, name) != known.end()) return;
+      unknown.push_back({name, system::nearest_name(name, known).value_or(""), file});
+    };
+    for (const auto& name : system::variables_beginning_with("KILN_")) look_at(name, "");
+    for (const auto& file : files_) {
+      for (const auto& [name, value] : file.values) look_at(name, file.path.string());
+    }
+    return unknown;
+  }
+
+ private:
+  std::vector<ConfigFile> files_;
+  std::vector<Setting>& listing_;
+};
 
 tl::unexpected<Error> nonsense(std::string_view variable, std::string_view value,
                                std::string_view expected) {
@@ -161,40 +205,45 @@ std::string text_of(LogLevel value) {
   return {};
 }
 
-// Option before environment before default; lists what it decided. An option goes through the same
+// Which file the nonsense stands in; the environment is where everybody looks first.
+Error with_origin(Error error, const std::string& origin) {
+  if (origin != "environment") error.message += fmt::format(" (in {})", origin);
+  return error;
+}
+
+// Option before environment before file before default; lists what it decided. An option goes through the same
 // check as a variable, so that neither can be nonsense.
 template <class T, class Parse>
 Result<std::optional<T>> decide(const char* variable, const std::optional<T>& option, Parse parse,
-                                const std::optional<T>& fallback, std::vector<Setting>& listing) {
+                                const std::optional<T>& fallback, Decisions& decisions) {
   std::optional<T> value = fallback;
   std::string origin = "default";
-  const auto from_environment = environment(variable);
   if (option) {
     value = option;
     origin = "option";
-  } else if (from_environment) {
-    auto parsed = parse(variable, *from_environment);
-    if (!parsed) return tl::unexpected(parsed.error());
+  } else if (auto given = decisions.given(variable)) {
+    auto parsed = parse(variable, given->value);
+    if (!parsed) return tl::unexpected(with_origin(std::move(parsed.error()), given->origin));
     value = *parsed;
-    origin = "environment";
+    origin = std::move(given->origin);
   }
-  listing.push_back({variable, value ? text_of(*value) : "", origin});
+  decisions.add({variable, value ? text_of(*value) : "", origin});
   return value;
 }
 
 Result<std::optional<std::filesystem::path>> decide_path(
     const char* variable, const std::optional<std::filesystem::path>& option,
-    const std::optional<std::filesystem::path>& fallback, std::vector<Setting>& listing) {
+    const std::optional<std::filesystem::path>& fallback, Decisions& decisions) {
   if (option) {
     if (auto checked = parse_path(variable, *option); !checked)
       return tl::unexpected(checked.error());
   }
-  return decide<std::filesystem::path>(variable, option, parse_path, fallback, listing);
+  return decide<std::filesystem::path>(variable, option, parse_path, fallback, decisions);
 }
 
 Result<std::optional<std::filesystem::path>> decide_record(const RuntimeOptions& options,
-                                                           std::vector<Setting>& listing) {
-  auto file = decide_path("KILN_RECORD", options.record, std::nullopt, listing);
+                                                           Decisions& decisions) {
+  auto file = decide_path("KILN_RECORD", options.record, std::nullopt, decisions);
   if (file && *file && (*file)->extension() != ".json") {
     return nonsense("KILN_RECORD", (*file)->string(), "a file that ends in .json");
   }
@@ -202,20 +251,20 @@ Result<std::optional<std::filesystem::path>> decide_record(const RuntimeOptions&
 }
 
 Result<std::optional<std::vector<std::filesystem::path>>> decide_bundles(
-    const RuntimeOptions& options, std::vector<Setting>& listing) {
+    const RuntimeOptions& options, Decisions& decisions) {
   using Paths = std::vector<std::filesystem::path>;
   for (const auto& bundle : options.bundles.value_or(Paths())) {
     if (auto checked = parse_path("KILN_BUNDLES", bundle); !checked)
       return tl::unexpected(checked.error());
   }
-  return decide<Paths>("KILN_BUNDLES", options.bundles, parse_paths, Paths(), listing);
+  return decide<Paths>("KILN_BUNDLES", options.bundles, parse_paths, Paths(), decisions);
 }
 
 Result<std::chrono::milliseconds> decide_timeout(const RuntimeOptions& options,
-                                                 std::vector<Setting>& listing) {
+                                                 Decisions& decisions) {
   constexpr const char* variable = "KILN_COMPILE_TIMEOUT";
   const auto timeout = decide<std::chrono::milliseconds>(
-      variable, options.compile_timeout, parse_seconds, std::chrono::minutes(10), listing);
+      variable, options.compile_timeout, parse_seconds, std::chrono::minutes(10), decisions);
   if (!timeout) return tl::unexpected(timeout.error());
   // Nothing would ever be compiled.
   if (**timeout <= std::chrono::milliseconds::zero()) {
@@ -224,11 +273,11 @@ Result<std::chrono::milliseconds> decide_timeout(const RuntimeOptions& options,
   return **timeout;
 }
 
-Result<std::size_t> decide_queue(const RuntimeOptions& options, std::vector<Setting>& listing) {
+Result<std::size_t> decide_queue(const RuntimeOptions& options, Decisions& decisions) {
   constexpr const char* variable = "KILN_COMPILE_QUEUE";
   constexpr std::size_t usual = 65'536;
   const auto bound =
-      decide<std::size_t>(variable, options.compile_queue, parse_count, usual, listing);
+      decide<std::size_t>(variable, options.compile_queue, parse_count, usual, decisions);
   if (!bound) return tl::unexpected(bound.error());
   if (**bound == 0) return nonsense(variable, "0", "a number above nothing");
   return **bound;
@@ -242,21 +291,20 @@ Result<std::string> parse_toolchains(const char* variable, const std::string& va
 }
 
 // What is compiled for a device, and what it is given.
-Outcome decide_images(const RuntimeOptions& options, Settings& settings) {
-  auto& listing = settings.listing;
+Outcome decide_images(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
   auto toolchains = decide<std::string>("KILN_TOOLCHAINS", options.toolchains, parse_toolchains,
-                                        std::string("own"), listing);
+                                        std::string("own"), decisions);
   if (!toolchains) return tl::unexpected(toolchains.error());
   if (auto sound = parse_toolchains("KILN_TOOLCHAINS", **toolchains); !sound)
     return tl::unexpected(sound.error());
   const auto allow_ptx =
-      decide<bool>("KILN_ALLOW_PTX", options.allow_ptx, parse_flag, false, listing);
+      decide<bool>("KILN_ALLOW_PTX", options.allow_ptx, parse_flag, false, decisions);
   if (!allow_ptx) return tl::unexpected(allow_ptx.error());
   const auto as_it_is = [](const char*, const std::string& value) -> Result<std::string> {
     return value;
   };
   auto variant =
-      decide<std::string>("KILN_VARIANT", options.variant, as_it_is, std::nullopt, listing);
+      decide<std::string>("KILN_VARIANT", options.variant, as_it_is, std::nullopt, decisions);
   if (!variant) return tl::unexpected(variant.error());
   settings.toolchains = std::move(**toolchains);
   settings.allow_ptx = **allow_ptx;
@@ -264,22 +312,21 @@ Outcome decide_images(const RuntimeOptions& options, Settings& settings) {
   return {};
 }
 
-Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
-  auto& listing = settings.listing;
+Outcome decide_workers(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
   const auto workers = decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers,
-                                        parse_workers, automatic_workers, listing);
+                                        parse_workers, automatic_workers, decisions);
   if (!workers) return tl::unexpected(workers.error());
   if (**workers > most_workers && **workers != automatic_workers) {
     return tl::unexpected(parse_workers("KILN_COMPILE_WORKERS", text_of(**workers)).error());
   }
   const auto memory = decide<std::uint64_t>("KILN_COMPILE_MEMORY", options.compile_memory,
-                                            parse_memory, automatic_memory, listing);
+                                            parse_memory, automatic_memory, decisions);
   if (!memory) return tl::unexpected(memory.error());
   if (**memory < least_compile_memory) {
     return nonsense("KILN_COMPILE_MEMORY", text_of(**memory),
                     "enough for the compiler: use 512M or more");
   }
-  auto worker = decide_path("KILN_WORKER", options.worker, std::nullopt, listing);
+  auto worker = decide_path("KILN_WORKER", options.worker, std::nullopt, decisions);
   if (!worker) return tl::unexpected(worker.error());
   settings.compile_workers = **workers;
   settings.compile_memory = **memory;
@@ -287,17 +334,27 @@ Outcome decide_workers(const RuntimeOptions& options, Settings& settings) {
   return {};
 }
 
-std::vector<UnknownVariable> unknown_variables(const std::vector<Setting>& listing) {
-  std::vector<std::string> known;
-  known.reserve(listing.size());
-  for (const auto& setting : listing) known.push_back(setting.variable);
-  std::vector<UnknownVariable> unknown;
-  for (auto& name : system::variables_beginning_with("KILN_")) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    auto meant = system::nearest_name(name, known).value_or("");
-    unknown.push_back({std::move(name), std::move(meant)});
+std::filesystem::path absolute_path_in(const char* variable) {
+  const char* value = system::variable(variable);
+  std::filesystem::path path(value != nullptr ? value : "");
+  return path.is_absolute() ? path : std::filesystem::path();
+}
+
+// As the XDG specification has it; empty where neither variable says.
+std::filesystem::path user_config_folder() {
+  if (auto folder = absolute_path_in("XDG_CONFIG_HOME"); !folder.empty()) return folder;
+  const auto home = absolute_path_in("HOME");
+  return home.empty() ? home : home / ".config";
+}
+
+Result<std::vector<ConfigFile>> read_config_files() {
+  std::vector<ConfigFile> files;
+  for (const auto& path : config_files()) {
+    auto file = read_config(path);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    if (*file) files.push_back(std::move(**file));
   }
-  return unknown;
+  return files;
 }
 
 }  // namespace
@@ -314,9 +371,21 @@ const char* to_string(Mode mode) noexcept {
   return "?";
 }
 
+std::vector<std::filesystem::path> config_files() {
+  // Whoever started a program with other rights than his own does not decide what it does.
+  if (::getauxval(AT_SECURE) != 0) return {};
+  std::vector<std::filesystem::path> files;
+  if (const auto folder = user_config_folder(); !folder.empty())
+    files.push_back(folder / "kiln" / "config");
+  files.emplace_back("/etc/kiln/config");
+  return files;
+}
+
 Result<Settings> resolve_settings(const RuntimeOptions& options) {
   Settings settings;
-  auto& listing = settings.listing;
+  auto files = options.reads_config ? read_config_files() : Result<std::vector<ConfigFile>>();
+  if (!files) return tl::unexpected(std::move(files.error()));
+  Decisions decisions(std::move(*files), settings.listing);
 
   std::optional<std::filesystem::path> usual_directory;
   if (auto found = default_cache_directory()) {
@@ -325,57 +394,57 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
     settings.cache_fault = found.error().message;
   }
   const auto directory =
-      decide_path("KILN_CACHE_DIR", options.cache_directory, usual_directory, listing);
+      decide_path("KILN_CACHE_DIR", options.cache_directory, usual_directory, decisions);
   if (!directory) return tl::unexpected(directory.error());
   const auto disabled =
-      decide<bool>("KILN_CACHE_DISABLE", options.cache_disabled, parse_flag, false, listing);
+      decide<bool>("KILN_CACHE_DISABLE", options.cache_disabled, parse_flag, false, decisions);
   if (!disabled) return tl::unexpected(disabled.error());
   const auto read_only =
-      decide<bool>("KILN_CACHE_READONLY", options.cache_read_only, parse_flag, false, listing);
+      decide<bool>("KILN_CACHE_READONLY", options.cache_read_only, parse_flag, false, decisions);
   if (!read_only) return tl::unexpected(read_only.error());
   const auto max_bytes = decide<std::uint64_t>("KILN_CACHE_MAX_SIZE", options.cache_max_bytes,
-                                               parse_size, CacheOptions().max_bytes, listing);
+                                               parse_size, CacheOptions().max_bytes, decisions);
   if (!max_bytes) return tl::unexpected(max_bytes.error());
   const auto trust_others = decide<bool>("KILN_CACHE_TRUST_OTHERS", options.cache_trust_others,
-                                         parse_flag, false, listing);
+                                         parse_flag, false, decisions);
   if (!trust_others) return tl::unexpected(trust_others.error());
-  auto bundles = decide_bundles(options, listing);
+  auto bundles = decide_bundles(options, decisions);
   if (!bundles) return tl::unexpected(bundles.error());
   const auto patience =
       decide<std::chrono::milliseconds>("KILN_COMPILE_PATIENCE", options.compile_patience,
-                                        parse_seconds, std::chrono::seconds(60), listing);
+                                        parse_seconds, std::chrono::seconds(60), decisions);
   if (!patience) return tl::unexpected(patience.error());
   const auto precompiled =
       decide<std::uint64_t>("KILN_PCH_MAX_SIZE", options.precompiled_max_bytes, parse_size_or_none,
-                            std::uint64_t{2} << 30, listing);
+                            std::uint64_t{2} << 30, decisions);
   if (!precompiled) return tl::unexpected(precompiled.error());
   const auto large_pages = decide<bool>("KILN_PCH_LARGE_PAGES", options.precompiled_large_pages,
-                                        parse_flag, true, listing);
+                                        parse_flag, true, decisions);
   if (!large_pages) return tl::unexpected(large_pages.error());
-  const auto timeout = decide_timeout(options, listing);
+  const auto timeout = decide_timeout(options, decisions);
   if (!timeout) return tl::unexpected(timeout.error());
-  const auto queue = decide_queue(options, listing);
+  const auto queue = decide_queue(options, decisions);
   if (!queue) return tl::unexpected(queue.error());
-  if (auto decided = decide_workers(options, settings); !decided) {
+  if (auto decided = decide_workers(options, decisions, settings); !decided) {
     return tl::unexpected(std::move(decided.error()));
   }
-  const auto mode = decide<Mode>("KILN_MODE", options.mode, parse_mode, Mode::jit, listing);
+  const auto mode = decide<Mode>("KILN_MODE", options.mode, parse_mode, Mode::jit, decisions);
   if (!mode) return tl::unexpected(mode.error());
-  auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, listing);
+  auto nvrtc = decide_path("KILN_NVRTC", options.nvrtc, std::nullopt, decisions);
   if (!nvrtc) return tl::unexpected(nvrtc.error());
-  auto nvjitlink = decide_path("KILN_NVJITLINK", options.nvjitlink, std::nullopt, listing);
+  auto nvjitlink = decide_path("KILN_NVJITLINK", options.nvjitlink, std::nullopt, decisions);
   if (!nvjitlink) return tl::unexpected(nvjitlink.error());
-  auto nvfatbin = decide_path("KILN_NVFATBIN", options.nvfatbin, std::nullopt, listing);
+  auto nvfatbin = decide_path("KILN_NVFATBIN", options.nvfatbin, std::nullopt, decisions);
   if (!nvfatbin) return tl::unexpected(nvfatbin.error());
-  auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, listing);
+  auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, decisions);
   if (!driver) return tl::unexpected(driver.error());
-  if (auto decided = decide_images(options, settings); !decided) {
+  if (auto decided = decide_images(options, decisions, settings); !decided) {
     return tl::unexpected(std::move(decided.error()));
   }
-  auto record = decide_record(options, listing);
+  auto record = decide_record(options, decisions);
   if (!record) return tl::unexpected(record.error());
   const auto level =
-      decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, listing);
+      decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, decisions);
   if (!level) return tl::unexpected(level.error());
 
   if (*directory) {
@@ -401,7 +470,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.cuda_driver = std::move(*driver);
   settings.record = std::move(*record);
   settings.log_level = **level;
-  settings.unknown = unknown_variables(listing);
+  settings.unknown = decisions.unknown();
   return settings;
 }
 

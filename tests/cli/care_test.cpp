@@ -263,6 +263,56 @@ TEST_F(Care, ConfigTellsWhereEachSettingComesFrom) {
   EXPECT_FALSE(fs::exists(scratch("x")));
 }
 
+TEST_F(Care, ConfigSetsGetsAndForgets) {
+  const auto path = scratch(".config/kiln/config");
+  EXPECT_EQ(care({"config", "get", "KILN_LOG"}).out, "warn\n");
+  const auto set = care({"config", "set", "KILN_LOG", "info"});
+  EXPECT_EQ(set.exit_code, 0) << set.err;
+  EXPECT_EQ(set.out, "KILN_LOG is set in " + path.string() + "\n");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0600));
+  EXPECT_EQ(care({"config", "get", "KILN_LOG"}).out, "info\n");
+  EXPECT_EQ(json({"config", "get", "KILN_LOG"})["origin"], path.string());
+  EXPECT_EQ(care({"config", "get", "KILN_LOG"}, {.environment = {{"KILN_LOG", "off"}}}).out,
+            "off\n");
+
+  file(".config/kiln/config", "# mine\n KILN_LOG = info\nKILN_LOG=off\nKILN_MODE=warn");
+  EXPECT_EQ(care({"config", "set", "KILN_LOG", "debug"}).exit_code, 0);
+  EXPECT_EQ(read(path), "# mine\nKILN_LOG=debug\nKILN_MODE=warn\n");
+  EXPECT_EQ(care({"config", "unset", "KILN_LOG"}).exit_code, 0);
+  EXPECT_EQ(read(path), "# mine\nKILN_MODE=warn\n");
+  EXPECT_EQ(care({"config", "get", "KILN_LOG"}).out, "warn\n");
+}
+
+TEST_F(Care, ConfigTakesNoNonsense) {
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& what) {
+    const auto outcome = care(words);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(what));
+    EXPECT_FALSE(fs::exists(scratch(".config")));
+  };
+  refused({"config", "set", "KILN_LOG", "loud"}, "KILN_LOG: 'loud' is not a log level");
+  refused({"config", "set", "KILN_LGO", "info"}, "did you mean KILN_LOG?");
+  refused({"config", "set", "KILN_LOG"}, "say to what");
+  refused({"config", "set"}, "name a setting");
+  refused({"config", "get", "KILN_LOG", "info"}, "'info' is one word too many");
+  refused({"config", "put", "KILN_LOG", "info"}, "put");
+  refused({"config", "set", "KILN_VARIANT", "a\nKILN_LOG=off"}, "a value is one line");
+}
+
+TEST_F(Care, AFileOfSettingsIsReadByEachVerb) {
+  file(".config/kiln/config", "KILN_CACHE_MAX_SIZE=1G\nKILN_LGO=info\n");
+  EXPECT_EQ(json({"stats"})["max_bytes"], std::uint64_t{1} << 30);
+  const auto slip = json({"doctor"}, care({"doctor"}).exit_code)["unknown_variables"][0];
+  EXPECT_EQ(slip["variable"], "KILN_LGO");
+  EXPECT_EQ(slip["meant"], "KILN_LOG");
+  EXPECT_EQ(slip["file"], scratch(".config/kiln/config").string());
+  file(".config/kiln/config", "KILN_CACHE_MAX_SIZE=much\n");
+  const auto wrong = care({"ls"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("KILN_CACHE_MAX_SIZE: 'much' is not a size"));
+  EXPECT_THAT(wrong.err, HasSubstr("(in " + scratch(".config/kiln/config").string() + ")"));
+}
+
 TEST_F(Care, StatsTellsWhatAllProcessesDid) {
   const auto history = json({"stats"})["history"];
   EXPECT_EQ(history["stores"], 3);

@@ -33,5 +33,17 @@ TEST_F(OtherRights, AreNotUsedAsTheEnvironmentSays) {
   EXPECT_THAT(others.out + others.err, Not(HasSubstr("/foreign")));
 }
 
+TEST_F(OtherRights, AreNotUsedAsAFileOfSettingsSays) {
+  const auto config = file("config/kiln/config", "KILN_NVRTC=/foreign/libnvrtc.so\n");
+  std::filesystem::permissions(config, std::filesystem::perms(0644));
+  Circumstances circumstances{.environment = {{"XDG_CONFIG_HOME", scratch("config").string()}}};
+  unsetenv("KILN_NVRTC");
+  EXPECT_THAT(run({"config"}, circumstances).out, HasSubstr("/foreign/libnvrtc.so"));
+  circumstances.set_user_id = true;
+  const auto others = run({"config"}, circumstances);
+  EXPECT_NE(others.exit_code, 127) << "was not started";
+  EXPECT_THAT(others.out + others.err, Not(HasSubstr("/foreign")));
+}
+
 }  // namespace
 }  // namespace kiln::tests

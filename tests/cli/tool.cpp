@@ -39,7 +39,8 @@ constexpr const char* unwanted_variables[] = {"KILN_CACHE_DISABLE",
                                               "KILN_RECORD",
                                               "KILN_LOG",
                                               "NO_COLOR",
-                                              "XDG_CACHE_HOME"};
+                                              "XDG_CACHE_HOME",
+                                              "XDG_CONFIG_HOME"};
 
 constexpr uid_t another_user = 65534;
 

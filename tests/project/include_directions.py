@@ -53,7 +53,7 @@ ROOMS = {
 LONGEST_README = 25  # Lines, of a room.
 # Who puts the rooms together.
 TOP = {"runtime": ("runtime", "runtime_*", "availability", "settings", "pipeline", "obtainer", "making",
-                   "compilation", "combination"), "cache": ("cache", "cache_*", "turn")}
+                   "compilation", "combination", "config_file"), "cache": ("cache", "cache_*", "turn")}
 
 # Where the compiler looks, after the folder of the including file.
 INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools/cli", "tools", "tests", "."]

@@ -29,7 +29,7 @@ constexpr const char* about =
     "caches and after them.";
 
 constexpr const char* settings_hint =
-    "Settings: KILN_CACHE_DIR and the others that `kiln doctor` lists; the command line goes "
+    "Settings: KILN_CACHE_DIR and the others that `kiln config` lists; the command line goes "
     "first.";
 
 constexpr const char* globals_hint = "Every verb takes --cache DIR, --json and --quiet too.";
@@ -74,11 +74,6 @@ class Grammar {
       line_.action = [words, work](const Globals& globals) { return work(globals, *words); };
     });
     return {verb, words};
-  }
-
-  /// A verb without words of its own.
-  void verb(const char* name, const char* what, ExitCode (*work)(const Globals&)) {
-    app_.add_subcommand(name, what)->callback([this, work] { line_.action = work; });
   }
 
  private:
@@ -320,6 +315,20 @@ void add_doctor(Grammar& grammar) {
                  "Also where everything was looked for, and each setting");
 }
 
+void add_config(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<ConfigWords>(
+      "config", "List the settings, and where each comes from; or get, set or unset one", config);
+  verb->footer(
+      "The command line goes before the environment, and this before two files: "
+      "$XDG_CONFIG_HOME/kiln/config (or ~/.config/kiln/config), which set and unset change, and "
+      "/etc/kiln/config.");
+  verb->add_option("ACTION", words->action, "get, set or unset")
+      ->check(CLI::IsMember({"get", "set", "unset"}))
+      ->type_name("");
+  verb->add_option("NAME", words->name, "The setting, e.g. KILN_CACHE_MAX_SIZE")->type_name("");
+  verb->add_option("VALUE", words->value, "What to set it to")->type_name("");
+}
+
 void add_globals(CLI::App& app, Globals& globals) {
   // The library wants an absolute path; on a command line a relative one means what a shell means.
   app.add_option_function<std::string>(
@@ -341,7 +350,7 @@ void add_verbs(CLI::App& app, Grammar& grammar) {
         add_verify, add_gc, add_clear, add_pins, add_export, add_import, add_merge}) {
     add(grammar);
   }
-  grammar.verb("config", "List the settings, and where each comes from", print_settings);
+  add_config(grammar);
   add_doctor(grammar);
   for (auto* verb : app.get_subcommands({})) verb->fallthrough();
 }

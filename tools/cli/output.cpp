@@ -55,12 +55,13 @@ void write_whole(File file, const std::filesystem::path& path, std::string_view 
 }
 
 /// A file of the tool's own beside `path`: in a folder that others share, nobody can have put something there.
-File make_temporary(const std::filesystem::path& path, std::filesystem::path& temporary) {
+File make_temporary(const std::filesystem::path& path, mode_t mode,
+                    std::filesystem::path& temporary) {
   std::random_device random;
   temporary = path;
   temporary += fmt::format(".{:08x}{:08x}.tmp", random(), random());
   const int descriptor =
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   return File(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"));
 }
 
@@ -120,12 +121,12 @@ std::string read_input(const std::filesystem::path& path) {
   return read_all(file.get(), path);
 }
 
-void write_file(const std::filesystem::path& path, std::string_view bytes) {
+void write_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
   if (!is_plain_file_or_absent(path)) {
     return write_whole(File(std::fopen(path.c_str(), "wb")), path, bytes);
   }
   std::filesystem::path temporary;
-  auto file = make_temporary(path, temporary);
+  auto file = make_temporary(path, mode, temporary);
   if (file == nullptr) io_failure("cannot write", path);
   try {
     write_whole(std::move(file), path, bytes);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -69,8 +71,8 @@ void print_log(std::string_view title, std::string_view log);
 [[nodiscard]] std::string read_input(const std::filesystem::path& path);
 
 /// A file appears whole or not at all, and replaces what was there. A device, a pipe or a link is
-/// written in place. Errors: io_failed, naming the path.
-void write_file(const std::filesystem::path& path, std::string_view bytes);
+/// written in place. Errors: io_failed, naming the path. `mode` is what a new file gets, without what the umask takes away.
+void write_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0666);
 
 /// Flushes what was printed. Errors: io_failed, also for a failure some lines ago.
 void flush_standard_output();

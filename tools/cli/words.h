@@ -106,6 +106,12 @@ struct ImportWords {
   std::vector<std::filesystem::path> files;
 };
 
+struct ConfigWords {
+  std::string action;  ///< "get", "set" or "unset"; all settings are listed where it is empty.
+  std::string name;
+  std::optional<std::string> value;
+};
+
 struct DoctorWords {
   bool verbose = false;
 };

@@ -111,6 +111,9 @@ struct RuntimeOptions {
   /// Where it is logged; standard error when empty.
   LogCallback log = {};
   Observer observer = {};
+  /// Whether to read config_files() for what neither these options nor the environment say. A library reads no files of
+  /// its own accord; the command line does.
+  bool reads_config = false;
   /// For tools, whose processes are short: one that only hits writes down its hits too, as
   /// CacheOptions::tells_hits says. An engine leaves it off, and its hits write nothing.
   bool tells_hits = false;
@@ -120,14 +123,15 @@ struct RuntimeOptions {
 struct Setting {
   std::string variable;  ///< E.g. "KILN_CACHE_DIR".
   std::string value;     ///< Empty where there is none.
-  std::string origin;    ///< "option", "environment" or "default".
+  std::string origin;    ///< "option", "environment", a file's path, or "default".
 };
 
-/// A variable of the environment that begins with "KILN_" and is none of kiln's.
+/// A variable of the environment, or a name in a file, that begins with "KILN_" and is none of kiln's.
 struct UnknownVariable {
   std::string variable;
   std::string
       meant;  ///< The setting that it is a slip or two away from; empty where there is none.
+  std::string file = {};  ///< Where it stands; empty for the environment.
 };
 
 /// All settings, decided.
@@ -165,8 +169,14 @@ struct Settings {
   std::vector<UnknownVariable> unknown;
 };
 
-/// Decides the settings from options and the environment, without touching the disk.
-/// Errors: invalid_setting, naming the variable or field, its value and what it may be.
+/// Where settings may stand for all programs that read them, what goes first first: `$XDG_CONFIG_HOME/kiln/config` (else
+/// `~/.config/kiln/config`) and `/etc/kiln/config`. Lines as `KILN_MODE=warn`; '#' begins a remark. Such a file must belong
+/// to the user or to root, be writable by nobody else and be no link. None in a program that runs with other rights than
+/// those of whoever started it.
+[[nodiscard]] std::vector<std::filesystem::path> config_files();
+
+/// Decides the settings from options, the environment and, where the options say so, config_files(); touches nothing else
+/// on the disk. Errors: invalid_setting, naming the variable, field or file, its value and what it may be.
 [[nodiscard]] Result<Settings> resolve_settings(const RuntimeOptions& options);
 
 }  // namespace kiln

@@ -105,7 +105,9 @@ std::string exits_text() {
 
 std::string environment_text() {
   std::string text =
-      "The command line goes before the environment, and the environment before defaults.\n";
+      "The command line goes before the environment, the environment before files of settings, and "
+      "these "
+      "before defaults.\n";
   for (const auto& [variable, meaning, default_value] : setting_meanings())
     text += item(bold(variable), escaped(with_default(meaning, default_value)));
   return text;
@@ -141,6 +143,10 @@ struct File {
 constexpr std::array files{
     File{"$XDG_CACHE_HOME/kiln, else ~/.cache/kiln",
          "The cache's folder where KILN_CACHE_DIR and --cache name none."},
+    File{"$XDG_CONFIG_HOME/kiln/config, else ~/.config/kiln/config; /etc/kiln/config",
+         "Settings: a line each, as KILN_LOG=info. Such a file must be yours or root's, be "
+         "writable by "
+         "nobody else and be no link."},
     File{"kernels.v1.db", "In that folder: what is kept, an SQLite database."},
     File{"kernels.v1.lock, kernels.v1.flights", "Locks: who writes, and who compiles what."},
     File{"kernels.v1.tally", "What this tool counted that changed no database."}};

@@ -22,6 +22,7 @@
 #include "settings_text.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/inspect.h"
 
 namespace kiln::cli {
 
@@ -178,7 +179,7 @@ Verdict verdict_of(const Availability& tool) {
 }
 
 Findings examine(const Globals& globals) {
-  RuntimeOptions options{.cache_directory = globals.cache};
+  auto options = asked_settings(globals);
   auto settings = resolve_settings(options).value();
   // Only the tools of the machine are asked of the runtime; the cache is looked at apart, unchanged.
   options.cache_disabled = true;
@@ -248,8 +249,8 @@ std::string bundles_text(const std::vector<BundleFindings>& bundles) {
 std::string unknown_text(const std::vector<UnknownVariable>& unknown) {
   std::vector<std::string> lines;
   lines.reserve(unknown.size());
-  for (const auto& [variable, meant] : unknown) {
-    lines.push_back(fmt::format("{}{}", variable,
+  for (const auto& [variable, meant, file] : unknown) {
+    lines.push_back(fmt::format("{}{}{}", variable, file.empty() ? "" : " in " + file,
                                 meant.empty() ? "" : fmt::format(": did you mean {}?", meant)));
   }
   return fmt::format("{}", fmt::join(lines, "\n"));
@@ -319,8 +320,9 @@ Json findings_json(const Findings& findings) {
   document["bundles"] = std::move(bundles);
   document["settings"] = std::move(settings);
   auto unknown = Json::array();
-  for (const auto& [variable, meant] : findings.unknown) {
-    unknown.push_back({{"variable", variable}, {"meant", meant.empty() ? Json() : Json(meant)}});
+  const auto if_any = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  for (const auto& [variable, meant, file] : findings.unknown) {
+    unknown.push_back({{"variable", variable}, {"meant", if_any(meant)}, {"file", if_any(file)}});
   }
   document["unknown_variables"] = std::move(unknown);
   for (auto [name, verdict] : findings.abilities) {

@@ -26,15 +26,20 @@ CacheOptions options_of(const Globals& globals, const Settings& settings, Cache:
 
 }  // namespace
 
+RuntimeOptions asked_settings(const Globals& globals) {
+  return {.cache_directory = globals.cache, .reads_config = true};
+}
+
 RuntimeOptions runtime_options(const Globals& globals) {
-  RuntimeOptions options{
-      .cache_directory = globals.cache, .log = log_to_standard_error(), .tells_hits = true};
+  auto options = asked_settings(globals);
+  options.log = log_to_standard_error();
+  options.tells_hits = true;
   if (globals.quiet) options.log_level = LogLevel::off;
   return options;
 }
 
 Settings settings_of(const Globals& globals) {
-  auto settings = resolve_settings({.cache_directory = globals.cache}).value();
+  auto settings = resolve_settings(asked_settings(globals)).value();
   if (!settings.cache_fault.empty()) refuse(ErrorCode::cache_unusable, settings.cache_fault);
   return settings;
 }

@@ -12,6 +12,9 @@ namespace kiln::cli {
 inline constexpr const char* ways_to_fill =
     "kiln compile FILE --arch A, kiln prewarm MANIFEST, or a program that uses kiln";
 
+/// What the command line says of settings: the cache; and that files of settings are read.
+[[nodiscard]] RuntimeOptions asked_settings(const Globals& globals);
+
 /// What every runtime of the tool is set up with: the command line's cache, and the tool's own log.
 [[nodiscard]] RuntimeOptions runtime_options(const Globals& globals);
 

@@ -79,7 +79,7 @@ bool is_damage(const Error& error) {
 ExitCode verify(const Globals& globals, const VerifyWords& words) {
   auto cache = open_for_inspection(globals);
   if (!cache && is_damage(cache.error())) {
-    const auto settings = resolve_settings({.cache_directory = globals.cache});
+    const auto settings = resolve_settings(asked_settings(globals));
     const auto directory = settings ? settings->cache_directory.string() : std::string();
     VerifyReport report;
     report.findings.push_back({"file", directory, cache.error().message});

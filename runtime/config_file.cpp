@@ -1,0 +1,107 @@
+#include "config_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/descriptor.h"
+#include "system/standard_streams.h"
+
+namespace kiln {
+
+namespace {
+
+tl::unexpected<Error> unusable(const std::filesystem::path& path, std::string_view problem) {
+  return fail(ErrorCode::invalid_setting,
+              fmt::format("settings file '{}' {}", path.string(), problem));
+}
+
+tl::unexpected<Error> unreadable(const std::filesystem::path& path, int error) {
+  // A symbolic link, which is not followed.
+  if (error == ELOOP) return unusable(path, "is a symbolic link: put the file itself there");
+  return unusable(path, "cannot be read: " + std::generic_category().message(error));
+}
+
+// Asked of the open file: nothing can take its place any more.
+Result<void> check_private(const std::filesystem::path& path, int descriptor) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) return unreadable(path, errno);
+  if (!S_ISREG(status.st_mode)) return unusable(path, "is not a regular file");
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return unusable(path,
+                    fmt::format("belongs to user {}: it must be yours, or root's", status.st_uid));
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return unusable(path, fmt::format("can be written by others (mode {:o}): chmod go-w it",
+                                      status.st_mode & 07777));
+  }
+  return {};
+}
+
+Result<std::string> read_text(const std::filesystem::path& path, int descriptor) {
+  constexpr std::size_t most = 65'536;
+  std::string text(most + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const auto count = ::read(descriptor, text.data() + size, text.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return unreadable(path, errno);
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  if (size > most) return unusable(path, "is larger than 64 KiB");
+  text.resize(size);
+  return text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const auto begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+}  // namespace
+
+Result<ConfigFile> parse_config(const std::filesystem::path& path, std::string_view text) {
+  ConfigFile file{path, {}};
+  for (int number = 1; !text.empty(); ++number) {
+    const auto end = text.find('\n');
+    const auto line = trimmed(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.empty() || line.starts_with('#')) continue;
+    const auto sign = line.find('=');
+    if (!line.starts_with("KILN_") || sign == std::string_view::npos) {
+      return fail(ErrorCode::invalid_setting,
+                  fmt::format("{}:{}: '{}' is no setting: write a line as KILN_MODE=warn",
+                              path.string(), number, line));
+    }
+    file.values[std::string(trimmed(line.substr(0, sign)))] = trimmed(line.substr(sign + 1));
+  }
+  return file;
+}
+
+Result<std::optional<ConfigFile>> read_config(const std::filesystem::path& path) {
+  // O_NONBLOCK: a FIFO in its place would wait for a writer.
+  const Descriptor descriptor(
+      system::open_file(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (descriptor.get() < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    return unreadable(path, errno);
+  }
+  if (auto sound = check_private(path, descriptor.get()); !sound)
+    return tl::unexpected(sound.error());
+  const auto text = read_text(path, descriptor.get());
+  if (!text) return tl::unexpected(text.error());
+  auto file = parse_config(path, *text);
+  if (!file) return tl::unexpected(file.error());
+  return std::optional(std::move(*file));
+}
+
+}  // namespace kiln
