@@ -71,6 +71,11 @@ bool is_plain_file_or_absent(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(status) || !std::filesystem::exists(status);
 }
 
+std::string_view value_of(const char* variable) {
+  const char* value = system::variable(variable);
+  return value != nullptr ? value : "";
+}
+
 }  // namespace
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
@@ -85,13 +90,9 @@ std::size_t width_of(std::FILE* stream) {
   return known ? size.ws_col : any_width;
 }
 
-bool wants_colour(std::FILE* stream) {
-  const auto value_of = [](const char* name) {
-    const char* value = system::variable(name);
-    return std::string_view(value != nullptr ? value : "");
-  };
-  return is_terminal(stream) && value_of("NO_COLOR").empty() && value_of("TERM") != "dumb";
-}
+bool is_drawable(std::FILE* stream) { return is_terminal(stream) && value_of("TERM") != "dumb"; }
+
+bool wants_colour(std::FILE* stream) { return is_drawable(stream) && value_of("NO_COLOR").empty(); }
 
 void refuse(ErrorCode code, std::string message) {
   throw Failure({code, std::move(message), {}, 0});

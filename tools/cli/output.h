@@ -23,6 +23,9 @@ namespace kiln::cli {
 /// How many columns a terminal has, by COLUMNS where that is set; any_width for anything else.
 [[nodiscard]] std::size_t width_of(std::FILE* stream);
 
+/// Whether lines can be drawn over: on a terminal that is not dumb.
+[[nodiscard]] bool is_drawable(std::FILE* stream);
+
 /// On a terminal that is not dumb, unless NO_COLOR is set to anything.
 [[nodiscard]] bool wants_colour(std::FILE* stream);
 

@@ -9,6 +9,7 @@
 #include "output.h"
 #include "table.h"
 #include "verbs/inspect.h"
+#include "verbs/progress.h"
 
 namespace kiln::cli {
 
@@ -52,7 +53,13 @@ void Keeping::see(const Event& event) {
 
 Runtime open_runtime(const Globals& globals, Keeping& keeping) {
   auto options = runtime_options(globals);
-  options.observer = [&keeping](const Event& event) { keeping.see(event); };
+  options.observer = [&keeping, quiet = globals.quiet](const Event& event) {
+    keeping.see(event);
+    if (quiet) return;
+    if (event.kind == EventKind::compile_begin)
+      show_under_way(fmt::format("compiling {} for {} ...", event.program, event.arch));
+    if (event.kind == EventKind::compile_end) wipe_under_way();
+  };
   return Runtime::open(std::move(options)).value();
 }
 

@@ -128,7 +128,7 @@ class Report {
  private:
   static Progress::Shape shape(const Globals& globals) {
     if (globals.quiet || globals.json) return Progress::Shape::none;
-    return is_terminal(stderr) ? Progress::Shape::bar : Progress::Shape::lines;
+    return is_drawable(stderr) ? Progress::Shape::bar : Progress::Shape::lines;
   }
 
   // The error of a step; also where something was compiled and not kept.

@@ -23,6 +23,13 @@ std::size_t columns() {
   return ioctl(fileno(stderr), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+// A line that wraps could not be drawn over.
+void draw(std::string line) {
+  line.resize(std::min(line.size(), columns() - 1));
+  say("\r{}\033[K", line);
+  std::fflush(stderr);
+}
+
 std::string time_text(double seconds) {
   const auto whole = std::lround(seconds);
   if (whole < 60) return fmt::format("{}s", whole);
@@ -54,11 +61,7 @@ void Progress::show(std::size_t done, std::size_t worked, std::size_t failed,
     say("kiln: {}\n", text(done, worked, failed));
     return;
   }
-  auto line = fmt::format("{} {}  {}", bar(done, total_), text(done, worked, failed), latest);
-  // A line that wraps could not be drawn over.
-  line.resize(std::min(line.size(), columns() - 1));
-  say("\r{}\033[K", line);
-  std::fflush(stderr);
+  draw(fmt::format("{} {}  {}", bar(done, total_), text(done, worked, failed), latest));
   drawn_ = true;
 }
 
@@ -73,6 +76,14 @@ std::string Progress::text(std::size_t done, std::size_t worked, std::size_t fai
   }
   if (failed > 0) text += fmt::format(", {} failed", failed);
   return text;
+}
+
+void show_under_way(const std::string& what) {
+  if (is_drawable(stderr)) draw(what);
+}
+
+void wipe_under_way() {
+  if (is_drawable(stderr)) draw({});
 }
 
 }  // namespace kiln::cli

@@ -33,4 +33,9 @@ class Progress {
   bool drawn_ = false;
 };
 
+/// Says on a terminal what is under way, and wipes that when it is over; says nothing anywhere else. A compile may take
+/// minutes, and a hit is over before anybody could read.
+void show_under_way(const std::string& what);
+void wipe_under_way();
+
 }  // namespace kiln::cli
