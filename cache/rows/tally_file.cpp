@@ -56,6 +56,11 @@ std::optional<std::string_view> take_until(std::string_view& text, char separato
   return part;
 }
 
+bool is_counter_name(std::string_view name) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
+  return !name.empty() && name.find_first_not_of(letters) == std::string_view::npos;
+}
+
 std::optional<DayCounters> parse_line(std::string_view line) {
   const auto day = take_number<std::int64_t>(line);
   if (!day || *day < 0) return std::nullopt;
@@ -63,7 +68,8 @@ std::optional<DayCounters> parse_line(std::string_view line) {
   while (line.starts_with(' ')) {
     line.remove_prefix(1);
     const auto name = take_until(line, '=');
-    const auto value = name ? take_number<std::uint64_t>(line) : std::nullopt;
+    const auto value =
+        name && is_counter_name(*name) ? take_number<std::uint64_t>(line) : std::nullopt;
     if (!value) return std::nullopt;
     const auto at = counter_of_name(*name);
     if (at < counter_count) counted.counters.values[at] = *value;
