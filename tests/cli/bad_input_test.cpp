@@ -56,9 +56,8 @@ TEST_F(BadInput, ASourceWithErrorsGivesTheWholeLog) {
                            "  *x = first_mistake;\n"
                            "  *x = second_mistake;\n"
                            "}\n");
-  const auto message =
-      message_of(compile_words({"--arch", "sm_80", "-DGIVEN=1"}, source), 3, "compile_failed");
-  for (const auto* word : {"bad.cu", "sm_80", "-DGIVEN=1", "first_mistake", "second_mistake"}) {
+  const auto message = message_of(compile_words({"--arch", "sm_80"}, source), 3, "compile_failed");
+  for (const auto* word : {"bad.cu", "sm_80", "first_mistake", "second_mistake"}) {
     EXPECT_THAT(message, HasSubstr(word));
   }
 }

@@ -103,9 +103,11 @@ TEST_F(Ship, ImportAddsBundlesAndCaches) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto reports = outcome.documents();
   ASSERT_EQ(reports.size(), 2u);
-  EXPECT_EQ(
-      reports[0],
-      Json({{"file", path("b.kiln")}, {"added", 2}, {"present", 0}, {"skipped", Json::array()}}));
+  EXPECT_EQ(reports[0], Json({{"schema", 1},
+                              {"file", path("b.kiln")},
+                              {"added", 2},
+                              {"present", 0},
+                              {"skipped", Json::array()}}));
   EXPECT_EQ(reports[1]["added"], 1);
   EXPECT_EQ(reports[1]["present"], 1);
   EXPECT_EQ(entries_of("third"), 3u);
