@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "cpu_operations.h"
+#include "decoder_text.h"
 #include "generation.h"
 #include "reference.h"
 
@@ -239,6 +241,20 @@ TEST(Generation, MayChooseATokenThatIsAsGood) {
   const Comparison comparison = compare(other, reference, 0.001);
   EXPECT_EQ(comparison.other_tokens, 1);
   EXPECT_EQ(comparison.wrong_tokens, 0);
+}
+
+TEST(Text, HasAWordOfItsOwnForEachToken) {
+  std::vector<int> tokens(shape::vocabulary);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::set<std::string> words;
+  std::string text;
+  for (const int token : tokens) {
+    const std::string word = text_of(std::vector{token});
+    words.insert(word);
+    text += (text.empty() ? "" : " ") + word;
+  }
+  EXPECT_EQ(words.size(), tokens.size());
+  EXPECT_EQ(text_of(tokens), text);
 }
 
 }  // namespace

@@ -17,9 +17,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cpu_operations.h"
 #include "decoder.h"
 #include "decoder_manifest.h"
+#include "decoder_text.h"
 #include "generation.h"
 #include "gpu.h"
 #include "gpu_operations.h"
@@ -32,16 +32,10 @@ namespace shape = demo::shape;
 
 constexpr int exit_usage = 2;
 
-/// Of a step's largest logit. Rounding to halves all the way moves logits by less than half as much
-/// (tests/demo/decoder_test.cpp), a wrong layout by dozens of times as much.
-constexpr double tolerance = 0x1p-8;
-
 enum class Device { any, cpu, gpu };
 
 struct Words {
-  std::uint64_t seed = 1;
-  std::vector<int> prompt{1, 2, 3};
-  int tokens = 12;
+  demo::Question question;
   Device device = Device::any;
   std::optional<fs::path> cache;
   std::vector<fs::path> bundles;
@@ -51,18 +45,18 @@ struct Words {
 
 /// What the grammar cannot tell.
 void require_sensible(const Words& words) {
-  for (const int token : words.prompt) {
+  for (const int token : words.question.prompt) {
     if (token >= 0 && token < shape::vocabulary) continue;
     throw std::invalid_argument(
         fmt::format("--prompt: token {} is not in the vocabulary: give ids from 0 to {}", token,
                     shape::vocabulary - 1));
   }
-  const std::size_t positions = words.prompt.size() + words.tokens;
+  const std::size_t positions = words.question.prompt.size() + words.question.tokens;
   if (positions > shape::max_positions) {
     throw std::invalid_argument(fmt::format(
         "a prompt of {} tokens and {} more are {}, and the decoder has {} positions: give a "
         "shorter --prompt or fewer --tokens",
-        words.prompt.size(), words.tokens, positions, shape::max_positions));
+        words.question.prompt.size(), words.question.tokens, positions, shape::max_positions));
   }
 }
 
@@ -87,18 +81,13 @@ kiln::Runtime open_runtime(const Words& words) {
   return kiln::Runtime::open(std::move(options)).value();
 }
 
-demo::Generation run_on_cpu(const Words& words, const demo::DecoderWeights& weights) {
-  demo::CpuOperations operations;
-  demo::Decoder decoder(operations, weights);
-  return demo::generate(decoder, words.prompt, words.tokens);
-}
-
 void print_reference(const Words& words, const demo::Generation& reference) {
   const auto& logits = reference.steps.back().logits;
   fmt::print("decoder: {} layers, hidden {}, {} heads, vocabulary {}; weights of seed {}\n",
-             shape::layers, shape::hidden, shape::query_heads, shape::vocabulary, words.seed);
-  fmt::print("prompt:  {}\ntokens:  {}\n", fmt::join(words.prompt, " "),
-             fmt::join(reference.tokens, " "));
+             shape::layers, shape::hidden, shape::query_heads, shape::vocabulary,
+             words.question.seed);
+  fmt::print("prompt:  {}\ntokens:  {}\ntext:    {}\n", fmt::join(words.question.prompt, " "),
+             fmt::join(reference.tokens, " "), demo::text_of(reference.tokens));
   fmt::print("logits:  {:.4f} ... (the first of the last step)\nchecksum {}\n",
              fmt::join(logits.begin(), logits.begin() + 4, " "), demo::checksum(reference));
 }
@@ -113,13 +102,13 @@ bool check_on_gpu(const demo::Generation& reference, const demo::DecoderWeights&
              driver.description, counters.compiles, counters.local_hits, counters.bundle_hits);
   demo::Decoder decoder(operations, weights);
   const auto found = demo::follow(decoder, reference);
-  const auto [error, other, wrong] = demo::compare(found, reference, tolerance);
-  const bool right = error <= tolerance && wrong == 0;
+  const auto comparison = demo::compare(found, reference);
   fmt::print(
       "{}: largest error of a logit {:.2e} of the largest, tolerance {:.2e}; other tokens {}, "
       "wrong ones {}\n",
-      right ? "right" : "WRONG", error, tolerance, other, wrong);
-  return right;
+      comparison.right() ? "right" : "WRONG", comparison.error, comparison.tolerance,
+      comparison.other_tokens, comparison.wrong_tokens);
+  return comparison.right();
 }
 
 bool run(const Words& words) {
@@ -129,8 +118,8 @@ bool run(const Words& words) {
   }
   require_sensible(words);
   kiln::Runtime runtime = open_runtime(words);
-  const auto weights = demo::make_weights(words.seed);
-  const auto reference = run_on_cpu(words, weights);
+  const auto weights = demo::make_weights(words.question.seed);
+  const auto reference = demo::generate_on_cpu(words.question, weights);
   print_reference(words, reference);
   if (words.device == Device::cpu) return true;
   const kiln::Availability driver = runtime.driver();
@@ -142,10 +131,11 @@ bool run(const Words& words) {
 void add_options(CLI::App& app, Words& words) {
   const std::map<std::string, Device> devices{
       {"auto", Device::any}, {"cpu", Device::cpu}, {"gpu", Device::gpu}};
-  app.add_option("--seed", words.seed, "What the weights are made of")
+  app.add_option("--seed", words.question.seed, "What the weights are made of")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--prompt", words.prompt, "Token ids, separated by commas")->delimiter(',');
-  app.add_option("--tokens", words.tokens, "How many tokens to make")
+  app.add_option("--prompt", words.question.prompt, "Token ids, separated by commas")
+      ->delimiter(',');
+  app.add_option("--tokens", words.question.tokens, "How many tokens to make")
       ->check(CLI::Range(1, shape::max_positions));
   app.add_option("--device", words.device, "auto, cpu or gpu; auto is content without a GPU")
       ->transform(CLI::Transformer(devices));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "cpu_operations.h"
 #include "kiln/digest.h"
 #include "reference.h"
 
@@ -26,8 +27,14 @@ std::string_view bytes_of(const std::vector<T>& values) {
 
 }  // namespace
 
+Generation generate_on_cpu(const Question& question, const DecoderWeights& weights) {
+  CpuOperations operations;
+  Decoder decoder(operations, weights);
+  return generate(decoder, question.prompt, question.tokens);
+}
+
 Comparison compare(const Generation& found, const Generation& reference, double tolerance) {
-  Comparison comparison;
+  Comparison comparison{.tolerance = tolerance};
   for (std::size_t i = 0; i < reference.steps.size(); ++i) {
     const auto& [logits, best] = reference.steps[i];
     const double error = reference::relative_error(found.steps[i].logits, logits);

@@ -1,12 +1,21 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "decoder.h"
+#include "decoder_weights.h"
 
 namespace demo {
+
+/// What the decoder is to go on with, and for how long.
+struct Question {
+  std::uint64_t seed = 1;  ///< Of its weights.
+  std::vector<int> prompt{1, 2, 3};
+  int tokens = 12;
+};
 
 /// A prompt, the tokens that were made of it, and what the decoder said on the way.
 struct Generation {
@@ -43,15 +52,25 @@ Generation follow(Decoder<Operations>& decoder, const Generation& reference) {
   return generation;
 }
 
+/// The answer of the CPU, which is the reference of all others. `weights`: those of the question's seed.
+[[nodiscard]] Generation generate_on_cpu(const Question& question, const DecoderWeights& weights);
+
+/// Of a step's largest logit. Rounding to halves all the way moves logits by less than half as much
+/// (tests/demo/decoder_test.cpp), a wrong layout by dozens of times as much.
+inline constexpr double logit_tolerance = 0x1p-8;
+
 /// How far a generation is from its reference, which it followed.
 struct Comparison {
   double error = 0;      ///< The largest of any step's logits, relative to the step's largest.
   int other_tokens = 0;  ///< Chosen in the place of the reference's.
   int wrong_tokens =
       0;  ///< Those of them whose logit is not the largest by more than the tolerance.
+  double tolerance = 0;  ///< Of the error.
+
+  [[nodiscard]] bool right() const { return error <= tolerance && wrong_tokens == 0; }
 };
 [[nodiscard]] Comparison compare(const Generation& found, const Generation& reference,
-                                 double tolerance);
+                                 double tolerance = logit_tolerance);
 
 /// Sixteen digits that stand for all logits, which are halves, and all tokens.
 [[nodiscard]] std::string checksum(const Generation& generation);

@@ -1,74 +1,68 @@
-// Compiles a decoder block's kernels into a cache, then has a second process served from it.
+// Compiles a decoder block's kernels into an empty cache, has a second process served from it, and lets a tiny decoder
+// speak: five lines of what came of it.
 
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <iterator>
 #include <optional>
-#include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "decoder_block.h"
-#include "decoder_programs.h"
-#include "gpu.h"
-#include "gpu_check.h"
+#include "generation.h"
+#include "gpu_run.h"
+#include "images.h"
+#include "kiln/cache.h"
 #include "kiln/kiln.h"
+#include "moving_line.h"
+#include "report.h"
+#include "second_process.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+using demo::Report;
 
-using Architectures = std::vector<std::string>;
-
-double microseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
-
-double cold_milliseconds(const kiln::Artifact& artifact) {
-  return static_cast<double>(artifact.compile_us) / 1000;
-}
-
-std::vector<kiln::Program> made(std::vector<kiln::ProgramSpec> specs) {
-  std::vector<kiln::Program> programs;
-  programs.reserve(specs.size());
-  for (auto& spec : specs) programs.push_back(kiln::Program::make(std::move(spec)).value());
-  return programs;
-}
-
-std::vector<kiln::Program> programs() { return made(demo::decoder_block()); }
+struct Words {
+  std::optional<fs::path> cache;
+  demo::Architectures architectures{"sm_80", "sm_90a", "sm_100"};
+  bool verbose = false;
+  bool serve = false;
+  bool json = false;
+};
 
 /// Says why something will not be served the next time.
 void report_not_stored(const kiln::Event& event) {
   if (event.kind == kiln::EventKind::not_stored) {
-    fmt::print("{} for {} is not kept: {}\n", event.program, event.arch, event.detail);
+    fmt::print(stderr, "{} for {} is not kept: {}\n", event.program, event.arch, event.detail);
   }
 }
 
-kiln::Runtime open_runtime(const fs::path& cache) {
-  return kiln::Runtime::open({.cache_directory = cache, .observer = report_not_stored}).value();
+/// Whatever the environment says of caches: this one is used.
+kiln::RuntimeOptions options_of(const fs::path& cache) {
+  return {.cache_directory = cache, .cache_disabled = false, .observer = report_not_stored};
 }
 
-/// The folder of the cache: the one asked for, else a fresh one that goes with this object.
-class CacheFolder {
+kiln::Runtime open_runtime(kiln::RuntimeOptions options) {
+  return kiln::Runtime::open(std::move(options)).value();
+}
+
+/// A folder that goes with this object.
+class FreshFolder {
  public:
-  explicit CacheFolder(std::optional<fs::path> wanted) : temporary_(!wanted) {
-    if (wanted) {
-      path_ = fs::absolute(*wanted);
-      return;
-    }
+  FreshFolder() {
     std::string pattern = fs::temp_directory_path() / "kiln-demo-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr) {
       throw fs::filesystem_error("no folder for the cache", pattern,
@@ -76,150 +70,118 @@ class CacheFolder {
     }
     path_ = pattern;
   }
-  CacheFolder(const CacheFolder&) = delete;
-  CacheFolder& operator=(const CacheFolder&) = delete;
-  ~CacheFolder() {
+  FreshFolder(const FreshFolder&) = delete;
+  FreshFolder& operator=(const FreshFolder&) = delete;
+  ~FreshFolder() {
     std::error_code ignored;
-    if (temporary_) fs::remove_all(path_, ignored);
+    fs::remove_all(path_, ignored);
   }
 
   [[nodiscard]] const fs::path& path() const { return path_; }
 
  private:
-  bool temporary_;
   fs::path path_;
 };
 
-/// One line per kernel; what belongs to the whole compile stands on its first line.
-void print_kernels(const kiln::Artifact& artifact) {
-  bool first = true;
-  for (const kiln::KernelInfo& kernel : artifact.kernels) {
-    const std::string bytes = first ? fmt::format("{}", artifact.image.size()) : "";
-    const std::string cold = first ? fmt::format("{:.1f}", cold_milliseconds(artifact)) : "";
-    fmt::print("{:<42} {:<7} {:>9} {:>8} {:>9}\n", kernel.expression, artifact.arch,
-               kernel.registers, bytes, cold);
-    first = false;
+/// Compiles everything into this cache, which is empty, so that what it took is what compiling takes.
+std::vector<demo::Image> compile_all(const fs::path& cache, const demo::Architectures& archs) {
+  auto options = options_of(cache);
+  options.cache_read_only = false;
+  options.bundles.emplace();
+  options.mode = kiln::Mode::jit;
+  kiln::Runtime runtime = open_runtime(std::move(options));
+  demo::MovingLine line;
+  auto images = demo::ask_for_all(
+      runtime, archs, [&](auto done, auto all, const auto& next, const auto& arch) {
+        line.show(fmt::format("compiling {} of {}: {} for {}", done + 1, all, next.name(), arch));
+      });
+  if (runtime.driver().available) {
+    line.show("compiling for this GPU");
+    demo::compile_for_gpu(runtime);
   }
-  std::fflush(stdout);
+  return images;
 }
 
-/// Has every program for every architecture in the cache afterwards.
-void compile_all(const fs::path& cache, const Architectures& architectures) {
-  fmt::print("cache: {}\n\n", cache.string());
-  fmt::print("{:<42} {:<7} {:>9} {:>8} {:>9}\n", "kernel", "arch", "registers", "bytes", "cold ms");
-  kiln::Runtime runtime = open_runtime(cache);
-  std::size_t kernels = 0;
-  double cold = 0;
-  for (const kiln::Program& program : programs()) {
-    for (const std::string& arch : architectures) {
-      const auto artifact = runtime.compile(program, kiln::Target::parse(arch).value()).value();
-      print_kernels(artifact);
-      kernels += artifact.kernels.size();
-      cold += cold_milliseconds(artifact);
-    }
-  }
-  const kiln::RuntimeCounters counters = runtime.counters();
-  fmt::print("\n{} kernels in {} images, {} of them compiled now; compiling them took {:.2f} s\n",
-             kernels, counters.compiles + counters.local_hits, counters.compiles, cold / 1000);
+/// Adds what the fresh cache holds to the one that stays.
+void keep(const fs::path& fresh, demo::KeptCache& kept) {
+  const auto settings = kiln::resolve_settings(options_of(kept.path)).value();
+  auto from = kiln::Cache::open(fresh, {.access = kiln::Cache::Access::read_only}).value();
+  auto to = kiln::Cache::open(kept.path, {.max_bytes = settings.cache_max_bytes,
+                                          .trust_others = settings.cache_trust_others})
+                .value();
+  to.import(from).value();
+  const auto sums = to.statistics().value();
+  kept.entries = sums.entries;
+  kept.stored_bytes = sums.stored_bytes;
 }
 
-/// Asks a fresh runtime for all of it again. True if every artifact came from the cache.
-bool serve_all(const fs::path& cache, const Architectures& architectures,
-               Clock::time_point process_begin) {
-  fmt::print(
-      "\nsecond process, served from the cache:\n\n{:<20} {:<7} {:>8} {:>9} {:>8} {:>8}  {}\n",
-      "program", "arch", "kernels", "cold ms", "warm us", "ratio", "origin");
-  kiln::Runtime runtime = open_runtime(cache);
-  std::size_t served = 0;
-  std::size_t compiled = 0;
-  double cold_total = 0;
-  double warm_total = 0;
-  for (const kiln::Program& program : programs()) {
-    for (const std::string& arch : architectures) {
-      const kiln::Target target = kiln::Target::parse(arch).value();
-      const auto begin = Clock::now();
-      const auto artifact = runtime.compile(program, target).value();
-      const double warm = microseconds_since(begin);
-      const double cold = cold_milliseconds(artifact);
-      fmt::print("{:<20} {:<7} {:>8} {:>9.1f} {:>8.0f} {:>7.0f}x  {}\n", program.name(), arch,
-                 artifact.kernels.size(), cold, warm, cold * 1000 / warm,
-                 kiln::to_string(artifact.origin));
-      const bool from_cache =
-          artifact.origin == kiln::Origin::local || artifact.origin == kiln::Origin::bundle;
-      (from_cache ? served : compiled) += artifact.kernels.size();
-      cold_total += cold;
-      warm_total += warm;
-    }
-  }
-  fmt::print(
-      "\n{} kernels served, {} compiled: {:.0f} us instead of {:.2f} s ({:.0f} times less); "
-      "the process took {:.1f} ms\n",
-      served, compiled, warm_total, cold_total / 1000, cold_total * 1000 / warm_total,
-      microseconds_since(process_begin) / 1000);
-  return compiled == 0;
-}
-
-/// Runs this program again as a process of its own. True if it was content.
-bool run_second_process(const fs::path& cache, const Architectures& architectures) {
-  std::fflush(stdout);
-  const std::string self = fs::read_symlink("/proc/self/exe");
-  const std::string archs = fmt::format("{}", fmt::join(architectures, ","));
-  const char* arguments[] = {self.c_str(), "--serve",     "--cache", cache.c_str(),
-                             "--arch",     archs.c_str(), nullptr};
-  pid_t child = 0;
-  if (const int error = posix_spawn(&child, self.c_str(), nullptr, nullptr,
-                                    const_cast<char**>(arguments), environ);
-      error != 0) {
-    throw fs::filesystem_error("cannot start", self,
-                               std::error_code(error, std::generic_category()));
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/// Runs every kernel, also those of the decoder, against its reference where there is a GPU. True if none is wrong.
-bool check_on_gpu(const fs::path& cache) {
-  kiln::Runtime runtime = open_runtime(cache);
+/// Lets the decoder speak: on the GPU by kernels out of this cache alone, else by their references.
+void speak(const fs::path& cache, Report& report) {
+  const demo::Question question;
+  const auto weights = demo::make_weights(question.seed);
+  const auto reference = demo::generate_on_cpu(question, weights);
+  auto options = options_of(cache);
+  options.mode = kiln::Mode::cache_only;
+  kiln::Runtime runtime = open_runtime(std::move(options));
   const kiln::Availability driver = runtime.driver();
-  if (!driver.available) {
-    fmt::print("\nkernels not run: {}\n", driver.reason.substr(0, driver.reason.find('\n')));
-    return true;
+  if (driver.available) {
+    report.gpu = demo::run_on_gpu(runtime, reference, weights);
+    report.text = report.gpu->tokens;
+    report.by = fmt::format("kernels that the cache served, on {}", driver.description);
+  } else {
+    report.text = reference.tokens;
+    report.by = fmt::format("the CPU's references of the kernels; kernels not run: {}",
+                            driver.reason.substr(0, driver.reason.find('\n')));
   }
-  fmt::print("\non {}:\n\n{:<42} {:>10} {:>10}\n", driver.description, "kernel", "max error",
-             "tolerance");
-  const demo::Gpu gpu = demo::Gpu::open(driver.path);
-  const auto checks = demo::gpu_checks();
-  auto checked = programs();
-  std::ranges::move(made(demo::decoder_programs()), std::back_inserter(checked));
-  bool right = true;
-  for (const kiln::Program& program : checked) {
-    for (const std::string& expression : program.kernels()) {
-      const demo::GpuCheck& check = checks.at(expression);
-      const double error = check.error(gpu, runtime.kernel(program, expression).value());
-      const bool within = error <= check.tolerance;
-      fmt::print("{:<42} {:>10.2e} {:>10.2e}{}\n", expression, error, check.tolerance,
-                 within ? "" : "  WRONG");
-      right = right && within;
-    }
-  }
-  return right;
 }
 
-struct Words {
-  std::optional<fs::path> cache;
-  Architectures architectures{"sm_80", "sm_90a", "sm_100"};
-  bool serve = false;
-};
+void print(const Report& report, bool verbose) {
+  const bool bold = demo::moves(STDOUT_FILENO) && std::getenv("NO_COLOR") == nullptr;
+  fmt::print("{}", demo::verdict(report, bold));
+  if (verbose) fmt::print("\n{}", demo::rows(report));
+  if (report.kept) {
+    fmt::print("\nto try next{}:\n  {}\n", verbose ? "" : ", beside --verbose",
+               fmt::join(demo::next_commands(report), "\n  "));
+  }
+}
 
-bool run(const Words& words, Clock::time_point process_begin) {
-  const CacheFolder cache(words.cache);
-  if (words.serve) return serve_all(cache.path(), words.architectures, process_begin);
-  compile_all(cache.path(), words.architectures);
-  const bool served = run_second_process(cache.path(), words.architectures);
-  if (!served) fmt::print("\nthe second process was not served everything from the cache\n");
-  return check_on_gpu(cache.path()) && served;
+bool compile_and_serve(const Words& words) {
+  Report report;
+  if (words.cache) {
+    report.kept = demo::KeptCache{fs::weakly_canonical(fs::absolute(*words.cache))};
+    auto runtime = open_runtime(options_of(report.kept->path));
+    report.kept->left = demo::count_stored(runtime, words.architectures);
+  }
+  const FreshFolder fresh;
+  report.cold = compile_all(fresh.path(), words.architectures);
+  if (report.kept) keep(fresh.path(), *report.kept);
+  const fs::path& cache = report.kept ? report.kept->path : fresh.path();
+  report.warm = demo::run_second_process(cache, words.architectures);
+  speak(cache, report);
+  print(report, words.verbose);
+  return demo::faults(report).empty();
+}
+
+/// What the second process does. True if it compiled nothing.
+bool serve(const Words& words, Clock::time_point process_begin) {
+  auto runtime = open_runtime(options_of(fs::absolute(*words.cache)));
+  const auto images = demo::ask_for_all(runtime, words.architectures);
+  const std::chrono::duration<double, std::micro> taken = Clock::now() - process_begin;
+  fmt::print("{}", words.json ? demo::document_of(images, taken.count())
+                              : demo::summary_of(images, taken.count(), words.verbose));
+  return std::ranges::all_of(images, &demo::Image::served);
+}
+
+void add_options(CLI::App& app, Words& words) {
+  auto* cache = app.add_option("--cache", words.cache,
+                               "Folder of the cache that is kept; none when not given")
+                    ->take_last();
+  app.add_option("--arch", words.architectures, "Architectures to compile for")->delimiter(',');
+  app.add_flag("--verbose", words.verbose, "A row for each kernel");
+  auto* serve = app.add_flag("--serve", words.serve,
+                             "Only ask for everything, and fail if something is not in the cache")
+                    ->needs(cache);
+  app.add_flag("--json", words.json, "Of --serve, as a document")->needs(serve);
 }
 
 }  // namespace
@@ -228,12 +190,11 @@ int main(int argc, char** argv) try {
   const auto process_begin = Clock::now();
   Words words;
   CLI::App app{"Compiles a decoder block's kernels, then serves them to a second process."};
-  app.add_option("--cache", words.cache, "Folder of the cache; a temporary one when not given");
-  app.add_option("--arch", words.architectures, "Architectures to compile for")->delimiter(',');
-  app.add_flag("--serve", words.serve,
-               "Only ask for everything, and fail if something is not in the cache");
+  add_options(app, words);
   CLI11_PARSE(app, argc, argv);
-  return run(words, process_begin) ? EXIT_SUCCESS : EXIT_FAILURE;
+  const bool right = words.serve ? serve(words, process_begin) : compile_and_serve(words);
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "output");
+  return right ? EXIT_SUCCESS : EXIT_FAILURE;
 } catch (const tl::bad_expected_access<kiln::Error>& failure) {
   std::fprintf(stderr, "kiln-demo: %s\n%s", failure.error().message.c_str(),
                failure.error().log.c_str());
