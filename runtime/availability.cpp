@@ -11,6 +11,7 @@
 #include "kiln/runtime.h"
 #include "runtime_impl.h"
 #include "vendor/installed_tool.h"
+#include "vendor/toolkit_program.h"
 
 namespace kiln {
 
@@ -34,6 +35,15 @@ Availability availability_of(InstalledTool<Tool>& tool) {
           {},
           path,
           lines_of(search.steps)};
+}
+
+Availability availability_of(const Result<vendor::ToolkitProgram>& found) {
+  if (!found) return {false, {}, found.error().message, {}, {}};
+  return {true,
+          fmt::format("{} ({})", found->file.string(), found->origin),
+          {},
+          found->file,
+          lines_of(found->steps)};
 }
 
 /// The headers that a compiler finds without being told where.
@@ -97,6 +107,19 @@ Availability Runtime::linker() const {
 Availability Runtime::packer() const {
   const CallerState caller;
   return availability_of(impl_->packer);
+}
+
+Availability Runtime::disassembler() const {
+  const CallerState caller;
+  return availability_of(impl_->nvdisasm());
+}
+
+Availability Runtime::unpacker() const {
+  const CallerState caller;
+  const auto nvdisasm = impl_->nvdisasm();
+  if (!nvdisasm) return availability_of(nvdisasm);
+  return availability_of(
+      vendor::find_cuobjdump(nvdisasm->file, impl_->settings.nvdisasm.has_value()));
 }
 
 Availability Runtime::worker() const {

@@ -117,10 +117,12 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
   auto& artifact = compiled->artifact;
   record_output_paths(query_, artifact.image, read_);
   artifact.not_kept = read_.not_stored;
+  auto texts = texts_of(query_.program, read_);
+  if (tools_.sources != nullptr) tools_.sources->lay_out(request, read_.dependencies, texts);
   return Made{std::move(artifact),
               read_.dependencies,
               {query_.search.roots(), lasting_stamps(read_, before)},
-              texts_of(query_.program, read_)};
+              std::move(texts)};
 }
 
 Explanation Compilation::explain() {

@@ -11,6 +11,7 @@
 #include "lookup/fitness.h"
 #include "lookup/layers.h"
 #include "making.h"
+#include "manifest/source_tree.h"
 #include "queue/repeated_preludes.h"
 #include "source/closure.h"
 #include "source/header_files.h"
@@ -30,6 +31,7 @@ class Compilation final : public Making {
     CompileService& service;
     HeaderFiles& files;
     const RepeatedPreludes& expected;
+    SourcesDirectory* sources;  ///< Null where nobody wants them laid out.
   };
 
   /// Borrows all but the last, which CompileControl describes.

@@ -10,7 +10,11 @@ namespace kiln {
 Pipeline::Pipeline(const Settings& settings, const Tools& tools)
     : tools_(tools),
       eligible_(EligibleToolchains::parse(settings.toolchains).value_or(EligibleToolchains())),
-      compilation_{tools.compiler, eligible_, tools.layers, tools.service, tools.files, expected_} {
+      sources_(settings.sources_directory
+                   ? std::make_unique<SourcesDirectory>(*settings.sources_directory, tools.reporter)
+                   : nullptr),
+      compilation_{tools.compiler, eligible_, tools.layers,  tools.service,
+                   tools.files,    expected_, sources_.get()} {
   if (settings.record) {
     recorder_.emplace(*settings.record,
                       [this](const std::string& line) { tools_.reporter.warn(line); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "base/reporter.h"
@@ -14,6 +15,7 @@
 #include "lookup/layers.h"
 #include "lookup/served_handles.h"
 #include "manifest/recorder.h"
+#include "manifest/source_tree.h"
 #include "obtainer.h"
 #include "queue/compile_control.h"
 #include "queue/repeated_preludes.h"
@@ -69,6 +71,7 @@ class Pipeline {
   const Tools tools_;
   const EligibleToolchains eligible_;
   std::optional<Recorder> recorder_;
+  const std::unique_ptr<SourcesDirectory> sources_;  ///< Null where nobody wants them laid out.
   ServedHandles served_;
   RepeatedPreludes expected_;
   const Compilation::Tools compilation_;

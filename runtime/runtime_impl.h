@@ -27,6 +27,7 @@
 #include "vendor/installed_tool.h"
 #include "vendor/nvfatbin.h"
 #include "vendor/nvjitlink.h"
+#include "vendor/toolkit_program.h"
 
 namespace kiln {
 
@@ -48,6 +49,13 @@ class Runtime::Impl {
   /// What is asked for as this program. REQUIRES: target is not native.
   [[nodiscard]] ProgramChoice choose(const Program& program, const Target& target) const {
     return program.for_target(target, settings.variant);
+  }
+
+  /// The toolkit's disassembler, looked for anew. Errors: compiler_missing.
+  [[nodiscard]] Result<vendor::ToolkitProgram> nvdisasm() {
+    const auto& nvrtc = compiler.search().files;
+    return vendor::find_nvdisasm(settings.nvdisasm,
+                                 nvrtc ? nvrtc->library.parent_path() : std::filesystem::path{});
   }
 
   /// The best image there is for the device; only where there is none is one compiled.

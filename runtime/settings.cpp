@@ -436,6 +436,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (!nvjitlink) return tl::unexpected(nvjitlink.error());
   auto nvfatbin = decide_path("KILN_NVFATBIN", options.nvfatbin, std::nullopt, decisions);
   if (!nvfatbin) return tl::unexpected(nvfatbin.error());
+  auto nvdisasm = decide_path("KILN_NVDISASM", options.nvdisasm, std::nullopt, decisions);
+  if (!nvdisasm) return tl::unexpected(nvdisasm.error());
   auto driver = decide_path("KILN_CUDA_DRIVER", options.cuda_driver, std::nullopt, decisions);
   if (!driver) return tl::unexpected(driver.error());
   if (auto decided = decide_images(options, decisions, settings); !decided) {
@@ -443,6 +445,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   }
   auto record = decide_record(options, decisions);
   if (!record) return tl::unexpected(record.error());
+  auto sources = decide_path("KILN_SOURCES_DIR", options.sources_directory, std::nullopt, decisions);
+  if (!sources) return tl::unexpected(sources.error());
   const auto level =
       decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, decisions);
   if (!level) return tl::unexpected(level.error());
@@ -467,8 +471,10 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.nvrtc = std::move(*nvrtc);
   settings.nvjitlink = std::move(*nvjitlink);
   settings.nvfatbin = std::move(*nvfatbin);
+  settings.nvdisasm = std::move(*nvdisasm);
   settings.cuda_driver = std::move(*driver);
   settings.record = std::move(*record);
+  settings.sources_directory = std::move(*sources);
   settings.log_level = **level;
   settings.unknown = decisions.unknown();
   return settings;

@@ -27,6 +27,7 @@ kiln_test_packages=(
 kiln_wheels=(
   nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
   nvidia-cuda-crt==13.0.88 nvidia-nvjitlink==13.0.88 nvidia-nvfatbin==13.0.85 nvidia-nvtx==13.0.85
+  nvidia-cuda-nvdisasm==13.2.51 nvidia-cuda-cuobjdump==13.2.51
 )
 
 kiln_say() { echo "kiln: $*"; }
@@ -76,6 +77,8 @@ kiln_wheels_beside() {
   local toolkit=$1
   [[ -f $toolkit/include/nvJitLink.h ]] || echo nvidia-nvjitlink==13.0.88
   [[ -f $toolkit/include/nvFatbin.h ]] || echo nvidia-nvfatbin==13.0.85
+  [[ -x $toolkit/bin/nvdisasm ]] || echo nvidia-cuda-nvdisasm==13.2.51
+  [[ -x $toolkit/bin/cuobjdump ]] || echo nvidia-cuda-cuobjdump==13.2.51
 }
 
 # kiln_install_wheels FOLDER WHEEL…

@@ -162,6 +162,15 @@ class CacheReader {
     return std::move(result_);
   }
 
+  Result<ListedProgram> run(const Digest& key) {
+    if (const auto added = add(key); !added) return tl::unexpected(added.error());
+    for (auto& [request, programs] : programs_) finish(std::move(programs.front()));
+    if (!result_.programs.empty()) return std::move(result_.programs.front());
+    if (!result_.failures.empty()) return tl::unexpected(result_.failures.front().error);
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} was made of other images, and is no program", key.hex()));
+  }
+
  private:
   Result<void> add(const Digest& key) {
     const auto entry = cache_.entry(key);
@@ -321,5 +330,9 @@ Result<ListedProgram> list_request(const Query& query, const Closure& here,
 }
 
 Result<RecordedPrograms> recorded_programs(Cache& cache) { return CacheReader(cache).run(); }
+
+Result<ListedProgram> recorded_program(Cache& cache, const Digest& key) {
+  return CacheReader(cache).run(key);
+}
 
 }  // namespace kiln

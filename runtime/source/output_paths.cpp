@@ -12,17 +12,6 @@ namespace kiln {
 
 namespace {
 
-bool has_line_information(const Program& program) {
-  constexpr std::array<std::string_view, 6> options{
-      "-G",        "--device-debug",       "-device-debug",
-      "-lineinfo", "--generate-line-info", "-generate-line-info"};
-  return std::any_of(
-      program.options().begin(), program.options().end(), [&](std::string_view option) {
-        return std::find(options.begin(), options.end(), option.substr(0, option.find('='))) !=
-               options.end();
-      });
-}
-
 // PTX holds strings as lists of decimal bytes.
 std::string as_ptx_bytes(std::string_view text) {
   std::string list;
@@ -82,8 +71,18 @@ class PlacesInImage {
 
 }  // namespace
 
+bool asks_for_line_information(const std::vector<std::string>& options) {
+  constexpr std::array<std::string_view, 6> asking{
+      "-G",        "--device-debug",       "-device-debug",
+      "-lineinfo", "--generate-line-info", "-generate-line-info"};
+  return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
+    return std::find(asking.begin(), asking.end(), option.substr(0, option.find('='))) !=
+           asking.end();
+  });
+}
+
 void record_output_paths(const Query& query, std::string_view image, Closure& closure) {
-  const bool all = has_line_information(query.program);
+  const bool all = asks_for_line_information(query.program.options());
   const PlacesInImage places(query.target.kind(), query.search, image, closure);
   for (std::size_t index = 0; index < closure.found.size(); ++index) {
     const auto& found = closure.found[index];

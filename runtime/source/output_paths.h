@@ -1,11 +1,16 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "source/closure.h"
 #include "source/query.h"
 
 namespace kiln {
+
+/// Whether a compile with these options tells the image which lines of which files it was made of.
+[[nodiscard]] bool asks_for_line_information(const std::vector<std::string>& options);
 
 /// Records in the closure's dependencies the paths of this machine that reach the output, so that they become key material.
 /// With line information these are all paths, the headers' times and the working directory. Else they are the paths that stand

@@ -3,6 +3,8 @@
 #include <link.h>
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -60,11 +62,12 @@ class Search {
 
   void try_beside_nvrtc(const fs::path& folder) {
     if (folder.empty()) return;
-    try_folder("beside NVRTC", folder);
+    try_folder("beside NVRTC", wanted_.is_program ? folder.parent_path() / "bin" : folder);
     try_wheels("beside NVRTC", folder.parent_path().parent_path().parent_path());
   }
 
   void try_loaded() {
+    if (wanted_.is_program) return;
     struct Collected {
       std::string_view stem;
       std::vector<fs::path> files;
@@ -96,11 +99,12 @@ class Search {
       }
     }
     if (const char* environment = variable("CONDA_PREFIX")) {
-      try_folder("$CONDA_PREFIX", fs::path(environment) / "lib");
+      try_folder("$CONDA_PREFIX", folder_in(environment));
     }
   }
 
   void try_loader() {
+    if (wanted_.is_program) return try_path();
     for (const auto soname : wanted_.sonames) {
       const auto places = loader_paths(soname);
       if (places.empty()) note("the loader's paths", std::string(soname), "not found");
@@ -112,7 +116,7 @@ class Search {
 
   void try_toolkits() {
     for (const auto& [origin, root] : toolkits()) {
-      try_folder(origin, is_folder(root / "lib64") ? root / "lib64" : root / "lib");
+      try_folder(origin, folder_in(root));
     }
   }
 
@@ -120,6 +124,21 @@ class Search {
   std::vector<SearchStep> take_steps() { return std::move(steps_); }
 
  private:
+  void try_path() {
+    const char* path = system::variable("PATH");
+    std::istringstream folders(path != nullptr ? path : "");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      // A relative one would make the result depend on where the process happens to stand.
+      if (folder.starts_with('/')) try_folder("$PATH", folder);
+    }
+  }
+
+  // Of a toolkit, or of what is laid out like one.
+  [[nodiscard]] fs::path folder_in(const fs::path& root) const {
+    if (wanted_.is_program) return root / "bin";
+    return is_folder(root / "lib64") ? root / "lib64" : root / "lib";
+  }
+
   void note(const std::string& origin, const fs::path& place, std::string outcome) {
     steps_.push_back({origin, place.string(), std::move(outcome)});
   }
@@ -236,7 +255,7 @@ Result<SharedLibrary> open_library(const WantedLibrary& wanted, const LibrarySea
 tl::unexpected<Error> missing(const WantedLibrary& wanted, const LibrarySearch& search) {
   return fail(ErrorCode::compiler_missing,
               fmt::format("{}: not found, so {}. Looked at:\n{}\nInstall the package {} or a CUDA "
-                          "toolkit that has it, or name the library with {}",
+                          "toolkit that has it, or name it with {}",
                           wanted.name, wanted.loss, describe(search.steps), wanted.package,
                           wanted.variable));
 }

@@ -15,7 +15,7 @@
 
 namespace kiln::vendor {
 
-/// How a library of NVIDIA's is named and packed. Views of static lifetime.
+/// How a library, or a program, of NVIDIA's is named and packed. Views of static lifetime.
 struct WantedLibrary {
   std::string_view name;      ///< For people, e.g. "nvJitLink".
   std::string_view variable;  ///< It names an exact one, e.g. "KILN_NVJITLINK".
@@ -25,6 +25,7 @@ struct WantedLibrary {
   std::span<const std::string_view> wheel_folders;  ///< Beneath a Python's site-packages.
   std::string_view package;                         ///< What to install, e.g. "nvidia-nvjitlink".
   std::string_view loss;                            ///< Without it, e.g. "nothing can be linked".
+  bool is_program = false;                          ///< It lies in bin/, and PATH may lead to it.
 };
 
 /// Decides whether a file that is there serves. The error's message says why it does not.

@@ -225,9 +225,28 @@ void add_extract(Grammar& grammar) {
   part->add_flag("--source", words->source, "The program's source");
   part->add_flag("--names", words->names, "Each name expression, a tab, its lowered name");
   part->add_flag("--log", words->log, "What the compiler said");
+  auto* sources = part->add_option("--sources", words->sources,
+                                   "The source and each header that it read, laid out below a "
+                                   "folder where cuda-gdb and Nsight Compute find them");
+  sources->type_name("DIR");
   verb->add_option("-o", words->output, "Where to; - is standard output")
       ->capture_default_str()
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->excludes(sources);
+}
+
+void add_disasm(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<DisasmWords>(
+      "disasm", "Print an entry's machine code, or its PTX, as text", disassemble);
+  verb->footer(
+      "Machine code is read by the toolkit's nvdisasm, and fatbins by its cuobjdump; PTX is taken "
+      "from "
+      "what is stored, or compiled again from the program that is kept.");
+  add_key(*verb, words->key);
+  verb->add_option("KERNEL", words->kernel,
+                   "Only kernels whose expression or symbol this is, or that match it, e.g. "
+                   "'*gemm*'");
+  verb->add_flag("--ptx", words->ptx, "PTX, and not the machine code");
 }
 
 void add_stats(Grammar& grammar) {
@@ -346,8 +365,8 @@ void add_globals(CLI::App& app, Globals& globals) {
 
 void add_verbs(CLI::App& app, Grammar& grammar) {
   for (const auto add :
-       {add_compile, add_link, add_explain, add_prewarm, add_ls, add_show, add_extract, add_stats,
-        add_verify, add_gc, add_clear, add_pins, add_export, add_import, add_merge}) {
+       {add_compile, add_link, add_explain, add_prewarm, add_ls, add_show, add_extract, add_disasm,
+        add_stats, add_verify, add_gc, add_clear, add_pins, add_export, add_import, add_merge}) {
     add(grammar);
   }
   add_config(grammar);

@@ -18,6 +18,7 @@ namespace kiln::cli {
 [[nodiscard]] ExitCode list_entries(const Globals& globals, const LsWords& words);
 [[nodiscard]] ExitCode show(const Globals& globals, const ShowWords& words);
 [[nodiscard]] ExitCode extract(const Globals& globals, const ExtractWords& words);
+[[nodiscard]] ExitCode disassemble(const Globals& globals, const DisasmWords& words);
 [[nodiscard]] ExitCode stats(const Globals& globals, const StatsWords& words);
 [[nodiscard]] ExitCode verify(const Globals& globals, const VerifyWords& words);
 [[nodiscard]] ExitCode collect(const Globals& globals, const GcWords& words);

@@ -72,7 +72,14 @@ struct ExtractWords {
   bool source = false;
   bool names = false;
   bool log = false;
+  std::filesystem::path sources;  ///< A folder; empty where they are not wanted.
   std::filesystem::path output = "-";
+};
+
+struct DisasmWords {
+  std::string key;
+  std::string kernel;  ///< Empty for all.
+  bool ptx = false;
 };
 
 struct StatsWords {

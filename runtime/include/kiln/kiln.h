@@ -13,8 +13,8 @@
 // settings.h and runtime.h (the pipeline), compiling.h (compiles that nobody waits for), artifact.h (what
 // comes out), explain.h (why it would miss), numbers.h and args.h (what kernels are given), launch.h (what
 // runs), graph.h (what runs in graphs), module.h (images as they are, and their variables), manifest.h
-// (programs written down), observer.h (what kiln says meanwhile), error.h (how it fails), version.h. cache.h alone is
-// enough to inspect a cache.
+// (programs written down), sources.h (their sources as files), observer.h (what kiln says meanwhile), error.h (how it
+// fails), version.h. cache.h alone is enough to inspect a cache.
 
 #include "kiln/args.h"
 #include "kiln/artifact.h"
@@ -32,5 +32,6 @@
 #include "kiln/program.h"
 #include "kiln/runtime.h"
 #include "kiln/settings.h"
+#include "kiln/sources.h"
 #include "kiln/target.h"
 #include "kiln/version.h"

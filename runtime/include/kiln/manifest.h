@@ -73,4 +73,9 @@ struct RecordedPrograms {
 /// its program alone.
 [[nodiscard]] Result<RecordedPrograms> recorded_programs(Cache& cache);
 
+/// The same of one entry alone, with the target that it is stored for. Errors: those of Cache::entry(); not_found where
+/// it was stored without its sources; invalid_argument for one that was made of other images; header_not_found where the
+/// record does not tell its headers apart.
+[[nodiscard]] Result<ListedProgram> recorded_program(Cache& cache, const Digest& key);
+
 }  // namespace kiln

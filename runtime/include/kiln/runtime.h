@@ -177,6 +177,10 @@ class Runtime {
   /// Whether it can link (nvJitLink), and whether it can make fatbins (nvFatbin).
   [[nodiscard]] Availability linker() const;
   [[nodiscard]] Availability packer() const;
+  /// Whether images can be taken apart for people: nvdisasm, and cuobjdump for fatbins, which calls it. kiln itself runs
+  /// neither.
+  [[nodiscard]] Availability disassembler() const;
+  [[nodiscard]] Availability unpacker() const;
 
   /// What the runtime was set up with. Valid as long as the runtime.
   [[nodiscard]] const Settings& settings() const noexcept;

@@ -90,6 +90,8 @@ struct RuntimeOptions {
   std::optional<std::filesystem::path> nvjitlink = {};
   /// Exactly this libnvfatbin, and no other; absolute. `KILN_NVFATBIN`.
   std::optional<std::filesystem::path> nvfatbin = {};
+  /// Exactly this nvdisasm, and no other; absolute. cuobjdump is then looked for beside it. `KILN_NVDISASM`.
+  std::optional<std::filesystem::path> nvdisasm = {};
   /// Exactly this libcuda, and no other; absolute. `KILN_CUDA_DRIVER`.
   std::optional<std::filesystem::path> cuda_driver = {};
   /// Which compilers' entries serve beside those of this machine's own, which always go first: `own` (none;
@@ -106,6 +108,9 @@ struct RuntimeOptions {
   /// A file to which kiln adds, as a manifest, each program and target that is asked for; absolute, ending in
   /// .json. `KILN_RECORD`.
   std::optional<std::filesystem::path> record = {};
+  /// A folder in which kiln lays out the sources of what it compiles, as lay_out_sources() does; absolute. What is served
+  /// writes nothing there. `KILN_SOURCES_DIR`.
+  std::optional<std::filesystem::path> sources_directory = {};
   /// What is logged. `KILN_LOG` (off, warn, info, debug), else warn.
   std::optional<LogLevel> log_level = {};
   /// Where it is logged; standard error when empty.
@@ -158,11 +163,13 @@ struct Settings {
   std::optional<std::filesystem::path> nvrtc;
   std::optional<std::filesystem::path> nvjitlink;
   std::optional<std::filesystem::path> nvfatbin;
+  std::optional<std::filesystem::path> nvdisasm;
   std::optional<std::filesystem::path> cuda_driver;
   std::string toolchains = "own";
   bool allow_ptx = false;
   std::string variant;  ///< Empty where targets decide.
   std::optional<std::filesystem::path> record;
+  std::optional<std::filesystem::path> sources_directory;
   LogLevel log_level = LogLevel::warn;
   std::vector<Setting> listing;  ///< Each of the above with where it came from.
   /// Of those that name what they were meant to be, the first runtime of a process warns.

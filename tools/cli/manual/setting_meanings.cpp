@@ -35,6 +35,8 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_NVRTC", "exactly this libnvrtc, no other", "searched for"},
     {"KILN_NVJITLINK", "exactly this libnvJitLink, no other", "beside NVRTC, then searched for"},
     {"KILN_NVFATBIN", "exactly this libnvfatbin, no other", "beside NVRTC, then searched for"},
+    {"KILN_NVDISASM", "exactly this nvdisasm, no other, and the cuobjdump beside it",
+     "beside NVRTC, then searched for"},
     {"KILN_CUDA_DRIVER", "exactly this libcuda, no other", "searched for"},
     {"KILN_TOOLCHAINS",
      "whose entries serve beside those of this machine's compiler: own for none (without a "
@@ -45,6 +47,8 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_VARIANT", "this variant of each program that has one of the name; default for none",
      "the target decides"},
     {"KILN_RECORD", "write down there, in a .json, what is asked for, for kiln prewarm", ""},
+    {"KILN_SOURCES_DIR",
+     "lay out there the sources of what is compiled, for debuggers and profilers", ""},
     {"KILN_LOG", "off, warn, info or debug", "warn"},
 };
 

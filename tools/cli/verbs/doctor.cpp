@@ -190,12 +190,14 @@ Findings examine(const Globals& globals) {
   const auto worker = runtime.worker();
   const auto linker = runtime.linker();
   const auto packer = runtime.packer();
+  const auto disassembler = runtime.disassembler();
   Findings findings;
   findings.tools = {{"driver", "CUDA driver", driver},
                     {"compiler", "compiler", compiler},
                     {"worker", "worker", worker},
                     {"linker", "linker", linker},
-                    {"packer", "fatbins", packer}};
+                    {"packer", "fatbins", packer},
+                    {"disassembler", "disassembler", disassembler}};
   findings.cache = examine_cache(settings);
   for (const auto& file : settings.bundles)
     findings.bundles.push_back(examine_bundle(file, settings.cache_trust_others));
@@ -205,6 +207,7 @@ Findings examine(const Globals& globals) {
                         {"has workers", verdict_of(worker)},
                         {"can link", verdict_of(linker)},
                         {"can pack", verdict_of(packer)},
+                        {"can disassemble", verdict_of(disassembler)},
                         {"can launch", verdict_of(driver)}};
   findings.well = serving.yes && compiler.available;
   findings.settings = std::move(settings.listing);

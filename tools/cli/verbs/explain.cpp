@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,22 +19,6 @@ namespace {
 
 // A screenful; a new version of a library changes hundreds of headers.
 constexpr std::size_t differences_on_a_terminal = 20;
-
-// Nothing is made where there is no cache, and a bundle may be named in its place.
-Runtime open_runtime(const Globals& globals) {
-  const auto settings = settings_of(globals);
-  auto options = runtime_options(globals);
-  options.cache_read_only = true;
-  std::error_code error;
-  if (std::filesystem::is_regular_file(settings.cache_directory, error)) {
-    options.cache_disabled = true;
-    options.bundles = settings.bundles;
-    options.bundles->insert(options.bundles->begin(), settings.cache_directory);
-  } else {
-    options.cache_directory = settings.cache_directory;
-  }
-  return Runtime::open(std::move(options)).value();
-}
 
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
@@ -108,7 +91,7 @@ std::string text_of(const Explanation& explanation, bool colour) {
 ExitCode explain(const Globals& globals, const ProgramWords& words) {
   const auto targets = parse_targets(words);
   const auto program = make_program(words);
-  auto runtime = open_runtime(globals);
+  auto runtime = open_runtime_to_look(globals);
   return for_each(globals, targets, [&](const Target& target) {
     const auto explanation = runtime.explain(program, target).value();
     print_report(globals, explanation_json(explanation),

@@ -1,10 +1,15 @@
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "json.h"
+#include "kiln/sources.h"
 #include "output.h"
+#include "table.h"
 #include "verbs.h"
 #include "verbs/inspect.h"
 
@@ -47,11 +52,72 @@ void write_part(const ExtractWords& words, const std::string& part) {
   fmt::print("{}", part);
 }
 
+// As cuda-gdb and shells read it.
+std::string quoted(const std::string& path) {
+  constexpr std::string_view harmless =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-@%,:=";
+  if (path.find_first_not_of(harmless) == std::string::npos) return path;
+  std::string result = "'";
+  for (const char c : path) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+Json paths_json(const std::vector<std::filesystem::path>& paths) {
+  auto list = Json::array();
+  for (const auto& path : paths) list.push_back(path.string());
+  return list;
+}
+
+std::string sources_text(const LaidOutSources& sources, const std::string& folder,
+                         const std::string& substitution) {
+  const std::string nsight = fmt::format(
+      "ncu --import-source yes --source-folders {}\nin its window: Tools > Options > Source Lookup",
+      quoted(folder));
+  return field_list({{"files", std::to_string(sources.files.size())},
+                     {"program", sources.files.front().string()},
+                     {"cuda-gdb", substitution},
+                     {"Nsight Compute", nsight}},
+                    wants_colour(stdout));
+}
+
+void warn_of_missing(const Globals& globals, const LaidOutSources& sources) {
+  constexpr std::size_t most_lines = 10;
+  if (globals.quiet) return;
+  if (!sources.line_information) {
+    say("kiln: warning: the image has no line information, so no tool asks for these files: "
+        "compile "
+        "with --option=-lineinfo\n");
+  }
+  for (std::size_t at = 0; at < std::min(sources.skipped.size(), most_lines); ++at)
+    say("kiln: warning: left out: {}\n", sources.skipped[at]);
+  if (sources.skipped.size() > most_lines) {
+    say("kiln: warning: and {} more; --json names them all\n", sources.skipped.size() - most_lines);
+  }
+}
+
+ExitCode lay_out(const Globals& globals, Cache& cache, const StoredEntry& entry,
+                 const std::filesystem::path& given) {
+  auto folder = std::filesystem::absolute(given).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  const auto sources = lay_out_sources(cache, entry, folder).value();
+  const auto substitution = fmt::format("set substitute-path / {}", quoted(folder.string()));
+  warn_of_missing(globals, sources);
+  print_report(globals,
+               {{"folder", folder.string()},
+                {"files", paths_json(sources.files)},
+                {"skipped", sources.skipped},
+                {"line_information", sources.line_information},
+                {"cuda_gdb", substitution}},
+               sources_text(sources, folder.string(), substitution));
+  return sources.skipped.empty() ? ExitCode::done : ExitCode::findings;
+}
+
 }  // namespace
 
 ExitCode extract(const Globals& globals, const ExtractWords& words) {
   auto cache = open_for_inspection(globals).value();
   const auto entry = find_entry(cache, words.key);
+  if (!words.sources.empty()) return lay_out(globals, cache, entry, words.sources);
   write_part(words, wanted_part(cache, entry, globals, words));
   return ExitCode::done;
 }

@@ -77,6 +77,21 @@ Cache open_to_fill(const Globals& globals) {
       .value();
 }
 
+Runtime open_runtime_to_look(const Globals& globals) {
+  const auto settings = settings_of(globals);
+  auto options = runtime_options(globals);
+  options.cache_read_only = true;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(settings.cache_directory, error)) {
+    options.cache_disabled = true;
+    options.bundles = settings.bundles;
+    options.bundles->insert(options.bundles->begin(), settings.cache_directory);
+  } else {
+    options.cache_directory = settings.cache_directory;
+  }
+  return Runtime::open(std::move(options)).value();
+}
+
 StoredEntry find_entry(Cache& cache, const std::string& key_prefix) {
   return cache.entry(cache.resolve(key_prefix).value()).value();
 }

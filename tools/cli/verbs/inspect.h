@@ -3,6 +3,7 @@
 #include <string>
 
 #include "kiln/cache.h"
+#include "kiln/runtime.h"
 #include "kiln/settings.h"
 #include "verbs.h"
 
@@ -34,6 +35,10 @@ inline constexpr const char* ways_to_fill =
 
 /// The same cache, to be added to; made where there is none. Errors: invalid_setting, cache_unusable.
 [[nodiscard]] Cache open_to_fill(const Globals& globals);
+
+/// A runtime that is served from the same cache or bundle, and makes and changes nothing there. Errors: invalid_setting,
+/// cache_unusable.
+[[nodiscard]] Runtime open_runtime_to_look(const Globals& globals);
 
 /// The one entry whose key begins with these digits. Errors: as Cache::resolve and Cache::entry.
 [[nodiscard]] StoredEntry find_entry(Cache& cache, const std::string& key_prefix);
