@@ -38,6 +38,9 @@ struct CompileJob {
   /// there is none to share.
   Digest prelude;
   bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
+  /// Where NVRTC writes its time trace: this file's name, without a dot, and ".json". Empty for none. The image of such
+  /// a job must not be kept, since tracing changes it.
+  std::string trace_file;
 };
 
 /// The job of this query. The caller says whether its prelude repeats.

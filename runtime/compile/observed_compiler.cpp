@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "compile/file_answers.h"
 #include "compile/file_snapshot.h"
 #include "compile/nvrtc_compile.h"
@@ -67,6 +69,7 @@ void ObservedCompiler::set_up(const vendor::Nvrtc& nvrtc) {
 
 Result<CompileOutcome> ObservedCompiler::run(const vendor::Nvrtc& nvrtc, const CompileJob& job,
                                              const std::stop_token& stop) {
+  if (!job.trace_file.empty()) return trace(nvrtc, job, stop);
   std::call_once(set_up_, [&] { set_up(nvrtc); });
   const Call call{nvrtc, job, stop};
   if (precompiled_ && nvrtc.has_precompiled_headers()) {
@@ -77,6 +80,16 @@ Result<CompileOutcome> ObservedCompiler::run(const vendor::Nvrtc& nvrtc, const C
   }
   FileSnapshot files(job.embedded, own_folder());
   return call.compile_from(files, {});
+}
+
+// Nothing is kept of it, so nobody need know what it read; and what is precompiled would be in no trace.
+Result<CompileOutcome> ObservedCompiler::trace(const vendor::Nvrtc& nvrtc, const CompileJob& job,
+                                               const std::stop_token& stop) {
+  if (!nvrtc.has_time_trace()) {
+    return fail(ErrorCode::compiler_missing, job,
+                fmt::format("{} has no time trace, which came with NVRTC 12.8", nvrtc.text()));
+  }
+  return compile(nvrtc, job, {"-fdevice-time-trace=" + job.trace_file}, stop);
 }
 
 std::string ObservedCompiler::own_folder() const {

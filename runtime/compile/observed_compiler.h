@@ -41,6 +41,9 @@ class ObservedCompiler {
         FileSnapshot& files, const std::vector<std::string>& options) const;
   };
 
+  [[nodiscard]] static Result<CompileOutcome> trace(const vendor::Nvrtc& nvrtc,
+                                                    const CompileJob& job,
+                                                    const std::stop_token& stop);
   void set_up(const vendor::Nvrtc& nvrtc);
   [[nodiscard]] std::string own_folder() const;
   [[nodiscard]] std::optional<CompileOutcome> with(PrecompiledPrelude& prelude,

@@ -85,6 +85,9 @@ struct Nvrtc {
     return major > 12 || (major == 12 && minor >= 8);
   }
 
+  /// `-fdevice-time-trace`, since 12.8 (12.6 refuses its own file); the headers are in it since 13.0.
+  [[nodiscard]] bool has_time_trace() const noexcept { return has_precompiled_headers(); }
+
   /// Targets of a family, such as sm_100f, since 12.9.
   [[nodiscard]] bool has_family_targets() const noexcept { return has_own_cache(); }
 

@@ -10,14 +10,14 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 // Prints what nvdisasm prints of the sections of two kernels, and what it was given.
-constexpr const char* stand_in = R"(#!/bin/sh
+constexpr const char* stand_in = R"sh(#!/bin/sh
 printf '\t.target\tsm_80\n'
 for section in .text.fill .text._Z5scaleIfLi4EEvPT_S0_; do
   printf '//--------------------- %s                --------------------------\n' "$section"
   printf '\t.section\t%s,"ax",@progbits\n' "$section"
 done
 echo "given $* $(head -c 4 "$2" | tail -c 3)" >&2
-)";
+)sh";
 
 class Disasm : public ToolTest {
  protected:

@@ -88,12 +88,8 @@ CLI::Option* one_each(CLI::Option* option, const char* type) {
 
 CLI::Option* required_operand(CLI::Option* option) { return option->required()->type_name(""); }
 
-void add_program(CLI::App& verb, ProgramWords& words) {
-  required_operand(verb.add_option("FILE", words.file, "CUDA C++ source; - reads standard input"));
-  one_each(verb.add_option("--arch", words.archs, "Architectures, e.g. sm_80,sm_90a; or native"),
-           "A[,B...]")
-      ->required()
-      ->delimiter(',');
+// What a source needs beside its file and its architecture.
+void add_program_options(CLI::App& verb, ProgramWords& words) {
   one_each(verb.add_option("--name", words.expressions,
                            "Name expression of a kernel wanted, e.g. 'f<float, 4>'; repeatable"),
            "EXPR");
@@ -111,6 +107,15 @@ void add_program(CLI::App& verb, ProgramWords& words) {
                   "cubin, ptx, ltoir, optixir or fatbin (one for all architectures)")
       ->capture_default_str()
       ->type_name("KIND");
+}
+
+void add_program(CLI::App& verb, ProgramWords& words) {
+  required_operand(verb.add_option("FILE", words.file, "CUDA C++ source; - reads standard input"));
+  one_each(verb.add_option("--arch", words.archs, "Architectures, e.g. sm_80,sm_90a; or native"),
+           "A[,B...]")
+      ->required()
+      ->delimiter(',');
+  add_program_options(verb, words);
 }
 
 void add_output(CLI::App& verb, std::string& output) {
@@ -157,6 +162,32 @@ void add_explain(Grammar& grammar) {
       "explain",
       "Would one program be served from the cache; if not, in what do the entries differ", explain);
   add_program(*verb, *words);
+}
+
+void add_trace(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<TraceWords>(
+      "trace", "Tell where the time of compiles goes: by phase, and by header", trace);
+  verb->footer(
+      "Compiles each program once, for one architecture, and keeps nothing of it. A header's own "
+      "time is "
+      "without what it includes.");
+  required_operand(
+      verb->add_option("FILE", words->files, "CUDA C++ sources, and manifests (.json)"));
+  one_each(
+      verb->add_option("--arch", words->archs,
+                       "Architecture, e.g. sm_90a; of a manifest's program its first, if none is "
+                       "named"),
+      "A")
+      ->delimiter(',');
+  add_program_options(*verb, *words);
+  verb->add_option("--top", words->top, "Rows of each table")
+      ->capture_default_str()
+      ->type_name("N");
+  verb->add_option(
+          "-o", words->output,
+          "Write the traces there too, for Perfetto or chrome://tracing; - is standard output, "
+          "in the place of the tables")
+      ->type_name("FILE");
 }
 
 void add_prewarm(Grammar& grammar) {
@@ -364,9 +395,9 @@ void add_globals(CLI::App& app, Globals& globals) {
 }
 
 void add_verbs(CLI::App& app, Grammar& grammar) {
-  for (const auto add :
-       {add_compile, add_link, add_explain, add_prewarm, add_ls, add_show, add_extract, add_disasm,
-        add_stats, add_verify, add_gc, add_clear, add_pins, add_export, add_import, add_merge}) {
+  for (const auto add : {add_compile, add_link, add_explain, add_trace, add_prewarm, add_ls,
+                         add_show, add_extract, add_disasm, add_stats, add_verify, add_gc,
+                         add_clear, add_pins, add_export, add_import, add_merge}) {
     add(grammar);
   }
   add_config(grammar);

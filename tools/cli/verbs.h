@@ -14,6 +14,7 @@ namespace kiln::cli {
 [[nodiscard]] ExitCode compile(const Globals& globals, const CompileWords& words);
 [[nodiscard]] ExitCode link(const Globals& globals, const LinkWords& words);
 [[nodiscard]] ExitCode explain(const Globals& globals, const ProgramWords& words);
+[[nodiscard]] ExitCode trace(const Globals& globals, const TraceWords& words);
 [[nodiscard]] ExitCode prewarm(const Globals& globals, const PrewarmWords& words);
 [[nodiscard]] ExitCode list_entries(const Globals& globals, const LsWords& words);
 [[nodiscard]] ExitCode show(const Globals& globals, const ShowWords& words);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -31,6 +32,13 @@ struct ProgramWords {
 struct CompileWords : ProgramWords {
   std::string output;
   bool verbose = false;
+};
+
+/// One or more programs, and where the time of their compiles is written.
+struct TraceWords : ProgramWords {
+  std::vector<std::filesystem::path> files;  ///< Sources and manifests, in the place of `file`.
+  std::size_t top = 20;                      ///< Rows of each table.
+  std::string output;
 };
 
 struct LinkWords {

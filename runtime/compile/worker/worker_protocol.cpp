@@ -198,9 +198,9 @@ void visit(auto& record, Of<HeaderForCompiler> auto& header) {
 
 void visit(auto& record, Of<CompileJob> auto& job) {
   auto& [program, source, embedded, include_dirs, expressions, options, arch, kind, seed, prelude,
-         prelude_repeats] = job;
+         prelude_repeats, trace_file] = job;
   record.fields(program, source, embedded, include_dirs, expressions, options, arch, kind, seed,
-                prelude, prelude_repeats);
+                prelude, prelude_repeats, trace_file);
 }
 
 void visit(auto& record, Of<WorkerRequest> auto& request) {

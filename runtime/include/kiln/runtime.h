@@ -47,6 +47,15 @@ struct RuntimeCounters {
   std::uint64_t not_kept = 0;  ///< Compiles whose result is not kept: see Artifact::not_kept.
 };
 
+/// What one compile did all the time.
+struct TimeTrace {
+  /// NVRTC's own: one JSON document of trace events, as Perfetto and chrome://tracing read it. "Processing Header File" is an
+  /// event of each header (NVRTC 13.0 and later), with its path or, where it is embedded, its name.
+  std::string json;
+  std::uint64_t compile_us =
+      0;  ///< What the compile took, which is longer than without a trace. Microseconds.
+};
+
 /// One tool of the machine: found or not, and why.
 struct Availability {
   bool available = false;
@@ -167,6 +176,12 @@ class Runtime {
   /// the program's headers, and on a miss the names of all entries.
   /// Errors: driver_missing for "native" without a device; invalid_argument for a fatbin: explain its images.
   [[nodiscard]] Result<Explanation> explain(const Program& program, const Target& target);
+
+  /// Where the compiler's time goes for this program and target: compiles it for that alone, with NVRTC's own time trace.
+  /// Serves and stores nothing, and records nothing. Errors: those of compile(); compiler_missing for an NVRTC before 12.8;
+  /// invalid_argument for a fatbin; io_failed where the temporary directory takes no file. A full one ends the process that
+  /// compiles.
+  [[nodiscard]] Result<TimeTrace> trace(const Program& program, const Target& target);
 
   /// Whether this machine can compile, and whether it can launch, with the reason.
   [[nodiscard]] Availability compiler() const;

@@ -83,7 +83,7 @@ class Report {
         plan_(plan),
         not_kept_(not_kept),
         failures_(plan.failures),
-        progress_(std::in_place, shape(globals), plan.items.size()) {
+        progress_(std::in_place, shape_of_progress(globals), plan.items.size()) {
     if (globals.json) print_json({{"event", "started"}, {"total", total()}});
     for (const auto& failure : plan.failures) tell(failure_json(failure));
   }
@@ -126,11 +126,6 @@ class Report {
   }
 
  private:
-  static Progress::Shape shape(const Globals& globals) {
-    if (globals.quiet || globals.json) return Progress::Shape::none;
-    return is_drawable(stderr) ? Progress::Shape::bar : Progress::Shape::lines;
-  }
-
   // The error of a step; also where something was compiled and not kept.
   [[nodiscard]] std::optional<Error> error_of(const PrefetchStep& step) const {
     const auto& [program, target] = plan_.items[step.index];

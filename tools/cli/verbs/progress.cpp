@@ -86,4 +86,9 @@ void wipe_under_way() {
   if (is_drawable(stderr)) draw({});
 }
 
+Progress::Shape shape_of_progress(const Globals& globals) {
+  if (globals.quiet || globals.json) return Progress::Shape::none;
+  return is_drawable(stderr) ? Progress::Shape::bar : Progress::Shape::lines;
+}
+
 }  // namespace kiln::cli

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "words.h"
+
 namespace kiln::cli {
 
 /// How far a long work is: a bar on standard error where that is a terminal, else a line every few
@@ -37,5 +39,8 @@ class Progress {
 /// minutes, and a hit is over before anybody could read.
 void show_under_way(const std::string& what);
 void wipe_under_way();
+
+/// How the command line wants it.
+[[nodiscard]] Progress::Shape shape_of_progress(const Globals& globals);
 
 }  // namespace kiln::cli

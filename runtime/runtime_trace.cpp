@@ -1,0 +1,60 @@
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/scratch_folder.h"
+#include "compile/compile_job.h"
+#include "kiln/caller_state.h"
+#include "kiln/runtime.h"
+#include "runtime_impl.h"
+#include "source/closure.h"
+
+namespace kiln {
+
+namespace {
+
+std::optional<std::string> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad() || !file.is_open()) return std::nullopt;
+  return text;
+}
+
+}  // namespace
+
+Result<TimeTrace> Runtime::trace(const Program& program, const Target& target) {
+  const CallerState caller;
+  const auto resolved = impl_->resolve(target);
+  if (!resolved) return tl::unexpected(resolved.error());
+  if (resolved->kind() == ImageKind::fatbin) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} for {}: a fatbin is packed of other images: trace the compiles of "
+                            "those, the cubins or PTX that it holds",
+                            program.name(), resolved->arch()));
+  }
+  const auto scratch = ScratchFolder::make();
+  if (!scratch) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("{}: the temporary directory takes no trace; TMPDIR names another",
+                            program.name()));
+  }
+  const auto choice = impl_->choose(program, *resolved);
+  const auto query = impl_->query(choice.program(), *resolved);
+  auto job = make_job(query, close_over(query.program, query.search, impl_->files));
+  job.trace_file = (scratch->path() / "trace").string();
+  const auto compiled = impl_->service.run(job, {});
+  if (!compiled) return tl::unexpected(compiled.error());
+  auto json = read_file(job.trace_file + ".json");
+  if (!json) {
+    return fail(ErrorCode::io_failed, fmt::format("{}: the compiler wrote no trace to {}.json",
+                                                  program.name(), job.trace_file));
+  }
+  return TimeTrace{std::move(*json), compiled->artifact.compile_us};
+}
+
+}  // namespace kiln

@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "json.h"
+#include "kiln/kiln.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+#include "verbs/inspect.h"
+#include "verbs/program_words.h"
+#include "verbs/progress.h"
+#include "verbs/trace_summary.h"
+
+namespace kiln::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Item {
+  Program program;
+  Target target;
+  std::optional<ProgramWords> words = {};  // Of a source that the command line names.
+};
+
+struct Traced {
+  std::string program;
+  std::string arch;
+  std::uint64_t compile_us;
+};
+
+bool is_manifest(const fs::path& file) { return file.extension() == ".json"; }
+
+void check(const TraceWords& words) {
+  const bool any_manifest = std::any_of(words.files.begin(), words.files.end(), is_manifest);
+  const bool any_source = !std::all_of(words.files.begin(), words.files.end(), is_manifest);
+  const bool says_more = !words.expressions.empty() || !words.include_dirs.empty() ||
+                         !words.options.empty() || words.standard_headers ||
+                         words.image != ProgramWords().image;
+  if (any_source && words.archs.empty())
+    refuse(ErrorCode::invalid_argument, "name the architecture of a source with --arch");
+  if (any_manifest && says_more) {
+    refuse(
+        ErrorCode::invalid_argument,
+        "a manifest says of its programs all that a compile needs: of the words for a source only "
+        "--arch goes with one");
+  }
+  if (words.archs.size() > 1) {
+    refuse(ErrorCode::invalid_argument,
+           "--arch: name one architecture; headers cost the same for each");
+  }
+}
+
+Item item_of_source(const TraceWords& words, const fs::path& file) {
+  ProgramWords one = words;
+  one.file = file;
+  return {make_program(one), parse_targets(one).front(), one};
+}
+
+// A program's headers cost the same for each of its targets, so that the first stands for all.
+Target target_of(const TraceWords& words, const ListedProgram& listed) {
+  if (!words.archs.empty()) return Target::parse(words.archs.front(), listed.kind).value();
+  if (listed.targets.empty()) {
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("{}: no target: name one in the manifest, or with --arch", listed.where));
+  }
+  return listed.targets.front();
+}
+
+std::vector<Item> items_of(Runtime& runtime, const TraceWords& words) {
+  std::vector<Item> items;
+  for (const auto& file : words.files) {
+    if (!is_manifest(file)) {
+      items.push_back(item_of_source(words, file));
+      continue;
+    }
+    for (const auto& listed : read_manifest(file).value())
+      items.push_back({runtime.program_of(listed).value(), target_of(words, listed)});
+  }
+  return items;
+}
+
+// What the compiler says of a source names the file as the command line does.
+TimeTrace trace_of(Runtime& runtime, const Item& item) {
+  auto trace = runtime.trace(item.program, item.target);
+  if (!trace && item.words) {
+    auto& error = trace.error();
+    error.message = with_given_name(std::move(error.message), *item.words);
+    error.log = with_given_name(std::move(error.log), *item.words);
+  }
+  return std::move(trace).value();
+}
+
+// The events of all compiles as one document, in which each compile is a process.
+class TraceFile {
+ public:
+  void begin(const Item& item) {
+    ++process_;
+    put({{"ph", "M"},
+         {"pid", process_},
+         {"name", "process_name"},
+         {"args", {{"name", fmt::format("{} for {}", item.program.name(), item.target.arch())}}}});
+  }
+
+  void put(nlohmann::json event) {
+    event["pid"] = process_;
+    text_ += text_.empty() ? "{\"traceEvents\":[\n" : ",\n";
+    text_ += event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+
+  [[nodiscard]] std::string text() const {
+    return text_.empty() ? "{\"traceEvents\":[]}\n" : text_ + "\n]}\n";
+  }
+
+ private:
+  int process_ = 0;
+  std::string text_;
+};
+
+class Tracing {
+ public:
+  Tracing(const Globals& globals, const TraceWords& words) : globals_(globals), words_(words) {}
+
+  void trace(Runtime& runtime, const Item& item) {
+    const auto trace = trace_of(runtime, item);
+    const bool to_file = !words_.output.empty();
+    if (to_file) file_.begin(item);
+    const TraceSummary::SeeEvent keep = [&](nlohmann::json& event) { file_.put(std::move(event)); };
+    try {
+      summary_.add(trace.json, to_file ? keep : TraceSummary::SeeEvent());
+    } catch (const nlohmann::json::exception& error) {
+      refuse(ErrorCode::io_failed, fmt::format("{}: the compiler's trace cannot be read: {}",
+                                               item.program.name(), error.what()));
+    }
+    traced_.push_back({item.program.name(), item.target.arch(), trace.compile_us});
+  }
+
+  void report() const {
+    if (words_.output == "-") {
+      fmt::print("{}", file_.text());
+      return;
+    }
+    if (!words_.output.empty()) write_file(words_.output, file_.text());
+    print_report(globals_, document(), globals_.json || globals_.quiet ? "" : text());
+  }
+
+ private:
+  [[nodiscard]] static double milliseconds(std::uint64_t microseconds) {
+    return static_cast<double>(microseconds) / 1000;
+  }
+
+  [[nodiscard]] static Json times_json(const std::vector<TraceTime>& times) {
+    auto list = Json::array();
+    for (const auto& time : times) {
+      list.push_back({{"name", time.name},
+                      {"programs", time.programs},
+                      {"own_ms", milliseconds(time.own_us)},
+                      {"all_ms", milliseconds(time.all_us)}});
+    }
+    return list;
+  }
+
+  [[nodiscard]] Json document() const {
+    auto programs = Json::array();
+    for (const auto& [program, arch, compile_us] : traced_) {
+      programs.push_back(
+          {{"program", program}, {"arch", arch}, {"compile_ms", milliseconds(compile_us)}});
+    }
+    return {{"programs", std::move(programs)},
+            {"phases", times_json(summary_.phases())},
+            {"headers", times_json(summary_.headers())}};
+  }
+
+  template <class Row, class Cells>
+  [[nodiscard]] std::string rows_text(Table table, const std::vector<Row>& rows,
+                                      const Cells& cells) const {
+    const auto shown = std::min(rows.size(), words_.top);
+    for (std::size_t at = 0; at < shown; ++at) table.add(cells(rows[at]));
+    auto text = table.text(wants_colour(stdout));
+    if (shown < rows.size())
+      text += fmt::format("… and {} more; --top shows them\n", rows.size() - shown);
+    return text + '\n';
+  }
+
+  [[nodiscard]] std::string times_text(const char* heading,
+                                       const std::vector<TraceTime>& times) const {
+    return rows_text(
+        Table(
+            {{"OWN", Align::right}, {"ALL", Align::right}, {"PROGRAMS", Align::right}, {heading}}),
+        times, [](const TraceTime& time) {
+          return std::vector<std::string>{format_duration(time.own_us),
+                                          format_duration(time.all_us),
+                                          std::to_string(time.programs), time.name};
+        });
+  }
+
+  [[nodiscard]] std::string text() const {
+    auto slowest_first = traced_;
+    std::stable_sort(
+        slowest_first.begin(), slowest_first.end(),
+        [](const Traced& left, const Traced& right) { return left.compile_us > right.compile_us; });
+    auto text = rows_text(Table({{"COMPILE", Align::right}, {"ARCH"}, {"PROGRAM"}}), slowest_first,
+                          [](const Traced& traced) {
+                            return std::vector<std::string>{format_duration(traced.compile_us),
+                                                            traced.arch, traced.program};
+                          });
+    text += times_text("PHASE", summary_.phases());
+    const auto headers = summary_.headers();
+    if (headers.empty()) return text + "this compiler tells no headers: NVRTC 13.0 and later do\n";
+    return text + times_text("HEADER", headers) +
+           "Without its include a header saves its own time at least, and all of it where nothing "
+           "else reads what it includes.\n";
+  }
+
+  const Globals& globals_;
+  const TraceWords& words_;
+  TraceSummary summary_;
+  TraceFile file_;
+  std::vector<Traced> traced_;
+};
+
+}  // namespace
+
+ExitCode trace(const Globals& globals, const TraceWords& words) {
+  check(words);
+  auto options = runtime_options(globals);
+  options.cache_disabled = true;
+  auto runtime = Runtime::open(std::move(options)).value();
+  const auto items = items_of(runtime, words);
+  Tracing tracing(globals, words);
+  std::optional<Progress> progress(std::in_place, shape_of_progress(globals), items.size());
+  std::size_t done = 0;
+  const auto worst = for_each(globals, items, [&](const Item& item) {
+    tracing.trace(runtime, item);
+    ++done;
+    progress->show(done, done, 0, item.program.name());
+    return ExitCode::done;
+  });
+  progress.reset();
+  if (done > 0) tracing.report();
+  return worst;
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace kiln::cli {
+
+/// Where time went, of one name. Microseconds.
+struct TraceTime {
+  std::string name;
+  std::uint64_t own_us = 0;  ///< Without what goes on in it and has a name itself.
+  std::uint64_t all_us = 0;  ///< With that; where it goes on in itself, once.
+  std::size_t programs = 0;  ///< In how many it is.
+};
+
+/// Sums up time traces of compiles: by what NVRTC calls its phases, and by header.
+class TraceSummary {
+ public:
+  /// Takes each event as it was read, such as to write it elsewhere.
+  using SeeEvent = std::function<void(nlohmann::json& event)>;
+
+  /// Adds the trace of one program. What is no event of some length counts for nothing.
+  /// Errors: what is no JSON is an exception of nlohmann::json, and changes nothing.
+  void add(std::string_view json, const SeeEvent& see = {});
+
+  /// The one that took longest by itself first.
+  [[nodiscard]] std::vector<TraceTime> phases() const;
+
+  /// The one that took longest, with all that it includes, first. Empty for a compiler that tells no headers.
+  [[nodiscard]] std::vector<TraceTime> headers() const;
+
+ private:
+  std::map<std::string, TraceTime> phases_;
+  std::map<std::string, TraceTime> headers_;
+};
+
+}  // namespace kiln::cli
