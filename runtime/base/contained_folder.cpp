@@ -44,7 +44,8 @@ Descriptor open_at(int folder, const char* name, int flags, mode_t mode = 0) {
 
 // Whether anything but the mark is in it.
 bool holds_anything(int folder) {
-  const int own = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int own =
+      system::above_standard_streams(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR* listing = own < 0 ? nullptr : ::fdopendir(own);
   if (listing == nullptr) return true;
   bool found = false;

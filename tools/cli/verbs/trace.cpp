@@ -185,7 +185,7 @@ class Tracing {
                                       const Cells& cells) const {
     const auto shown = std::min(rows.size(), words_.top);
     for (std::size_t at = 0; at < shown; ++at) table.add(cells(rows[at]));
-    auto text = table.text(wants_colour(stdout));
+    auto text = table.text(wants_colour(stdout), width_of(stdout));
     if (shown < rows.size())
       text += fmt::format("… and {} more; --top shows them\n", rows.size() - shown);
     return text + '\n';
@@ -195,7 +195,7 @@ class Tracing {
                                        const std::vector<TraceTime>& times) const {
     return rows_text(
         Table(
-            {{"OWN", Align::right}, {"ALL", Align::right}, {"PROGRAMS", Align::right}, {heading}}),
+            {{"OWN", Align::right}, {"ALL", Align::right}, {"PROGRAMS", Align::right, 1}, {heading}}),
         times, [](const TraceTime& time) {
           return std::vector<std::string>{format_duration(time.own_us),
                                           format_duration(time.all_us),
