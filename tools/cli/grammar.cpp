@@ -276,7 +276,8 @@ void add_disasm(Grammar& grammar) {
   add_key(*verb, words->key);
   verb->add_option("KERNEL", words->kernel,
                    "Only kernels whose expression or symbol this is, or that match it, e.g. "
-                   "'*gemm*'");
+                   "'*gemm*'")
+      ->type_name("");
   verb->add_flag("--ptx", words->ptx, "PTX, and not the machine code");
 }
 
