@@ -85,5 +85,6 @@ int32_t kiln_error_vendor_code(const kiln_error* error) {
 }
 
 void kiln_error_free(kiln_error* error) {
-  if (error != kiln::c_api::out_of_memory()) delete error;
+  // The only one of its code is static, in this library or in the other that has these functions.
+  if (kiln_error_code(error) != KILN_ERROR_OUT_OF_MEMORY) delete error;
 }

@@ -1,6 +1,11 @@
 # Installs BUILD_DIR into one folder and moves that to PREFIX: what is installed must not know its place.
+include("${CMAKE_CURRENT_LIST_DIR}/manifest.cmake")
 set(first "${PREFIX}.first")
 file(REMOVE_RECURSE "${first}" "${PREFIX}")
-execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${first}"
-  COMMAND_ERROR_IS_FATAL ANY)
+put_manifest_aside("${BUILD_DIR}")
+execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${first}" RESULT_VARIABLE failed)
+put_manifest_back("${BUILD_DIR}")
+if(failed)
+  message(FATAL_ERROR "The install failed.")
+endif()
 file(RENAME "${first}" "${PREFIX}")

@@ -23,8 +23,8 @@ install_packages() {
 run_tool() {
   local tool=(qemu-aarch64-static /usr/bin/kiln) status=0
   DEB_HOST_ARCH=arm64 cpack --config build/aarch64/CPackConfig.cmake
-  apt-get install -qy --no-install-recommends ./build/aarch64/packages/{libkiln0.1,kiln}_*_arm64.deb >/dev/null
-  [[ -e /usr/lib/aarch64-linux-gnu/libkiln.so.0.1 ]]
+  apt-get install -qy --no-install-recommends ./build/aarch64/packages/{libkiln0.1,libkiln-c1,kiln}_*_arm64.deb >/dev/null
+  [[ -e /usr/lib/aarch64-linux-gnu/libkiln.so.0.1 && -e /usr/lib/aarch64-linux-gnu/libkiln_c.so.1 ]]
   "${tool[@]}" --version
   # There is no CUDA here.
   "${tool[@]}" doctor || status=$?
@@ -34,8 +34,9 @@ run_tool() {
 step "packages"
 install_packages
 step "build"
-cmake --preset aarch64 "-DKILN_CUDA_INCLUDE_DIR=$headers"
+cmake --preset aarch64 "-DKILN_CUDA_INCLUDE_DIR=$headers" -DKILN_BUILD_TESTS=ON
 cmake --build --preset aarch64
+cmake --build --preset aarch64 --target kiln_cache_tests
 step "run"
 run_tool
 ctest --preset aarch64 --parallel "$(nproc)"

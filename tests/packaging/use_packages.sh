@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs kiln's Debian packages in a bare root, and uses them as people do: the tool; engines in C++ by
-# CMake and by pkg-config; the C API from C and from Python. Nothing of kiln is taken from the checkout but
-# the sources of these users.
+# Installs kiln's Debian packages in a bare root, and uses them as people do: the tool; engines in C++ and in C by
+# CMake and by pkg-config; the C API from C, from C that was linked before, and from Python. Nothing of kiln is taken from
+# the checkout but the sources of these users.
 #
 #   tests/packaging/use_packages.sh FOLDER
 #
@@ -28,6 +28,17 @@ use_tool() {
   ldconfig -p | grep -F libkiln.so.0.1
 }
 
+# Each package has the licence and the notices, and none a file of another's.
+check_documents() {
+  step "licences and changelogs"
+  local package
+  for package in libkiln0.1 libkiln-c1 libkiln-dev kiln; do
+    [[ -s /usr/share/doc/$package/copyright && -s /usr/share/doc/$package/NOTICES ]]
+    zcat "/usr/share/doc/$package/changelog.gz" | grep -E '^kiln \([0-9.]+\) '
+  done
+  [[ ! -e /usr/share/doc/kiln/LICENSE ]]
+}
+
 use_compiler() {
   step "compiles, here and in kiln-worker"
   KILN_NVRTC=$(realpath "$(compgen -G "$files/nvrtc/libnvrtc.so.*" | head -n 1)")
@@ -38,21 +49,25 @@ use_compiler() {
 }
 
 use_cmake() {
-  step "an engine by find_package"
-  cmake -G Ninja -S consumer/find_package -B "$work/find_package" >/dev/null
-  cmake --build "$work/find_package"
-  "$work/find_package/engine"
+  local engine
+  for engine in find_package c; do
+    step "an engine by find_package: consumer/$engine"
+    cmake -G Ninja -S "consumer/$engine" -B "$work/$engine" >/dev/null
+    cmake --build "$work/$engine"
+    "$work/$engine/engine"
+  done
 }
 
 use_pkg_config() {
   step "an engine by pkg-config"
   consumer/pkg_config/build_and_run.sh /usr "lib/$(gcc -print-multiarch)" g++ "$work/pkg_config"
+  consumer/c/build_and_run.sh /usr "lib/$(gcc -print-multiarch)" gcc "$work/c_pkg_config"
 }
 
 use_c() {
   step "the C API from C"
   local flags test
-  read -ra flags <<<"$(pkg-config --cflags --libs kiln)"
+  read -ra flags <<<"$(pkg-config --cflags --libs kiln-c)"
   gcc -std=c99 -D_XOPEN_SOURCE=700 "-DKILN_FAKE_CUDA=\"$files/libcuda.so.1\"" -Ifakes c_api/*.c \
     "${flags[@]}" -pthread -o "$work/c_api"
   for test in $(sed -n 's/^  TEST(\([a-z_]*\)).*/\1/p' c_api/tests.h); do
@@ -61,17 +76,26 @@ use_c() {
   done
 }
 
+use_c_linked_before() {
+  step "the C API from C that was linked with libkiln.so.0.1"
+  consumer/c/linked_before.sh /usr "lib/$(gcc -print-multiarch)" gcc "$work/linked_before" "$files/libcuda.so.1"
+}
+
 use_python() {
   step "the C API from Python"
-  FAKE_CUDA_ARCH=80 python3 c_api/ctypes_test.py libkiln.so.0.1 "$files/libcuda.so.1"
+  FAKE_CUDA_ARCH=80 python3 c_api/ctypes_test.py libkiln_c.so.1 "$files/libcuda.so.1"
 }
 
 apt-get update -q
 use_tool
 use_compiler
+install "$files"/libkiln-c1*.deb
+ldconfig -p | grep -F libkiln_c.so.1
 install "$files"/libkiln-dev*.deb g++ cmake ninja-build pkg-config python3
+check_documents
 use_cmake
 use_pkg_config
 use_c
+use_c_linked_before
 use_python
 step "all of them work"

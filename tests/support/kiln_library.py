@@ -1,4 +1,4 @@
-"""libkiln in this process, through its C functions: for tests in Python that ask more often than processes can be
+"""libkiln in this process, through the C API: for tests in Python that ask more often than processes can be
 started, and of runtimes that stay open. The library is the one beside the tool (KILN_BIN)."""
 
 import contextlib
@@ -8,7 +8,7 @@ import pathlib
 
 import kiln_tool
 
-LIBRARY = pathlib.Path(kiln_tool.TOOL).resolve().parents[1] / "lib/libkiln.so"
+LIBRARY = pathlib.Path(kiln_tool.TOOL).resolve().parents[1] / "lib/libkiln_c.so"
 KINDS = {"cubin": 0, "ptx": 1, "ltoir": 2, "optixir": 3}
 ORIGINS = ("compiled", "memory", "local", "bundle")
 STORE, NOT_STORED = 4, 5

@@ -1,14 +1,32 @@
-# Everything that is installed, in one place, in three components: the shared libraries alone, what is built
-# against them, and the tool. Nothing below holds an absolute path: the tree can be moved.
+# Everything that is installed, in one place, in four components: the shared libraries alone, that of the C API alone,
+# what is built against them, and the tool. Nothing below holds an absolute path: the tree can be moved.
 include(CMakePackageConfigHelpers)
 set(kiln_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/kiln")
 
+# Stripped, as by `cmake --install --strip`, but for the build type Debug. The build folder keeps what a debugger reads.
+# Whatever else the same install has, of a project that takes kiln in, is left as it is asked for.
+install(CODE [[
+set(kiln_strip_asked_for "${CMAKE_INSTALL_DO_STRIP}")
+if(NOT CMAKE_INSTALL_CONFIG_NAME STREQUAL "Debug")
+  set(CMAKE_INSTALL_DO_STRIP ON)
+endif()
+]] ALL_COMPONENTS)
+
+# The licence, and the notices of what is compiled in, go with each component.
+foreach(component IN ITEMS library c_library development tool)
+  install(FILES LICENSE tools/NOTICES DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/kiln" COMPONENT ${component})
+endforeach()
+
+install(TARGETS kiln_c EXPORT kiln-targets
+  LIBRARY COMPONENT c_library NAMELINK_COMPONENT development
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(TARGETS kiln_cache kiln_runtime EXPORT kiln-targets
   LIBRARY COMPONENT library NAMELINK_COMPONENT development
   ARCHIVE COMPONENT development
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(TARGETS kiln_embed EXPORT kiln-targets
   RUNTIME COMPONENT development)
+install(FILES device/kiln-embed.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT development)
 install(TARGETS kiln_worker EXPORT kiln-targets
   RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/kiln" COMPONENT tool)
 install(EXPORT kiln-targets NAMESPACE kiln:: DESTINATION "${kiln_cmake_dir}" COMPONENT development)
@@ -17,28 +35,31 @@ install(DIRECTORY cache/include/ runtime/include/
 
 configure_package_config_file(tools/cmake/kiln-config.cmake.in
   "${PROJECT_BINARY_DIR}/kiln-config.cmake" INSTALL_DESTINATION "${kiln_cmake_dir}")
-# Below 1.0 a minor version may change the API; SameMinorVersion says so.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/kiln-config-version.cmake"
-  COMPATIBILITY SameMinorVersion)
+  COMPATIBILITY ${kiln_cxx_compatibility})
 install(FILES
   "${PROJECT_BINARY_DIR}/kiln-config.cmake"
   "${PROJECT_BINARY_DIR}/kiln-config-version.cmake"
   device/embed.cmake
   DESTINATION "${kiln_cmake_dir}" COMPONENT development)
 
-# A shared kiln brings its dependencies along; a static one leaves them to whoever links it.
-set(kiln_pc_libs "-L\${libdir} -lkiln -lkiln_cache")
+# A shared kiln brings its dependencies along; a static one leaves them to whoever links it, who for C is no C++ compiler.
+set(kiln_pc_libs "-lkiln -lkiln_cache")
+set(kiln_c_pc_libs "-lkiln_c")
 set(kiln_pc_requires "")
 if(NOT BUILD_SHARED_LIBS)
   set(kiln_pc_requires "\nRequires: sqlite3, libzstd, libxxhash, fmt")
   string(APPEND kiln_pc_libs " -pthread")
+  set(kiln_c_pc_libs "${kiln_pc_libs} -lstdc++ -lm")
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
   BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE kiln_pc_to_prefix)
 get_property(kiln_pc_cflags GLOBAL PROPERTY kiln_pc_cflags)
-configure_file(tools/cmake/kiln.pc.in "${PROJECT_BINARY_DIR}/kiln.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/kiln.pc"
-  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
+foreach(file IN ITEMS kiln kiln-c)
+  configure_file(tools/cmake/${file}.pc.in "${PROJECT_BINARY_DIR}/${file}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${file}.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
+endforeach()
 
 if(KILN_BUILD_TOOLS)
   install(TARGETS kiln_tool RUNTIME COMPONENT tool)
@@ -56,4 +77,13 @@ if(KILN_BUILD_TOOLS)
     DESTINATION "${KILN_ZSH_COMPLETIONS_DIR}" COMPONENT tool)
   install(FILES "${kiln_manual_dir}/fish/kiln.fish"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" COMPONENT tool)
+endif()
+
+install(CODE [[set(CMAKE_INSTALL_DO_STRIP "${kiln_strip_asked_for}")]] ALL_COMPONENTS)
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall
+    COMMAND "${CMAKE_COMMAND}" "-DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt"
+      -P "${CMAKE_CURRENT_LIST_DIR}/KilnUninstall.cmake"
+    VERBATIM)
 endif()

@@ -46,9 +46,18 @@ function(kiln_library_defaults target)
     $<$<CONFIG:Release,RelWithDebInfo>:-Os> -ffunction-sections -fdata-sections)
 endfunction()
 
-# For a library made of those, where it is shared.
-function(kiln_hide_internals target)
-  set(exports "${PROJECT_SOURCE_DIR}/tools/cmake/exports.map")
+# What a shared kiln may export: names of kiln's alone. What public headers declare is visible, and of the standard
+# library's templates everything that they were instantiated for would be as well.
+set(kiln_c_exports "kiln_*")
+set(kiln_cxx_exports
+  "_ZN4kiln*" "_ZNK4kiln*" "_ZTIN4kiln*" "_ZTSN4kiln*" "_ZTVN4kiln*" "_ZZN4kiln*" "_ZGVZN4kiln*")
+
+# kiln_hide_internals(TARGET VERSION PATTERN…): for a library made of those, where it is shared. Its names carry VERSION,
+# so that a program finds those that it was linked with, whatever other kiln is in the process.
+function(kiln_hide_internals target version)
+  list(JOIN ARGN "; " patterns)
+  set(exports "${CMAKE_CURRENT_BINARY_DIR}/${target}.map")
+  file(CONFIGURE OUTPUT "${exports}" CONTENT "${version} { global: ${patterns}; local: *; };\n" @ONLY)
   target_link_options(${target} PRIVATE "LINKER:--gc-sections,--version-script=${exports}")
   set_target_properties(${target} PROPERTIES LINK_DEPENDS "${exports}")
   if(NOT KILN_SANITIZE AND NOT KILN_FUZZ)

@@ -1,0 +1,48 @@
+# Whether tests and benchmarks are built. BUILD_TESTING, CMake's own option, decides: ON builds them, and CMake fails
+# where a package of theirs is missing; OFF builds none. Where it is not given, kiln by itself builds those whose
+# packages are here, and says in one line which it leaves out. In another project BUILD_TESTING speaks of that
+# project's tests: kiln builds none there. KILN_BUILD_TESTS and KILN_BUILD_BENCHMARKS, ON or OFF, overrule all of this.
+set(KILN_BUILD_TESTS "" CACHE STRING "Build the tests: ON, OFF, or empty for what BUILD_TESTING says")
+set(KILN_BUILD_BENCHMARKS "" CACHE STRING "Build the benchmarks beside the tests: likewise")
+set_property(CACHE KILN_BUILD_TESTS KILN_BUILD_BENCHMARKS PROPERTY STRINGS "" ON OFF)
+set(kiln_packages_of_tests GTest Python3)
+set(kiln_packages_of_benchmarks benchmark)
+
+# Those of the packages that are not here.
+function(kiln_missing_packages output)
+  set(missing "")
+  foreach(package IN LISTS ARGN)
+    find_package(${package} QUIET)
+    if(NOT ${package}_FOUND)
+      list(APPEND missing ${package})
+    elseif(package STREQUAL "GTest" AND NOT TARGET GTest::gmock)
+      # A package of its own in Debian.
+      list(APPEND missing GMock)
+    endif()
+  endforeach()
+  list(JOIN missing ", " missing)
+  set(${output} "${missing}" PARENT_SCOPE)
+endfunction()
+
+set(kiln_left_out "")
+foreach(part IN ITEMS tests benchmarks)
+  string(TOUPPER "KILN_BUILD_${part}" kiln_switch)
+  if(NOT "${${kiln_switch}}" STREQUAL "")
+    continue()
+  elseif(NOT PROJECT_IS_TOP_LEVEL)
+    set(${kiln_switch} OFF)
+  elseif(DEFINED BUILD_TESTING)
+    set(${kiln_switch} ${BUILD_TESTING})
+  else()
+    kiln_missing_packages(kiln_missing ${kiln_packages_of_${part}})
+    set(${kiln_switch} ON)
+    if(kiln_missing)
+      set(${kiln_switch} OFF)
+      list(APPEND kiln_left_out "${part} (not found: ${kiln_missing})")
+    endif()
+  endif()
+endforeach()
+if(kiln_left_out)
+  list(JOIN kiln_left_out " and " kiln_left_out)
+  message(STATUS "kiln is built without ${kiln_left_out}; -DBUILD_TESTING=ON makes that an error")
+endif()
