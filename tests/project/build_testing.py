@@ -24,7 +24,7 @@ class BuildTesting(unittest.TestCase):
                               cwd=SOURCES, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
 
-    def tests(self, *words):
+    def configured(self, *words):
         """How many tests there are in a build folder that is configured so; what CMake said."""
         failed, said = self.configure(*words)
         self.assertFalse(failed, said)
@@ -32,29 +32,29 @@ class BuildTesting(unittest.TestCase):
         return int(re.search(r"^Total Tests: (\d+)", listed, re.MULTILINE)[1]), said
 
     def test_a_plain_configure_needs_no_package_of_tests_and_says_so_in_one_line(self):
-        count, said = self.tests(*WITHOUT_PACKAGES)
+        count, said = self.configured(*WITHOUT_PACKAGES)
         self.assertEqual(count, 0)
         self.assertEqual([line for line in said.splitlines() if "built without" in line], [LEFT_OUT])
 
     def test_googletest_alone_is_not_enough(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "GTestConfig.cmake").touch()
-            count, said = self.tests(f"-DGTest_DIR={folder}")
+            count, said = self.configured(f"-DGTest_DIR={folder}")
         self.assertEqual(count, 0)
         self.assertIn("without tests (not found: GMock);", said)
 
     def test_a_plain_configure_has_tests_where_their_packages_are(self):
-        count, said = self.tests()
+        count, said = self.configured()
         self.assertGreater(count, 50)
         self.assertNotIn("built without", said)
 
     def test_off_leaves_them_out_without_a_word(self):
-        count, said = self.tests("-DBUILD_TESTING=OFF")
+        count, said = self.configured("-DBUILD_TESTING=OFF")
         self.assertEqual(count, 0)
         self.assertNotIn("built without", said)
 
     def test_kilns_own_switch_overrules(self):
-        self.assertGreater(self.tests("-DBUILD_TESTING=OFF", "-DKILN_BUILD_TESTS=ON")[0], 50)
+        self.assertGreater(self.configured("-DBUILD_TESTING=OFF", "-DKILN_BUILD_TESTS=ON")[0], 50)
 
     def test_whoever_asks_for_tests_is_told_what_they_lack(self):
         asked = [["-DBUILD_TESTING=ON"], ["-DKILN_BUILD_TESTS=ON", "-DKILN_BUILD_BENCHMARKS=ON"]]
