@@ -154,6 +154,28 @@ Result<StoredEntry> Cache::entry(const Digest& key) {
   return stored;
 }
 
+Result<Artifact> Cache::artifact(const Digest& key) {
+  const CallerState caller;
+  Result<RawEntry> row;
+  {
+    Hold hold = impl_->open();
+    if (!hold) return impl_->not_open();
+    // KILN_ENTRY_COLUMNS without the dependencies, which read_row() would copy.
+    Statement statement(hold.connection(),
+                        "SELECT id, key, toolchain, NULL, compile_us, material, payload, "
+                        "toolchain_text FROM entries WHERE key = ?",
+                        key);
+    row = read_entry(hold, statement, key);
+  }
+  if (!row) return tl::unexpected(row.error());
+  const auto request = Request::from_material(row->material);
+  const storage::EntryIdentity identity{key, digest_of(row->material), {}, {}, {}};
+  auto artifact = request ? storage::artifact_of(*row, identity, *request) : std::nullopt;
+  if (!artifact) return damaged_entry(key);
+  artifact->origin = impl_->own_origin();
+  return std::move(*artifact);
+}
+
 Result<DependencySet> Cache::dependencies(const Digest& key) {
   const CallerState caller;
   Result<RawEntry> row;

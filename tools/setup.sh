@@ -5,7 +5,7 @@
 # It installs what is missing on a Debian 12 machine, says what before it does, and does nothing when
 # nothing is missing: Debian packages (as root or with sudo), and, where the machine has no CUDA toolkit,
 # NVRTC, nvJitLink, nvFatbin and the CUDA headers from PyPI wheels into build/cuda; where tests run with a toolkit,
-# those of nvJitLink and nvFatbin that it lacks. Afterwards kiln_cmake_args holds what
+# those of nvJitLink, nvFatbin and cuobjdump that it lacks. Afterwards kiln_cmake_args holds what
 # CMake needs to know, and KILN_NVRTC names the wheel's NVRTC if that is the one to use.
 #
 #   KILN_WHEELS=DIR             take the wheels from a local folder instead of the registry

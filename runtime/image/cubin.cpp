@@ -3,9 +3,12 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -28,8 +31,13 @@ enum AttributeId : std::uint8_t {
   stack_size_id = 0x12,
   parameter_id = 0x17,
   register_count_id = 0x2f,
+  cuda_version_id = 0x37,
   large_parameter_id = 0x45,
+  annotations_id = 0x55,
 };
+
+constexpr std::uint32_t first_version_with_annotations = 126;
+constexpr std::uint32_t spill_annotation = 1;
 
 struct Attribute {
   std::uint8_t id;
@@ -89,7 +97,44 @@ struct Section {
 struct Symbol {
   std::uint32_t index;
   std::string_view name;
+  std::uint32_t section;
+  std::uint64_t offset;  ///< In that section.
 };
+
+/// The low bits of an instruction's operation; the others say where its operands come from.
+enum class Operation : std::uint16_t {
+  load_local = 0x183,
+  load_shared = 0x184,
+  store_local = 0x187,
+  store_shared = 0x188,
+};
+
+/// How many bytes each thread moves; nothing for an instruction that does not say. Its second half holds it.
+std::optional<std::uint32_t> bytes_moved(std::uint64_t second_half) {
+  constexpr std::array<std::uint32_t, 7> widths{1, 1, 2, 2, 4, 8, 16};
+  const auto width = (second_half >> 9) & 7;
+  return width < widths.size() ? std::optional(widths[width]) : std::nullopt;
+}
+
+/// Adds what one instruction spills or refills. False for an instruction that can do neither.
+bool add_spill(std::string_view code, std::uint64_t offset, Spills& spills) {
+  const auto first_half = read<std::uint64_t>(code, offset);
+  const auto second_half = read<std::uint64_t>(code, offset + sizeof(std::uint64_t));
+  const auto bytes = second_half ? bytes_moved(*second_half) : std::nullopt;
+  if (!first_half || !bytes) return false;
+  switch (static_cast<Operation>(*first_half & 0x1ff)) {
+    case Operation::store_local:
+      spills.store_bytes += *bytes;
+      return true;
+    case Operation::load_local:
+      spills.load_bytes += *bytes;
+      return true;
+    case Operation::store_shared:
+    case Operation::load_shared:
+      return true;  // Costs shared memory, which is counted there.
+  }
+  return false;
+}
 
 /// What `.nv.info` holds of one function.
 struct FunctionFacts {
@@ -118,6 +163,7 @@ class Reader {
     for (const Symbol& symbol : *symbols) {
       auto kernel = read_kernel(symbol, info.arch);
       if (!kernel) return std::nullopt;
+      info.code.push_back(read_code(symbol, *kernel));
       info.kernels.push_back(std::move(*kernel));
     }
     return info;
@@ -214,7 +260,7 @@ class Reader {
   }
 
   /// The kernels' symbols; what is defined goes into `info`.
-  std::optional<std::vector<Symbol>> read_symbols(CubinInfo& info) const {
+  std::optional<std::vector<Symbol>> read_symbols(CubinInfo& info) {
     const Section* table = find(".symtab");
     if (table == nullptr || table->header.sh_link >= sections_.size()) return std::nullopt;
     const std::string_view names = sections_[table->header.sh_link].bytes;
@@ -227,7 +273,12 @@ class Reader {
       if (!is_kernel && !is_definition(symbol)) continue;
       const auto name = read_name(names, symbol.st_name);
       if (!name) return std::nullopt;
-      if (is_kernel) kernels.push_back({static_cast<std::uint32_t>(index), *name});
+      if (is_kernel) {
+        kernels.push_back(
+            {static_cast<std::uint32_t>(index), *name, symbol.st_shndx, symbol.st_value});
+      }
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+        functions_begin_.emplace(symbol.st_shndx, symbol.st_value);
       if (!is_definition(symbol)) continue;
       const bool is_strong = ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL;
       (is_strong ? info.definitions : info.others).emplace_back(*name);
@@ -248,6 +299,51 @@ class Reader {
       kernel.local_bytes = facts.stack_size.value_or(facts.frame_size);
     }
     return kernel;
+  }
+
+  /// Whatever is not as expected is not known: the kernel runs all the same.
+  KernelCode read_code(const Symbol& symbol, const KernelInfo& kernel) const {
+    KernelCode code;
+    const Section* text = find(".text." + kernel.symbol);
+    if (text == nullptr) return code;
+    code.bytes = text->bytes.size();
+    code.spills = read_spills(symbol, *text);
+    if (!code.spills && kernel.local_bytes == 0) code.spills = Spills();
+    return code;
+  }
+
+  std::optional<Spills> read_spills(const Symbol& symbol, const Section& text) const {
+    const Section* section = find(".nv.info." + std::string(symbol.name));
+    Spills spills;
+    std::uint32_t version = 0;
+    const bool known =
+        section != nullptr && for_each_attribute_of(*section, [&](const auto& attribute) {
+          if (attribute.id == cuda_version_id)
+            version = read<std::uint32_t>(attribute.payload, 0).value_or(0);
+          return attribute.id != annotations_id ||
+                 add_annotated(symbol, text, attribute.payload, spills);
+        });
+    return known && version >= first_version_with_annotations ? std::optional(spills)
+                                                              : std::nullopt;
+  }
+
+  bool add_annotated(const Symbol& symbol, const Section& text, std::string_view annotations,
+                     Spills& spills) const {
+    for (std::size_t at = 0; at < annotations.size(); at += 2 * sizeof(std::uint32_t)) {
+      const auto kind = read<std::uint32_t>(annotations, at);
+      const auto offset = read<std::uint32_t>(annotations, at + sizeof(std::uint32_t));
+      if (!kind || !offset) return false;
+      const bool counts = *kind == spill_annotation && is_of(symbol, *offset);
+      if (counts && !add_spill(text.bytes, *offset, spills)) return false;
+    }
+    return true;
+  }
+
+  /// Whether what stands there is the kernel's own. An instruction is of the last function that begins before it.
+  bool is_of(const Symbol& symbol, std::uint64_t offset) const {
+    const auto next = functions_begin_.upper_bound({symbol.section, offset});
+    return next != functions_begin_.begin() &&
+           *std::prev(next) == std::pair(symbol.section, symbol.offset);
   }
 
   std::optional<std::uint32_t> shared_bytes(const std::string& symbol, std::uint32_t arch) const {
@@ -300,6 +396,8 @@ class Reader {
   // Ordered and not hashed, since names that hash alike can be crafted too.
   std::map<std::string_view, const Section*> by_name_;
   std::map<std::uint32_t, FunctionFacts> functions_;
+  std::set<std::pair<std::uint32_t, std::uint64_t>>
+      functions_begin_;  ///< By section and offset in it.
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kiln/artifact.h"
+#include "kiln/resources.h"
 
 namespace kiln {
 
@@ -18,6 +19,7 @@ struct CubinInfo {
   /// In the order of the symbol table, each without an expression. Shared memory is without what the system reserves,
   /// local memory of the kernel's own frame where it recurses. Parameters do not overlap.
   std::vector<KernelInfo> kernels;
+  std::vector<KernelCode> code;  ///< Of each kernel, in the same order.
   /// The symbols that it defines globally and not weakly: no other input of a link may define them.
   std::vector<std::string> definitions;
   std::vector<std::string> others;  ///< The other symbols that it defines: weak or local ones.
@@ -38,6 +40,12 @@ struct CubinInfo {
 ///   `.nv.info.<symbol>`: 0x17 {u32 index, u16 ordinal, u16 offset, u32 with the size in
 ///   bits 18..}, 0x45 (kernels with more than 4 KiB) {u32 index, u16 ordinal, u16 offset, u16 size,
 ///   u16 other}.
+/// - `.nv.info.<symbol>`: 0x37 {u32 10 * major + minor of ptxas's CUDA}; 0x55 (EIATTR_ANNOTATIONS, from 12.6 on)
+///   {u32 kind, u32 offset in the code}*, where kind 1 is an instruction that spills or refills registers. Of
+///   such an instruction, bits 0..8 say whether it stores to local memory (0x187) or loads (0x183), or spills
+///   to shared memory instead, and bits 73..75 how much.
+/// - `.text.<symbol>`: the kernel's code, and that of functions which it calls and nobody shares with it, each
+///   under a symbol of its own.
 /// - `.nv.shared.<symbol>`: its size is the static shared memory, from sm_90 on with 1 KiB of the
 ///   system's before it.
 [[nodiscard]] std::optional<CubinInfo> read_cubin(std::string_view image);

@@ -53,6 +53,10 @@ class CacheDamage : public ::testing::Test {
       EXPECT_EQ(stored->dependencies, sample_.dependencies);
       EXPECT_TRUE(same_artifact(stored->artifact, as_found(sample_)));
     }
+    const auto shown = cache.artifact(as_found(sample_).key);
+    if (shown) {
+      EXPECT_TRUE(same_artifact(*shown, as_found(sample_)));
+    }
     const auto text = cache.text(sample_.request.source);
     if (text) {
       EXPECT_EQ(*text, sample_.source);

@@ -240,6 +240,18 @@ TEST_F(CacheTest, GivesAWholeEntry) {
   EXPECT_EQ(missing.error().code, ErrorCode::not_found);
 }
 
+TEST_F(CacheTest, GivesAnArtifactByItsKey) {
+  Cache cache = open();
+  for (const Sample& sample : {make_sample(1), make_plain_sample(2)}) {
+    ASSERT_TRUE(cache.put(sample.entry()));
+    const Artifact artifact = cache.artifact(as_found(sample).key).value();
+    EXPECT_TRUE(same_artifact(artifact, as_found(sample)));
+    EXPECT_EQ(artifact.origin, Origin::local);
+  }
+  EXPECT_EQ(cache.counters().hits(), 0u) << "nobody uses what somebody lists";
+  EXPECT_EQ(cache.artifact(digest_of("no key")).error().code, ErrorCode::not_found);
+}
+
 TEST_F(CacheTest, ResolvesAUniquePrefix) {
   Cache cache = open();
   for (int number = 0; number < 40; ++number) {

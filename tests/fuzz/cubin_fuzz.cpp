@@ -15,6 +15,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     made += kernel.symbol.size() + 12 * kernel.params.size();
   }
   kiln::fuzz::require(made <= 32 * size, "no part is looked at time and again");
+  kiln::fuzz::require(info->code.size() == info->kernels.size(), "each kernel has code");
+  for (const kiln::KernelCode& code : info->code) {
+    const auto spills = code.spills.value_or(kiln::Spills());
+    kiln::fuzz::require(spills.store_bytes + spills.load_bytes <= 32 * size,
+                        "no annotation is looked at time and again");
+  }
   for (const kiln::KernelInfo& kernel : info->kernels) {
     std::uint64_t end = 0;
     for (const kiln::Parameter& parameter : kernel.params) {

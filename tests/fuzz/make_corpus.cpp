@@ -31,6 +31,16 @@ extern "C" __global__ void some(float* out, int n, Pair pair) {
 }
 )";
 
+constexpr const char* spilling = R"(
+extern "C" __global__ void __launch_bounds__(1024, 2) spills(double* values, int step) {
+  double own[20];
+  for (int i = 0; i < 20; ++i) own[i] = values[i * step];
+  for (int k = 0; k < step; ++k)
+    for (int i = 0; i < 20; ++i) own[i] = own[i] * own[(i + 7) % 20] + values[k];
+  for (int i = 0; i < 20; ++i) values[i * step] = own[i];
+}
+)";
+
 void seed(const fs::path& folder, const std::string& name, const std::string& bytes) {
   fs::create_directories(folder);
   kiln::test::write_file(folder / name, bytes);
@@ -89,6 +99,7 @@ void make_cubins(const fs::path& folder) {
   for (const char* arch : {"sm_75", "sm_90a"}) {
     seed(folder, arch, compile_for(compiled, arch).image);
   }
+  seed(folder, "spills", compile_for(make_program(spilling, {"spills"}), "sm_80").image);
   seed(folder, "elf_alone",
        std::string("\x7f"
                    "ELF\x02\x01\x01\x33\x07",

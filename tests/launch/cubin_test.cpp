@@ -44,6 +44,16 @@ extern "C" __global__ void large(const __grid_constant__ Large large, char* out)
 }
 )";
 
+constexpr const char* spilling_source = R"(
+extern "C" __global__ void __launch_bounds__(1024, 2) spilling(double* values, int step) {
+  double own[30];
+  for (int i = 0; i < 30; ++i) own[i] = values[i * step];
+  for (int k = 0; k < step; ++k)
+    for (int i = 0; i < 30; ++i) own[i] = own[i] * own[(i + 7) % 30] + values[k];
+  for (int i = 0; i < 30; ++i) values[i * step] = own[i];
+}
+)";
+
 const Program& program() {
   static const Program made =
       make_program(source, {"every_kind", "nothing", "sharing<1024>", "stacking", "large"});
@@ -205,6 +215,17 @@ TEST(CubinReaderTest, ReadsNoNameWithinANameTimeAndAgain) {
   EXPECT_FALSE(read_cubin(of_one_text(3000)));
 }
 
+TEST(CubinReaderTest, TellsHowMuchCodeAKernelIs) {
+  const auto info = read_cubin(compile_for(program(), "sm_90").image).value();
+  ASSERT_EQ(info.code.size(), info.kernels.size());
+  // An instruction is of 16 bytes, and a section of a multiple of 128.
+  for (const KernelCode& code : info.code) {
+    EXPECT_GT(code.bytes.value(), 0U);
+    EXPECT_EQ(*code.bytes % 128, 0U);
+    EXPECT_EQ(code.spills, Spills());
+  }
+}
+
 TEST(CubinReaderTest, ReadsTheFlagsOfOlderCompilers) {
   std::string image = compile_for(program(), "sm_90").image;
   image[EI_ABIVERSION] = 7;
@@ -242,6 +263,7 @@ TEST(CubinReaderTest, RefusesATruncatedOne) {
 
 /// Whatever was read keeps the promises of CubinInfo.
 void expect_sound(const CubinInfo& info) {
+  EXPECT_EQ(info.code.size(), info.kernels.size());
   for (const KernelInfo& kernel : info.kernels) {
     std::uint64_t end = 0;
     for (const Parameter& parameter : kernel.params) {
@@ -258,8 +280,10 @@ TEST(CubinReaderTest, IsTotalOnDamagedOnes) {
     return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random);
   };
   int read = 0;
-  for (const char* arch : {"sm_80", "sm_100a"}) {
-    const std::string image = compile_for(program(), arch).image;
+  const std::string images[] = {
+      compile_for(program(), "sm_80").image, compile_for(program(), "sm_100a").image,
+      compile_for(make_program(spilling_source, {"spilling"}), "sm_80").image};
+  for (const std::string& image : images) {
     Elf64_Ehdr header;
     std::memcpy(&header, image.data(), sizeof(header));
     for (int round = 0; round < 3000; ++round) {

@@ -217,6 +217,25 @@ void add_prewarm(Grammar& grammar) {
   verb->add_flag("--verbose", words->verbose, "The compiler's whole log for each failure");
 }
 
+void add_list(CLI::App& verb, ListWords& words) {
+  one_each(verb.add_option("--arch", words.archs, "Only entries of these architectures"),
+           "A[,B...]")
+      ->delimiter(',');
+  verb.add_option("--program", words.program,
+                  "Only entries of programs whose names match, e.g. 'gemm*'")
+      ->type_name("GLOB");
+  verb.add_option("--kernel", words.kernel,
+                  "Only with kernels whose expressions or symbols match, e.g. '*<float*'")
+      ->type_name("GLOB");
+  verb.add_option("--age", words.age,
+                  "Only entries made in the last so long, e.g. 2h; a bundle tells no ages")
+      ->type_name("AGE");
+  verb.add_flag("--reverse", words.reverse, "The order turned round");
+  verb.add_option("--limit", words.limit, "So many at most, the first of the order")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+}
+
 void add_ls(Grammar& grammar) {
   const auto [verb, words] =
       grammar.verb<LsWords>("ls", "List the entries of a cache", list_entries);
@@ -224,16 +243,44 @@ void add_ls(Grammar& grammar) {
       ->type_name("ORDER")
       ->check(CLI::IsMember(sort_orders()))
       ->capture_default_str();
-  one_each(verb->add_option("--arch", words->archs, "Only entries of these architectures"),
-           "A[,B...]")
-      ->delimiter(',');
+  add_list(*verb, *words);
   one_each(verb->add_option("--kind", words->kinds, "Only images of these kinds, e.g. cubin"),
            "K[,L...]")
       ->delimiter(',');
-  verb->add_option("--program", words->program,
-                   "Only entries of programs whose names match, e.g. 'gemm*'")
-      ->type_name("GLOB");
   verb->add_flag("--pinned", words->pinned, "Only entries that are pinned");
+}
+
+void add_kernels(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<KernelsWords>(
+      "kernels", "List the kernels of a cache, and what each takes of a GPU", list_kernels);
+  verb->footer(
+      "Spills are the bytes that a thread's instructions store to local memory and load again, as "
+      "ptxas -v counts them; - where the image does not tell.");
+  verb->add_option("--sort", words->sort, "Order of the list: what takes most comes first")
+      ->type_name("FIGURE")
+      ->check(CLI::IsMember(kernel_orders()))
+      ->capture_default_str();
+  add_list(*verb, *words);
+  verb->add_option("--threads", words->threads, "Threads of the block that the occupancy is for")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->type_name("N");
+}
+
+void add_diff(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<DiffWords>(
+      "diff", "Compare the kernels of two entries, caches or bundles", diff);
+  verb->footer(
+      "Exit status 1 where a figure of a kernel has grown by more than is allowed. Kernels are the "
+      "same where program, architecture and expression are; of two entries, where the expression "
+      "is.");
+  required_operand(verb->add_option("BEFORE", words->before,
+                                    "A cache's folder, a bundle, or the key of an entry"));
+  required_operand(verb->add_option("AFTER", words->after, "What it is compared with, likewise"));
+  one_each(verb->add_option("--allow", words->allowed,
+                            "How much a figure may grow: registers=8, size=5%; also spill, stack "
+                            "and shared; repeatable"),
+           "FIGURE=GROWTH");
 }
 
 void add_key(CLI::App& verb, std::string& key) {
@@ -396,9 +443,10 @@ void add_globals(CLI::App& app, Globals& globals) {
 }
 
 void add_verbs(CLI::App& app, Grammar& grammar) {
-  for (const auto add : {add_compile, add_link, add_explain, add_trace, add_prewarm, add_ls,
-                         add_show, add_extract, add_disasm, add_stats, add_verify, add_gc,
-                         add_clear, add_pins, add_export, add_import, add_merge}) {
+  for (const auto add :
+       {add_compile, add_link, add_explain, add_trace, add_prewarm, add_ls, add_kernels, add_diff,
+        add_show, add_extract, add_disasm, add_stats, add_verify, add_gc, add_clear, add_pins,
+        add_export, add_import, add_merge}) {
     add(grammar);
   }
   add_config(grammar);
@@ -437,15 +485,25 @@ std::vector<std::string> image_kinds() {
 
 // What a value is called tells which values there are.
 void describe_filling(DescribedOption& option) {
-  static const std::map<std::string, Filling> fillings{
-      {"FILE", Filling::file},   {"MANIFEST", Filling::file},   {"BUNDLE", Filling::file},
-      {"DIR", Filling::folder},  {"KEY", Filling::entry},       {"INPUT", Filling::entry_or_file},
-      {"KIND", Filling::choice}, {"K[,L...]", Filling::choice}, {"ORDER", Filling::choice}};
+  static const std::map<std::string, Filling> fillings{{"FILE", Filling::file},
+                                                       {"MANIFEST", Filling::file},
+                                                       {"BUNDLE", Filling::file},
+                                                       {"DIR", Filling::folder},
+                                                       {"KEY", Filling::entry},
+                                                       {"INPUT", Filling::entry_or_file},
+                                                       {"KIND", Filling::choice},
+                                                       {"K[,L...]", Filling::choice},
+                                                       {"ORDER", Filling::choice},
+                                                       {"FIGURE", Filling::choice},
+                                                       {"BEFORE", Filling::entry_or_file},
+                                                       {"AFTER", Filling::entry_or_file}};
   const auto found = fillings.find(option.value);
   if (found == fillings.end()) return;
   option.filling = found->second;
-  if (option.filling == Filling::choice)
-    option.choices = option.value == "ORDER" ? sort_orders() : image_kinds();
+  if (option.filling != Filling::choice) return;
+  option.choices = option.value == "ORDER"    ? sort_orders()
+                   : option.value == "FIGURE" ? kernel_orders()
+                                              : image_kinds();
 }
 
 DescribedOption describe(const CLI::Option& option) {

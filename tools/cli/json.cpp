@@ -1,5 +1,6 @@
 #include "json.h"
 
+#include <cstddef>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -14,16 +15,6 @@ Json params_json(const std::vector<Parameter>& params) {
   auto list = Json::array();
   for (const auto& param : params) list.push_back({{"offset", param.offset}, {"size", param.size}});
   return list;
-}
-
-Json kernel_json(const KernelInfo& kernel) {
-  const auto if_known = [&](Json value) { return kernel.params_known ? std::move(value) : Json(); };
-  return {{"expression", kernel.expression},
-          {"symbol", kernel.symbol},
-          {"registers", if_known(kernel.registers)},
-          {"shared_bytes", if_known(kernel.shared_bytes)},
-          {"local_bytes", if_known(kernel.local_bytes)},
-          {"params", if_known(params_json(kernel.params))}};
 }
 
 }  // namespace
@@ -48,9 +39,24 @@ void print_report(const Globals& globals, const Json& document, std::string_view
   }
 }
 
-Json kernels_json(const std::vector<KernelInfo>& kernels) {
+Json kernel_json(const KernelInfo& kernel, const KernelCode& code) {
+  const auto if_known = [&](Json value) { return kernel.params_known ? std::move(value) : Json(); };
+  return {{"expression", kernel.expression},
+          {"symbol", kernel.symbol},
+          {"registers", if_known(kernel.registers)},
+          {"spill_store_bytes", code.spills ? Json(code.spills->store_bytes) : Json()},
+          {"spill_load_bytes", code.spills ? Json(code.spills->load_bytes) : Json()},
+          {"shared_bytes", if_known(kernel.shared_bytes)},
+          {"local_bytes", if_known(kernel.local_bytes)},
+          {"code_bytes", code.bytes ? Json(*code.bytes) : Json()},
+          {"params", if_known(params_json(kernel.params))}};
+}
+
+Json kernels_json(const Artifact& artifact) {
+  const auto code = kernel_code(artifact);
   auto list = Json::array();
-  for (const auto& kernel : kernels) list.push_back(kernel_json(kernel));
+  for (std::size_t at = 0; at < code.size(); ++at)
+    list.push_back(kernel_json(artifact.kernels[at], code[at]));
   return list;
 }
 
@@ -62,7 +68,7 @@ Json artifact_json(const Artifact& artifact) {
           {"origin", to_string(artifact.origin)},
           {"bytes", artifact.image.size()},
           {"compile_ms", milliseconds(artifact.compile_us)},
-          {"kernels", kernels_json(artifact.kernels)}};
+          {"kernels", kernels_json(artifact)}};
 }
 
 Json summary_json(const EntrySummary& entry) {

@@ -8,6 +8,7 @@
 #include "kiln/artifact.h"
 #include "kiln/cache.h"
 #include "kiln/error.h"
+#include "kiln/resources.h"
 #include "kiln/settings.h"
 #include "words.h"
 
@@ -29,7 +30,10 @@ void print_json(const Json& members);
 void print_report(const Globals& globals, const Json& document, std::string_view text);
 
 /// Numbers that the image does not tell (PTX, LTO-IR, OptiX-IR) are null.
-[[nodiscard]] Json kernels_json(const std::vector<KernelInfo>& kernels);
+[[nodiscard]] Json kernel_json(const KernelInfo& kernel, const KernelCode& code);
+
+/// Each kernel of an artifact.
+[[nodiscard]] Json kernels_json(const Artifact& artifact);
 
 /// One line of `compile`.
 [[nodiscard]] Json artifact_json(const Artifact& artifact);

@@ -17,6 +17,8 @@ namespace kiln::cli {
 [[nodiscard]] ExitCode trace(const Globals& globals, const TraceWords& words);
 [[nodiscard]] ExitCode prewarm(const Globals& globals, const PrewarmWords& words);
 [[nodiscard]] ExitCode list_entries(const Globals& globals, const LsWords& words);
+[[nodiscard]] ExitCode list_kernels(const Globals& globals, const KernelsWords& words);
+[[nodiscard]] ExitCode diff(const Globals& globals, const DiffWords& words);
 [[nodiscard]] ExitCode show(const Globals& globals, const ShowWords& words);
 [[nodiscard]] ExitCode extract(const Globals& globals, const ExtractWords& words);
 [[nodiscard]] ExitCode disassemble(const Globals& globals, const DisasmWords& words);
@@ -33,5 +35,8 @@ namespace kiln::cli {
 
 /// What LsWords::sort may be.
 [[nodiscard]] std::vector<std::string> sort_orders();
+
+/// What KernelsWords::sort may be.
+[[nodiscard]] std::vector<std::string> kernel_orders();
 
 }  // namespace kiln::cli

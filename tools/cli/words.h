@@ -61,12 +61,31 @@ struct PrewarmWords {
   bool verbose = false;
 };
 
-struct LsWords {
-  std::string sort = "program";  ///< One of sort_orders().
+/// Which rows of a list are wanted, and how many.
+struct ListWords {
   std::vector<std::string> archs;
+  std::string program;  ///< A glob, as kernel is; empty for all.
+  std::string kernel;
+  std::string age;
+  bool reverse = false;
+  std::optional<std::size_t> limit;
+};
+
+struct LsWords : ListWords {
+  std::string sort = "program";  ///< One of sort_orders().
   std::vector<std::string> kinds;
-  std::string program;
   bool pinned = false;
+};
+
+struct KernelsWords : ListWords {
+  std::string sort = "program";  ///< One of kernel_orders().
+  unsigned threads = 256;        ///< Of the block that the occupancy is for.
+};
+
+struct DiffWords {
+  std::string before;
+  std::string after;
+  std::vector<std::string> allowed;  ///< "registers=8", "size=5%".
 };
 
 struct ShowWords {

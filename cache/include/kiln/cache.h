@@ -351,6 +351,10 @@ class Cache {
   /// One whole entry, checked. Errors: not_found; io_failed for a damaged row, which is left alone.
   [[nodiscard]] Result<StoredEntry> entry(const Digest& key);
 
+  /// The artifact of one entry, without a look at its headers: what many entries are listed by. Any
+  /// thread decompresses for itself. Errors: as entry().
+  [[nodiscard]] Result<Artifact> artifact(const Digest& key);
+
   /// A stored source or header text. Errors: not_found; io_failed for a damaged one.
   [[nodiscard]] Result<std::string> text(const Digest& digest);
 

@@ -9,12 +9,12 @@
 // Program -> look up --hit--> Artifact -> load -> Kernel -> launch(Args); a miss is compiled and stored
 // first.
 //
-// In reading order: program.h (what is compiled), headers.h (what it may include), target.h (for what),
-// settings.h and runtime.h (the pipeline), compiling.h (compiles that nobody waits for), artifact.h (what
-// comes out), explain.h (why it would miss), numbers.h and args.h (what kernels are given), launch.h (what
-// runs), graph.h (what runs in graphs), module.h (images as they are, and their variables), manifest.h
-// (programs written down), sources.h (their sources as files), observer.h (what kiln says meanwhile), error.h (how it
-// fails), version.h. cache.h alone is enough to inspect a cache.
+// In reading order: program.h (what is compiled), headers.h (what it may include), target.h (for what), settings.h
+// and runtime.h (the pipeline), compiling.h (compiles that nobody waits for), artifact.h (what comes out),
+// resources.h (what kernels take of a GPU), explain.h (why it would miss), numbers.h and args.h (what kernels are
+// given), launch.h (what runs), graph.h (what runs in graphs), module.h (images as they are, and their variables),
+// manifest.h (programs written down), sources.h (their sources as files), observer.h (what kiln says meanwhile),
+// error.h (how it fails), version.h. cache.h alone is enough to inspect a cache.
 
 #include "kiln/args.h"
 #include "kiln/artifact.h"
@@ -30,6 +30,7 @@
 #include "kiln/numbers.h"
 #include "kiln/observer.h"
 #include "kiln/program.h"
+#include "kiln/resources.h"
 #include "kiln/runtime.h"
 #include "kiln/settings.h"
 #include "kiln/sources.h"

@@ -1,8 +1,8 @@
-#include <fnmatch.h>
-
 #include <algorithm>
+#include <cstdint>
 #include <ctime>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,7 +13,9 @@
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/entry_list.h"
 #include "verbs/inspect.h"
+#include "verbs/kernel_rows.h"
 
 namespace kiln::cli {
 
@@ -52,17 +54,35 @@ std::size_t shortest_unique_prefix(const Entries& entries) {
 }
 
 bool is_wanted(const EntrySummary& entry, const LsWords& words) {
-  const auto among = [](const std::vector<std::string>& wanted, const std::string& value) {
-    return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
-  };
-  const bool named =
-      words.program.empty() || fnmatch(words.program.c_str(), entry.program.c_str(), 0) == 0;
-  return named && among(words.archs, entry.arch) && among(words.kinds, entry.kind) &&
-         (entry.pinned || !words.pinned);
+  const bool of_kind = words.kinds.empty() || std::ranges::count(words.kinds, entry.kind) != 0;
+  return of_kind && (entry.pinned || !words.pinned);
 }
 
-// `all`: how many entries the cache has, of which these are asked for.
-void print_table(const Entries& entries, std::size_t key_digits, std::size_t all) {
+/// Keeps the entries that have such a kernel.
+void keep_those_with(const std::vector<KernelRow>& kernels, Entries& entries) {
+  std::set<Digest> keys;
+  for (const auto& row : kernels) keys.insert(row.entry.key);
+  std::erase_if(entries, [&](const EntrySummary& entry) { return !keys.contains(entry.key); });
+}
+
+std::string totals_text(const Entries& entries, std::size_t fitting) {
+  std::uint64_t image_bytes = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t compile_us = 0;
+  for (const auto& entry : entries) {
+    image_bytes += entry.image_bytes;
+    stored_bytes += entry.stored_bytes;
+    compile_us += entry.compile_us;
+  }
+  return fmt::format("{}, {} of images ({} stored), compiled in {}\n",
+                     counted_of(entries.size(), fitting, "entry", "entries"),
+                     format_bytes(image_bytes), format_bytes(stored_bytes),
+                     format_duration(compile_us));
+}
+
+// `fitting`: how many fit, of which these are asked for; `all`: how many the cache has.
+void print_table(const Entries& entries, std::size_t key_digits, std::size_t fitting,
+                 std::size_t all) {
   if (all == 0) return fmt::print("nothing is kept yet: {} fills it\n", ways_to_fill);
   if (entries.empty()) return fmt::print("none of the entries fits ({} in all)\n", all);
   Table table({{"KEY"},
@@ -82,7 +102,8 @@ void print_table(const Entries& entries, std::size_t key_digits, std::size_t all
                format_bytes(entry.stored_bytes), format_age(entry.created, now),
                format_duration(entry.compile_us), entry.pinned ? "pinned" : ""});
   }
-  fmt::print("{}", table.text(wants_colour(stdout), width_of(stdout)));
+  fmt::print("{}\n{}", table.text(wants_colour(stdout), width_of(stdout)),
+             totals_text(entries, fitting));
 }
 
 }  // namespace
@@ -95,18 +116,22 @@ std::vector<std::string> sort_orders() {
 
 ExitCode list_entries(const Globals& globals, const LsWords& words) {
   auto cache = open_for_inspection(globals).value();
-  auto entries = cache.list().value();
-
-  const auto key_digits = shortest_unique_prefix(entries);
-  const auto all = entries.size();
+  const auto all = cache.list().value();
+  auto entries = wanted_entries(all, words);
   std::erase_if(entries, [&](const EntrySummary& entry) { return !is_wanted(entry, words); });
-  std::stable_sort(entries.begin(), entries.end(), orders().at(words.sort));
+  KernelRows kernels;
+  if (!words.kernel.empty()) {
+    kernels = read_kernels(cache, entries, words.kernel);
+    keep_those_with(kernels.rows, entries);
+  }
+  const auto fitting = entries.size();
+  arrange(entries, orders().at(words.sort), words);
   if (globals.json) {
     for (const auto& entry : entries) print_json(summary_json(entry));
   } else {
-    print_table(entries, key_digits, all);
+    print_table(entries, shortest_unique_prefix(all), fitting, all.size());
   }
-  return ExitCode::done;
+  return warn_of_damaged(globals, kernels);
 }
 
 }  // namespace kiln::cli

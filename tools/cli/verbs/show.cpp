@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <ctime>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "json.h"
+#include "kiln/resources.h"
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
@@ -51,18 +53,28 @@ std::string general_text(const StoredEntry& entry, bool colour) {
       colour);
 }
 
-std::string kernels_text(const std::vector<KernelInfo>& kernels, bool colour) {
+std::string kernels_text(const Artifact& artifact, bool colour) {
   Table table({{"KERNEL"},
                {"REGISTERS", Align::right},
+               {"SPILL STORES", Align::right},
+               {"SPILL LOADS", Align::right},
                {"SHARED", Align::right},
                {"LOCAL", Align::right},
+               {"CODE", Align::right},
                {"PARAMETERS (SIZE@OFFSET)"},
                {"SYMBOL"}});
-  for (const auto& kernel : kernels) {
+  const auto code = kernel_code(artifact);
+  for (std::size_t at = 0; at < code.size(); ++at) {
+    const auto& kernel = artifact.kernels[at];
+    const auto& spills = code[at].spills;
     const auto if_known = [&](const std::string& text) { return kernel.params_known ? text : "-"; };
     table.add({kernel.expression, if_known(std::to_string(kernel.registers)),
+               spills ? format_bytes(spills->store_bytes) : "-",
+               spills ? format_bytes(spills->load_bytes) : "-",
                if_known(format_bytes(kernel.shared_bytes)),
-               if_known(format_bytes(kernel.local_bytes)), parameters_text(kernel), kernel.symbol});
+               if_known(format_bytes(kernel.local_bytes)),
+               code[at].bytes ? format_bytes(*code[at].bytes) : "-", parameters_text(kernel),
+               kernel.symbol});
   }
   return table.text(colour);
 }
@@ -90,8 +102,7 @@ void print_for_people(const StoredEntry& entry, bool all) {
   const bool colour = wants_colour(stdout);
   const auto limit =
       is_terminal(stdout) && !all ? dependencies_on_a_terminal : entry.dependencies.lookups.size();
-  fmt::print("{}\n{}\n{}", general_text(entry, colour),
-             kernels_text(entry.artifact.kernels, colour),
+  fmt::print("{}\n{}\n{}", general_text(entry, colour), kernels_text(entry.artifact, colour),
              dependencies_text(entry.dependencies, limit, colour));
   const auto& log = entry.artifact.log;
   if (!log.empty())
@@ -121,7 +132,7 @@ Json entry_json(const StoredEntry& entry) {
   document["source_bytes"] = entry.request.source_bytes;
   document["options"] = entry.request.options;
   document["expressions"] = entry.request.expressions;
-  document["kernels"] = kernels_json(entry.artifact.kernels);
+  document["kernels"] = kernels_json(entry.artifact);
   document["dependencies"] = dependencies_json(entry.dependencies);
   document["working_directory"] = entry.dependencies.working_directory;
   document["log"] = entry.artifact.log;

@@ -1,0 +1,63 @@
+#pragma once
+
+// kiln/resources.h: what kernels take of a GPU, told by their images. Needs no GPU.
+//
+//     const auto code = kiln::kernel_code(artifact);
+//     for (std::size_t i = 0; i < code.size(); ++i)
+//       if (code[i].spills && code[i].spills->store_bytes > 0)
+//         std::printf("%s spills\n", artifact.kernels[i].expression.c_str());
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "kiln/artifact.h"
+#include "kiln/export.h"
+
+namespace KILN_EXPORT kiln {
+
+/// Registers that did not suffice: what a kernel's own instructions move to local memory and back, each counted
+/// once, as `ptxas -v` counts them. Functions that the kernel calls are not counted. Bytes per thread.
+struct Spills {
+  std::uint64_t store_bytes = 0;
+  std::uint64_t load_bytes = 0;
+
+  bool operator==(const Spills&) const = default;
+};
+
+/// A kernel's machine code, as far as the image tells.
+struct KernelCode {
+  /// The size of the code, with the functions that the kernel calls and that lie in its section. Bytes.
+  std::optional<std::uint64_t> bytes = {};
+  /// Told by what ptxas of CUDA 12.6 and later makes, and by an older kernel without a stack, which has none.
+  std::optional<Spills> spills = {};
+
+  bool operator==(const KernelCode&) const = default;
+};
+
+/// One for each of the artifact's kernels, in their order. Only cubins tell; of PTX, LTO-IR, OptiX-IR and
+/// fatbins nothing is known. Reads the image anew each time.
+[[nodiscard]] std::vector<KernelCode> kernel_code(const Artifact& artifact);
+
+/// How full a multiprocessor gets.
+struct Occupancy {
+  std::uint32_t blocks =
+      0;  ///< That one multiprocessor holds at one time; 0 for a block that cannot run.
+  std::uint32_t warps = 0;      ///< Of these blocks.
+  std::uint32_t max_warps = 0;  ///< That one multiprocessor could hold.
+
+  /// From 0 to 1.
+  [[nodiscard]] double share() const noexcept { return static_cast<double>(warps) / max_warps; }
+
+  bool operator==(const Occupancy&) const = default;
+};
+
+/// The occupancy that a kernel reaches on the GPUs of an architecture, such as "sm_90a", with blocks of so many
+/// threads and no dynamic shared memory: what the driver's own calculator gives for a device that leaves as
+/// much room as it can to shared memory. Nothing where kiln does not know the architecture (it knows compute
+/// capability 7.0 to 12.1), or not what the kernel takes. REQUIRES: threads > 0.
+[[nodiscard]] std::optional<Occupancy> occupancy(std::string_view arch, const KernelInfo& kernel,
+                                                 std::uint32_t threads);
+
+}  // namespace kiln

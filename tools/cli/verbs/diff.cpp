@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "json.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+#include "verbs/entry_list.h"
+#include "verbs/inspect.h"
+#include "verbs/kernel_rows.h"
+#include "verbs/ship.h"
+
+namespace kiln::cli {
+
+namespace {
+
+using Value = std::optional<std::uint64_t>;
+
+// What is compared of a kernel. All of it is better when it is less.
+struct Figure {
+  const char* name;
+  const char* heading;
+  bool is_bytes;
+  Value (*of)(const KernelRow&);
+};
+
+Value if_known(const KernelRow& row, std::uint64_t value) {
+  return row.kernel.params_known ? Value(value) : std::nullopt;
+}
+
+constexpr std::array figures{
+    Figure{"registers", "REGISTERS", false,
+           [](const KernelRow& row) { return if_known(row, row.kernel.registers); }},
+    Figure{"spill", "SPILLS", true, [](const KernelRow& row) { return row.spilled_bytes(); }},
+    Figure{"stack", "STACK", true,
+           [](const KernelRow& row) { return if_known(row, row.kernel.local_bytes); }},
+    Figure{"shared", "SHARED", true,
+           [](const KernelRow& row) { return if_known(row, row.kernel.shared_bytes); }},
+    Figure{"size", "CODE", true, [](const KernelRow& row) { return row.code.bytes; }},
+};
+
+/// How much a figure may grow.
+struct Growth {
+  std::uint64_t amount = 0;
+  bool percent = false;
+
+  [[nodiscard]] bool allows(std::uint64_t before, std::uint64_t after) const noexcept {
+    if (after <= before) return true;
+    const auto more = static_cast<double>(after - before);
+    return more <=
+           static_cast<double>(amount) * (percent ? static_cast<double>(before) / 100 : 1.0);
+  }
+};
+using Allowed = std::map<std::string, Growth>;
+
+[[noreturn]] void refuse_growth(const std::string& text) {
+  std::vector<std::string> names;
+  for (const auto& figure : figures) names.emplace_back(figure.name);
+  refuse(
+      ErrorCode::invalid_argument,
+      fmt::format("--allow {}: a figure and how much it may grow, such as registers=8 or size=5%; "
+                  "the figures are {}",
+                  text, fmt::join(names, ", ")));
+}
+
+std::pair<std::string, Growth> parse_growth(const std::string& text) {
+  const auto equals = text.find('=');
+  const auto name = text.substr(0, equals);
+  const bool known =
+      std::ranges::any_of(figures, [&](const Figure& figure) { return name == figure.name; });
+  if (equals == std::string::npos || !known) refuse_growth(text);
+  Growth growth{.percent = text.ends_with('%')};
+  const auto* end = text.data() + text.size() - (growth.percent ? 1 : 0);
+  const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, growth.amount);
+  if (error != std::errc() || rest != end) refuse_growth(text);
+  return {name, growth};
+}
+
+Allowed parse_allowed(const std::vector<std::string>& texts) {
+  Allowed allowed;
+  for (const auto& text : texts) {
+    const auto [name, growth] = parse_growth(text);
+    allowed[name] = growth;
+  }
+  return allowed;
+}
+
+/// What one of the two words names.
+struct Side {
+  bool is_entry = false;
+  KernelRows kernels;
+};
+
+Side read_entry(const Globals& globals, const std::string& word) {
+  auto cache = open_for_inspection(globals).value();
+  const auto key = cache.resolve(word);
+  if (!key) {
+    // Exit status 1 tells of a regression; what is not there must not look like that.
+    refuse(ErrorCode::io_failed,
+           fmt::format("{}: no file and no folder, and as a key: {}", word, key.error().message));
+  }
+  auto entries = cache.list().value();
+  std::erase_if(entries, [&](const EntrySummary& entry) { return entry.key != *key; });
+  return {true, read_kernels(cache, entries, "")};
+}
+
+Side read_side(const Globals& globals, const std::string& word) {
+  std::error_code error;
+  if (!std::filesystem::exists(word, error)) return read_entry(globals, word);
+  auto cache = open_shipped(word);
+  return {false, read_kernels(cache, cache.list().value(), "")};
+}
+
+// By what kernels are the same: program, architecture, image and expression.
+using Name = std::tuple<std::string, std::string, std::string, std::string>;
+using Named = std::map<Name, const KernelRow*>;
+
+/// Where an entry was made anew, with other options or another compiler, the newest stands for all.
+Named by_name(const KernelRows& kernels, bool of_entries) {
+  Named named;
+  for (const auto& row : kernels.rows) {
+    const auto& entry = row.entry;
+    const auto name = of_entries
+                          ? Name{"", "", "", row.kernel.expression}
+                          : Name{entry.program, entry.arch, entry.kind, row.kernel.expression};
+    const auto [at, is_new] = named.emplace(name, &row);
+    if (!is_new && at->second->entry.created < entry.created) at->second = &row;
+  }
+  return named;
+}
+
+/// A kernel that is not as it was. `before` or `after` is nullptr where it was not there.
+struct Difference {
+  const KernelRow* before;
+  const KernelRow* after;
+  std::vector<std::string> regressions;  ///< The figures that have grown by too much.
+
+  [[nodiscard]] const KernelRow& any() const { return after != nullptr ? *after : *before; }
+  [[nodiscard]] const char* change() const {
+    if (before == nullptr) return "appeared";
+    return after == nullptr ? "went" : "changed";
+  }
+};
+
+bool differ(const KernelRow& before, const KernelRow& after) {
+  return std::ranges::any_of(
+      figures, [&](const Figure& figure) { return figure.of(before) != figure.of(after); });
+}
+
+std::vector<std::string> regressions(const KernelRow& before, const KernelRow& after,
+                                     const Allowed& allowed) {
+  std::vector<std::string> found;
+  for (const auto& figure : figures) {
+    const auto was = figure.of(before);
+    const auto is = figure.of(after);
+    const auto growth = allowed.find(figure.name);
+    const auto may_grow = growth != allowed.end() ? growth->second : Growth();
+    if (was && is && !may_grow.allows(*was, *is)) found.emplace_back(figure.name);
+  }
+  return found;
+}
+
+std::vector<Difference> compare(const Named& before, const Named& after, const Allowed& allowed) {
+  std::vector<Difference> differences;
+  for (const auto& [name, was] : before) {
+    const auto is = after.find(name);
+    if (is == after.end()) {
+      differences.push_back({was, nullptr, {}});
+    } else if (differ(*was, *is->second)) {
+      differences.push_back({was, is->second, regressions(*was, *is->second, allowed)});
+    }
+  }
+  for (const auto& [name, is] : after) {
+    if (!before.contains(name)) differences.push_back({nullptr, is, {}});
+  }
+  return differences;
+}
+
+struct Totals {
+  std::size_t appeared = 0;
+  std::size_t went = 0;
+  std::size_t changed = 0;
+  std::size_t regressions = 0;  ///< Kernels with one.
+  std::size_t same = 0;
+};
+
+Totals totals_of(const std::vector<Difference>& differences, std::size_t before) {
+  Totals totals;
+  for (const auto& difference : differences) {
+    if (difference.before == nullptr) ++totals.appeared;
+    if (difference.after == nullptr) ++totals.went;
+    if (!difference.regressions.empty()) ++totals.regressions;
+  }
+  totals.changed = differences.size() - totals.appeared - totals.went;
+  totals.same = before - totals.went - totals.changed;
+  return totals;
+}
+
+std::string value_text(const Figure& figure, const Value& value) {
+  if (!value) return "-";
+  return figure.is_bytes ? format_bytes(*value) : std::to_string(*value);
+}
+
+std::string figure_text(const Figure& figure, const Difference& difference) {
+  const auto is = figure.of(difference.any());
+  if (difference.before == nullptr || difference.after == nullptr ||
+      figure.of(*difference.before) == is)
+    return value_text(figure, is);
+  return fmt::format("{} → {}", value_text(figure, figure.of(*difference.before)),
+                     value_text(figure, is));
+}
+
+void print_table(const std::vector<Difference>& differences, const Totals& totals) {
+  std::vector<Column> columns{
+      {"KERNEL"}, {"PROGRAM", Align::left, 2}, {"ARCH", Align::left, 1}, {"CHANGE"}};
+  for (const auto& figure : figures) columns.push_back({figure.heading, Align::right});
+  columns.push_back({"REGRESSION"});
+  Table table(columns);
+  for (const auto& difference : differences) {
+    const auto& row = difference.any();
+    std::vector<std::string> cells{row.kernel.expression, row.entry.program, row.entry.arch,
+                                   difference.change()};
+    for (const auto& figure : figures) cells.push_back(figure_text(figure, difference));
+    cells.push_back(fmt::format("{}", fmt::join(difference.regressions, ", ")));
+    table.add(std::move(cells));
+  }
+  if (!differences.empty()) fmt::print("{}\n", table.text(wants_colour(stdout), width_of(stdout)));
+  fmt::print("{} as before, {} changed, {} appeared, {} went; {}\n",
+             counted(totals.same, "kernel", "kernels"), totals.changed, totals.appeared,
+             totals.went, counted(totals.regressions, "regression", "regressions"));
+}
+
+Json figures_json(const KernelRow* row) {
+  if (row == nullptr) return nullptr;
+  Json document;
+  for (const auto& figure : figures) {
+    const auto value = figure.of(*row);
+    document[figure.name] = value ? Json(*value) : Json();
+  }
+  return document;
+}
+
+void print_documents(const std::vector<Difference>& differences, const Totals& totals) {
+  for (const auto& difference : differences) {
+    const auto& row = difference.any();
+    print_json({{"program", row.entry.program},
+                {"arch", row.entry.arch},
+                {"image", row.entry.kind},
+                {"expression", row.kernel.expression},
+                {"change", difference.change()},
+                {"before", figures_json(difference.before)},
+                {"after", figures_json(difference.after)},
+                {"regressions", difference.regressions}});
+  }
+  print_json({{"totals",
+               {{"same", totals.same},
+                {"changed", totals.changed},
+                {"appeared", totals.appeared},
+                {"went", totals.went},
+                {"regressions", totals.regressions}}}});
+}
+
+}  // namespace
+
+ExitCode diff(const Globals& globals, const DiffWords& words) {
+  const auto allowed = parse_allowed(words.allowed);
+  const auto before = read_side(globals, words.before);
+  const auto after = read_side(globals, words.after);
+  const bool of_entries = before.is_entry && after.is_entry;
+  const auto was = by_name(before.kernels, of_entries);
+  const auto differences = compare(was, by_name(after.kernels, of_entries), allowed);
+  const auto totals = totals_of(differences, was.size());
+  if (globals.json) {
+    print_documents(differences, totals);
+  } else {
+    print_table(differences, totals);
+  }
+  const auto verdict = totals.regressions == 0 ? ExitCode::done : ExitCode::findings;
+  return std::max(
+      {verdict, warn_of_damaged(globals, before.kernels), warn_of_damaged(globals, after.kernels)});
+}
+
+}  // namespace kiln::cli

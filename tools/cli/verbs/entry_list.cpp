@@ -1,0 +1,81 @@
+#include "verbs/entry_list.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "output.h"
+
+namespace kiln::cli {
+
+namespace {
+
+/// Nothing for what is no age.
+std::optional<std::chrono::seconds> parse_age(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end + 1 != text.data() + text.size()) return std::nullopt;
+  const std::chrono::seconds amount(number);
+  switch (*end) {
+    case 's':
+      return amount;
+    case 'm':
+      return 60 * amount;
+    case 'h':
+      return 3'600 * amount;
+    case 'd':
+      return 86'400 * amount;
+    case 'w':
+      return 7 * 86'400 * amount;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+bool matches(const std::string& glob, const std::string& text) {
+  return glob.empty() || fnmatch(glob.c_str(), text.c_str(), 0) == 0;
+}
+
+std::chrono::seconds age_of(std::string_view option, const std::string& text) {
+  const auto age = parse_age(text);
+  if (!age) {
+    refuse(
+        ErrorCode::invalid_argument,
+        fmt::format("{} {}: an age is a number and a unit, such as 30d, 12h or 90m", option, text));
+  }
+  return *age;
+}
+
+std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,
+                                         const ListWords& words) {
+  const bool any_age = words.age.empty();
+  const auto age = any_age ? std::chrono::seconds() : age_of("--age", words.age);
+  // What a bundle holds was made at a time that nobody knows, which is 0.
+  const std::int64_t earliest = std::time(nullptr) - age.count();
+  std::erase_if(entries, [&](const EntrySummary& entry) {
+    const bool of_arch = words.archs.empty() || std::ranges::count(words.archs, entry.arch) != 0;
+    const bool young = any_age || entry.created >= std::max<std::int64_t>(earliest, 1);
+    return !of_arch || !young || !matches(words.program, entry.program);
+  });
+  return entries;
+}
+
+std::string counted(std::size_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string counted_of(std::size_t count, std::size_t all, std::string_view one,
+                       std::string_view many) {
+  return count == all ? counted(all, one, many)
+                      : fmt::format("{} of {}", count, counted(all, one, many));
+}
+
+}  // namespace kiln::cli

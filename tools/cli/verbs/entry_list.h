@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kiln/cache.h"
+#include "words.h"
+
+namespace kiln::cli {
+
+/// Whether a text fits a shell's glob; everything fits the empty one.
+[[nodiscard]] bool matches(const std::string& glob, const std::string& text);
+
+/// The age that an option gives: "90s", "12h", "30d". Errors: invalid_argument, naming the option.
+[[nodiscard]] std::chrono::seconds age_of(std::string_view option, const std::string& text);
+
+/// The entries that the words ask for, in the order given; whatever their kernels are. Errors: invalid_argument.
+[[nodiscard]] std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,
+                                                       const ListWords& words);
+
+/// Sorts the rows of a list, and keeps those that are asked for.
+template <class Row, class Order>
+void arrange(std::vector<Row>& rows, const Order& order, const ListWords& words) {
+  std::stable_sort(rows.begin(), rows.end(), order);
+  if (words.reverse) std::reverse(rows.begin(), rows.end());
+  if (words.limit && *words.limit < rows.size())
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(*words.limit), rows.end());
+}
+
+/// "3 entries", "1 entry".
+[[nodiscard]] std::string counted(std::size_t count, std::string_view one, std::string_view many);
+
+/// "3 entries"; "3 of 20 entries" where a limit left others out.
+[[nodiscard]] std::string counted_of(std::size_t count, std::size_t all, std::string_view one,
+                                     std::string_view many);
+
+}  // namespace kiln::cli

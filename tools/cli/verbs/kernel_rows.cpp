@@ -1,0 +1,92 @@
+#include "verbs/kernel_rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <iterator>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "output.h"
+#include "verbs/entry_list.h"
+
+namespace kiln::cli {
+
+namespace {
+
+// What one entry came to.
+struct Read {
+  std::vector<KernelRow> rows;
+  bool damaged = false;
+};
+
+Read read_entry(Cache& cache, const EntrySummary& entry, const std::string& glob) {
+  Read read;
+  const auto artifact = cache.artifact(entry.key);
+  if (!artifact) {
+    read.damaged = artifact.error().code != ErrorCode::not_found;
+    return read;
+  }
+  const auto code = kernel_code(*artifact);
+  const bool told = std::ranges::any_of(artifact->kernels, &KernelInfo::params_known);
+  for (std::size_t at = 0; at < code.size(); ++at) {
+    const auto& kernel = artifact->kernels[at];
+    const bool is_variable = told && !kernel.params_known;
+    if (!is_variable && (matches(glob, kernel.expression) || matches(glob, kernel.symbol)))
+      read.rows.push_back({entry, kernel, code[at]});
+  }
+  return read;
+}
+
+// Decompressing takes most of the time, and each thread does so for itself.
+std::vector<Read> read_all(Cache& cache, const std::vector<EntrySummary>& entries,
+                           const std::string& glob) {
+  constexpr std::size_t worth_a_thread = 100;
+  constexpr std::size_t most_threads = 8;  // They read one after the other.
+  std::vector<Read> all(entries.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (auto at = next++; at < all.size(); at = next++)
+      all[at] = read_entry(cache, entries[at], glob);
+  };
+  const auto threads =
+      std::min({most_threads, std::max<std::size_t>(std::thread::hardware_concurrency(), 1),
+                entries.size() / worth_a_thread + 1});
+  std::vector<std::jthread> others;
+  try {
+    while (others.size() + 1 < threads) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // This thread reads what no other one does.
+  }
+  work();
+  return all;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> KernelRow::spilled_bytes() const noexcept {
+  return code.spills ? std::optional(code.spills->store_bytes + code.spills->load_bytes)
+                     : std::nullopt;
+}
+
+KernelRows read_kernels(Cache& cache, const std::vector<EntrySummary>& entries,
+                        const std::string& kernel) {
+  auto all = read_all(cache, entries, kernel);
+  KernelRows kernels;
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    if (all[at].damaged) kernels.damaged.push_back(entries[at].key.hex());
+    std::ranges::move(all[at].rows, std::back_inserter(kernels.rows));
+  }
+  return kernels;
+}
+
+ExitCode warn_of_damaged(const Globals& globals, const KernelRows& kernels) {
+  if (!globals.quiet) {
+    for (const auto& key : kernels.damaged)
+      say("kiln: warning: the entry {} is damaged and left out; kiln verify tells more\n", key);
+  }
+  return kernels.damaged.empty() ? ExitCode::done : ExitCode::findings;
+}
+
+}  // namespace kiln::cli
