@@ -114,6 +114,9 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("compile", "--image", ""), KINDS)
         self.assertEqual(complete("--json", "link", "--image", "p"), {"ptx"})
         self.assertIn("program", complete("ls", "--sort", ""))
+        self.assertIn("registers", complete("kernels", "--sort", ""))
+        self.assertIn("sm_90a", complete("compile", "--arch", "sm_9"))
+        self.assertEqual(complete("config", "un"), {"unset"})
         if SHELL == "bash":  # which takes --image=p for three words
             self.assertEqual(complete("compile", "--image", "=", "p"), {"ptx"})
 

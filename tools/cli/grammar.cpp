@@ -413,6 +413,8 @@ void add_doctor(Grammar& grammar) {
                  "Also where everything was looked for, and each setting");
 }
 
+std::vector<std::string> config_actions() { return {"get", "set", "unset"}; }
+
 void add_config(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<ConfigWords>(
       "config", "List the settings, and where each comes from; or get, set or unset one", config);
@@ -421,9 +423,9 @@ void add_config(Grammar& grammar) {
       "$XDG_CONFIG_HOME/kiln/config (or ~/.config/kiln/config), which set and unset change, and "
       "/etc/kiln/config.");
   verb->add_option("ACTION", words->action, "get, set or unset")
-      ->check(CLI::IsMember({"get", "set", "unset"}))
+      ->check(CLI::IsMember(config_actions()))
       ->type_name("");
-  verb->add_option("NAME", words->name, "The setting, e.g. KILN_CACHE_MAX_SIZE")->type_name("");
+  verb->add_option("SETTING", words->name, "The setting, e.g. KILN_CACHE_MAX_SIZE")->type_name("");
   verb->add_option("VALUE", words->value, "What to set it to")->type_name("");
 }
 
@@ -483,27 +485,39 @@ std::vector<std::string> image_kinds() {
   return kinds;
 }
 
+// Those that people compile for today; the parser takes others too.
+std::vector<std::string> usual_architectures() {
+  return {"native", "sm_75",   "sm_80",   "sm_86",  "sm_89",   "sm_90",  "sm_90a",
+          "sm_100", "sm_100a", "sm_103a", "sm_110", "sm_110a", "sm_120", "sm_120a"};
+}
+
+struct Values {
+  Filling filling;
+  std::vector<std::string> (*choices)() = nullptr;
+};
+
 // What a value is called tells which values there are.
 void describe_filling(DescribedOption& option) {
-  static const std::map<std::string, Filling> fillings{{"FILE", Filling::file},
-                                                       {"MANIFEST", Filling::file},
-                                                       {"BUNDLE", Filling::file},
-                                                       {"DIR", Filling::folder},
-                                                       {"KEY", Filling::entry},
-                                                       {"INPUT", Filling::entry_or_file},
-                                                       {"KIND", Filling::choice},
-                                                       {"K[,L...]", Filling::choice},
-                                                       {"ORDER", Filling::choice},
-                                                       {"FIGURE", Filling::choice},
-                                                       {"BEFORE", Filling::entry_or_file},
-                                                       {"AFTER", Filling::entry_or_file}};
-  const auto found = fillings.find(option.value);
-  if (found == fillings.end()) return;
-  option.filling = found->second;
-  if (option.filling != Filling::choice) return;
-  option.choices = option.value == "ORDER"    ? sort_orders()
-                   : option.value == "FIGURE" ? kernel_orders()
-                                              : image_kinds();
+  static const std::map<std::string, Values> values{
+      {"FILE", {Filling::file}},
+      {"MANIFEST", {Filling::file}},
+      {"BUNDLE", {Filling::file}},
+      {"DIR", {Filling::folder}},
+      {"KEY", {Filling::entry}},
+      {"INPUT", {Filling::entry_or_file}},
+      {"BEFORE", {Filling::entry_or_file}},
+      {"AFTER", {Filling::entry_or_file}},
+      {"A", {Filling::choice, usual_architectures}},
+      {"A[,B...]", {Filling::choice, usual_architectures}},
+      {"KIND", {Filling::choice, image_kinds}},
+      {"K[,L...]", {Filling::choice, image_kinds}},
+      {"ORDER", {Filling::choice, sort_orders}},
+      {"FIGURE", {Filling::choice, kernel_orders}},
+      {"ACTION", {Filling::choice, config_actions}}};
+  const auto found = values.find(option.value);
+  if (found == values.end()) return;
+  option.filling = found->second.filling;
+  if (found->second.choices != nullptr) option.choices = found->second.choices();
 }
 
 DescribedOption describe(const CLI::Option& option) {
