@@ -47,12 +47,12 @@ def cub_manifest(toolkit, arch, registers):
                          for program in programs]}
 
 
-def verbosely(manifest):
-    """The same programs, with what ptxas says of them in their logs."""
-    document = json.loads(manifest.read_text())
-    for program in document["programs"]:
+def verbosely(record):
+    """The programs of a record, with what ptxas says of them in their logs."""
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    for program in (program for line in lines for program in line["programs"]):
         program["options"] = [*program.get("options", []), VERBOSE]
-    return document
+    return lines
 
 
 def told_by_tools(cuobjdump, cache, key, file):
@@ -92,10 +92,10 @@ def main():
         record = scratch / "demo.json"
         subprocess.run([demo, "--cache", scratch / "plain"], check=True, stdout=subprocess.DEVNULL,
                        env=kiln_tool.environment({"KILN_RECORD": str(record)}))
-        manifests = {"demo": verbosely(record), "fewer": cub_manifest(toolkit, "sm_80", 24),
-                     "few": cub_manifest(toolkit, "sm_90a", 32)}
-        for name, manifest in manifests.items():
-            (scratch / f"{name}.json").write_text(json.dumps(manifest))
+        manifests = {"demo": verbosely(record), "fewer": [cub_manifest(toolkit, "sm_80", 24)],
+                     "few": [cub_manifest(toolkit, "sm_90a", 32)]}
+        for name, lines in manifests.items():
+            (scratch / f"{name}.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
             documents(scratch / name, "prewarm", scratch / f"{name}.json")
             kernels, spilling = compare(cuobjdump, scratch / name, scratch)
             print(f"{name}: {kernels} kernels as the tools tell, {spilling} of them spill")
