@@ -56,8 +56,8 @@ KernelRecord record_of() {
   KernelRecord record;
   record.info.expression = "kernel";
   record.info.params_known = true;
-  const auto& layout = detail::Signature<Ts...>::layout;
-  record.info.params.assign(layout.begin(), layout.end());
+  for (const auto& place : detail::Signature<Ts...>::layout)
+    record.info.params.push_back({place.offset, place.size});
   record.driver = driver_that_does_nothing();
   return record;
 }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -81,9 +82,10 @@ TEST_F(ConfigFiles, AreTheUsersAndThatOfAll) {
 TEST_F(ConfigFiles, StandBetweenEnvironmentAndDefault) {
   EXPECT_EQ(settings()->log_level, LogLevel::info);
   EXPECT_EQ(resolve_settings({})->log_level, LogLevel::warn) << "only where it is asked for";
-  for (const auto& setting : settings()->listing) {
-    EXPECT_EQ(setting.origin, setting.variable == "KILN_LOG" ? path_.string() : setting.origin);
-  }
+  const auto decided = settings().value();
+  const auto from_file = [&](const Setting& setting) { return setting.origin == path_; };
+  EXPECT_EQ(std::ranges::count_if(decided.listing, from_file), 1);
+  EXPECT_EQ(std::ranges::find_if(decided.listing, from_file)->variable, "KILN_LOG");
   const ScopedVariable variable("KILN_LOG", "debug");
   EXPECT_EQ(settings()->log_level, LogLevel::debug);
   EXPECT_EQ(resolve_settings({.log_level = LogLevel::off, .reads_config = true})->log_level,
