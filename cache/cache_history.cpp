@@ -1,3 +1,5 @@
+#include <chrono>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -14,6 +16,10 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t a_day = 86'400;
+
+/// Many tools at once, as in a build, write one after the other; each takes a tenth of a millisecond. A put of an engine
+/// that takes longer is not waited for.
+constexpr std::chrono::milliseconds patience_of_a_tool{50};
 
 storage::Trust trust_in(const Cache::Impl& cache) {
   return {.writable_by_others = cache.options.trust_others};
@@ -60,11 +66,13 @@ void Cache::Impl::flush() noexcept {
 }
 
 // Best effort, as the rest of the history: where it cannot be written, these hits stay untold.
-void Cache::Impl::tell_hits(const CacheCounters& counted) noexcept {
+void Cache::Impl::tell_hits(const CacheCounters& counted) noexcept try {
   if (!options.tells_hits || counted == CacheCounters()) return;
-  const auto lock = storage::FileLock::acquire(place.path / storage::lock_name,
-                                               std::chrono::milliseconds::zero(), trust_in(*this));
+  const auto lock = storage::FileLock::acquire(place.path / storage::lock_name, patience_of_a_tool,
+                                               trust_in(*this));
   if (lock) static_cast<void>(storage::add_to_tally_file(place.path, trust_in(*this), counted));
+} catch (const std::bad_alloc&) {
+  // It ends, and nobody is to hear of it.
 }
 
 Result<CacheCounters> Cache::history() {

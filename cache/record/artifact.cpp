@@ -18,7 +18,7 @@ const char* to_string(Origin origin) noexcept {
   return "unknown";
 }
 
-const KernelInfo* Artifact::find(std::string_view expression) const noexcept {
+const KernelInfo* Artifact::find(std::string_view expression) const {
   const auto found = std::ranges::find(kernels, expression, &KernelInfo::expression);
   if (found != kernels.end()) return &*found;
   const auto canonical = canonical_expression(expression);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 #include <cstddef>
 
@@ -13,22 +14,26 @@ bool is_word(char c) {
 }
 bool is_quote(char c) { return c == '"' || c == '\''; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_one_of(char c, std::string_view characters) {
+  return characters.find(c) != std::string_view::npos;
+}
 
-/// Whether nothing but spaces between two of them keeps them from being another operator.
-bool is_of_operators(char c) {
-  constexpr std::string_view others = "(),[]{}";
-  return !is_word(c) && !is_quote(c) && others.find(c) == std::string_view::npos;
+/// The preprocessor's number: 0x1e+2, 1'000 and 4_km are one each.
+std::size_t end_of_number(std::string_view text) {
+  std::size_t at = 1;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool sign = is_one_of(c, "+-") && is_one_of(text[at - 1], "eEpP");
+    const bool separator = c == '\'' && at + 1 < text.size() && is_word(text[at + 1]);
+    if (!is_word(c) && c != '.' && !sign && !separator) break;
+  }
+  return at;
 }
 
 std::size_t end_of_word(std::string_view text) {
-  const bool number = is_digit(text.front());
-  std::size_t at = 1;
-  // A quote in a number separates digits.
-  const auto separates = [&] {
-    return number && text[at] == '\'' && at + 1 < text.size() && is_word(text[at + 1]);
-  };
-  while (at < text.size() && (is_word(text[at]) || separates())) ++at;
-  return at;
+  if (is_digit(text.front())) return end_of_number(text);
+  const auto end = std::find_if_not(text.begin(), text.end(), is_word);
+  return static_cast<std::size_t>(end - text.begin());
 }
 
 /// npos where the literal is not closed.
@@ -43,7 +48,7 @@ std::size_t end_of_literal(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// Where the first token of a text ends; npos where that cannot be told.
+/// Where the first token of a text ends; npos where that cannot be told. Of operators each character is one.
 std::size_t end_of_token(std::string_view text) {
   if (is_word(text.front())) return end_of_word(text);
   return is_quote(text.front()) ? end_of_literal(text) : 1;
@@ -53,38 +58,46 @@ bool is_raw_literal(std::string_view before, std::string_view token) {
   return token.front() == '"' && before.ends_with('R');
 }
 
-bool needs_space(std::string_view before, std::string_view token, bool had_one) {
-  if (before.empty()) return false;
-  const char last = before.back();
-  const char first = token.front();
-  if (last == ',') return true;
-  if (!had_one) return false;
-  // Most that stands beside the end of template arguments makes no other operator with it.
-  if (last == '>') return first == '=';
-  if (first == '>') return std::string_view("-%:<=").find(last) != std::string_view::npos;
+/// Whether these would be other tokens with nothing between them, or might be.
+bool needs_space(std::string_view last, std::string_view next) {
+  const char left = last.back();
+  const char right = next.front();
   const auto is_of_words = [](char c) { return is_word(c) || is_quote(c); };
-  return (is_of_words(last) && is_of_words(first)) ||
-         (is_of_operators(last) && is_of_operators(first));
+  if (is_of_words(left) && is_of_words(right)) return true;
+  if (left == '\\' || right == '\\') return true;
+  if (is_of_words(left)) return is_digit(last.front()) && is_one_of(right, "+-.");
+  if (is_of_words(right)) return left == '.';
+  if (is_one_of(left, "(){}") || is_one_of(right, "(){},")) return false;
+  // What stands behind the beginning of template arguments, and before their end.
+  if (left == '<' && is_one_of(right, "-&*!~+")) return false;
+  return !(right == '>' && is_one_of(left, "*&"));
+}
+
+/// Comments, where spaces and quotes mean nothing.
+bool has_comment(std::string_view text) {
+  return text.find("/*") != std::string_view::npos || text.find("//") != std::string_view::npos;
 }
 
 }  // namespace
 
 std::string canonical_expression(std::string_view expression) {
+  if (has_comment(expression)) return std::string(expression);
   std::string canonical;
-  auto rest = expression;
-  while (!rest.empty()) {
+  std::string_view last;
+  for (auto rest = expression;;) {
     const auto spaces = rest.find_first_not_of(' ');
-    if (spaces == std::string_view::npos) break;
+    if (spaces == std::string_view::npos) return canonical;
     rest.remove_prefix(spaces);
     const auto end = end_of_token(rest);
     if (end == std::string_view::npos) return std::string(expression);
     const auto token = rest.substr(0, end);
-    if (spaces == 0 && is_raw_literal(canonical, token)) return std::string(expression);
-    if (needs_space(canonical, token, spaces > 0)) canonical += ' ';
+    if (spaces == 0 && is_raw_literal(last, token)) return std::string(expression);
+    const bool spaced = last == "," || (spaces > 0 && !last.empty() && needs_space(last, token));
+    if (spaced) canonical += ' ';
     canonical += token;
+    last = token;
     rest.remove_prefix(end);
   }
-  return canonical;
 }
 
 }  // namespace kiln

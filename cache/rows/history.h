@@ -15,7 +15,7 @@ namespace kiln::storage {
 /// So many days are told apart; what is older is only in the sum.
 inline constexpr std::int64_t days_kept = 366;
 
-/// Today.
+/// Today; 1 at least, whatever the clock says.
 [[nodiscard]] std::int64_t this_day();
 
 /// Adds to the day, in its place among the others.

@@ -65,6 +65,10 @@ std::vector<std::string> parameter_types(const std::string& symbol) {
   std::string_view list(*declaration);
   list.remove_prefix(begin_of_parameters(list) + 1);
   list.remove_suffix(1);
+  // There '<' and '>' may be operators, as in conditional<((8)>(4)), float, double>: no reading is sure.
+  for (const auto* operators : {")<", ")>", "->"}) {
+    if (list.find(operators) != std::string_view::npos) return {};
+  }
   std::vector<std::string> types;
   std::size_t begin = 0;
   int depth = 0;

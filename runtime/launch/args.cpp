@@ -148,8 +148,7 @@ void Args::append(const void* value, std::size_t size, const ArgType& type) {
     ++refused_;
     return;
   }
-  const detail::ArgPlace place{static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size),
-                               type.kind};
+  const auto place = detail::place_at(offset, size, type);
   if (!large_ && (count_ == inline_count || offset + size > inline_bytes)) move_to_heap();
   if (large_) {
     large_->reserve_bytes(offset + size);
@@ -182,7 +181,8 @@ Result<void> Args::replace(std::size_t position, const void* value, std::size_t 
   }
   if (size != 0) std::memcpy(const_cast<std::byte*>(old.bytes.data()), value, size);
   (large_ ? large_->types.data() : inline_types_.data())[position] = &type;
-  (large_ ? large_->layout.data() : inline_layout_.data())[position].kind = type.kind;
+  auto& place = (large_ ? large_->layout.data() : inline_layout_.data())[position];
+  place = detail::place_at(place.offset, place.size, type);
   return {};
 }
 

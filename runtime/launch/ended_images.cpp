@@ -1,26 +1,44 @@
 #include "launch/ended_images.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 
 namespace kiln {
 
+namespace {
+
+struct OfProcess {
+  pid_t process;
+  EndedImages images = {};
+};
+
+}  // namespace
+
 EndedImages& EndedImages::of_process() {
-  static auto& images = *new EndedImages;  // NOLINT(cppcoreguidelines-owning-memory)
-  return images;
+  // What a parent had locked when it forked stays locked in the child.
+  static std::atomic<OfProcess*> current{nullptr};
+  auto* known = current.load();
+  const auto process = ::getpid();
+  while (known == nullptr || known->process != process) {
+    auto fresh = std::make_unique<OfProcess>(process);
+    if (current.compare_exchange_strong(known, fresh.get())) known = fresh.release();
+  }
+  return known->images;
 }
 
-void EndedImages::keep(const ImageIdentity& identity, std::unique_ptr<LoadedImage> image) {
+void EndedImages::keep(Node image) noexcept {
   const std::lock_guard lock(mutex_);
-  images_.emplace(identity, std::move(image));
+  images_.insert(std::move(image));
 }
 
-std::unique_ptr<LoadedImage> EndedImages::take(const ImageIdentity& identity,
-                                               const Artifact& artifact) {
+EndedImages::Node EndedImages::take(const ImageIdentity& identity, const Artifact& artifact) {
   const std::lock_guard lock(mutex_);
   const auto [first, last] = images_.equal_range(identity);
   const auto at =
       std::find_if(first, last, [&](const auto& known) { return known.second->is_of(artifact); });
-  return at != last ? std::move(images_.extract(at).mapped()) : nullptr;
+  return at != last ? images_.extract(at) : Node();
 }
 
 }  // namespace kiln

@@ -13,20 +13,23 @@ namespace kiln {
 /// Which image, and for which device.
 using ImageIdentity = std::pair<Digest, CUdevice>;
 
+using LoadedImages = std::map<ImageIdentity, std::unique_ptr<LoadedImage>>;
+
 /// The images of runtimes that have ended, unloaded. A Kernel or a Module may outlive its runtime by mistake: it finds an
-/// error here, and not somebody else's memory. A runtime that loads the same image later takes the object over, so that
-/// there are never more of them than were loaded at one time. Safe to use from any thread.
+/// error here, and not somebody else's memory. A runtime that loads the same image later takes the object over: of an image
+/// there are never more objects than were loaded at one time. Safe to use from any thread.
 class EndedImages {
  public:
-  /// Never destroyed: handles may outlive everything.
+  using Node = LoadedImages::node_type;
+
+  /// A forked child has its own. Never destroyed: handles may outlive everything.
   [[nodiscard]] static EndedImages& of_process();
 
-  /// REQUIRES: it has ended.
-  void keep(const ImageIdentity& identity, std::unique_ptr<LoadedImage> image);
+  /// Takes nothing from the heap: a runtime's end cannot fail. REQUIRES: it has ended.
+  void keep(Node image) noexcept;
 
-  /// One that is of this artifact; nullptr where there is none.
-  [[nodiscard]] std::unique_ptr<LoadedImage> take(const ImageIdentity& identity,
-                                                  const Artifact& artifact);
+  /// One that is of this artifact; empty where there is none.
+  [[nodiscard]] Node take(const ImageIdentity& identity, const Artifact& artifact);
 
  private:
   std::mutex mutex_;

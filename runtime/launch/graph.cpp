@@ -23,6 +23,7 @@ CUDA_KERNEL_NODE_PARAMS_v2 node_params(const KernelRecord& record, const LaunchC
 
 Result<void> check(const KernelRecord& record, const LaunchConfig& config, const Args& args,
                    const detail::GivenArgs& given) {
+  if (auto alive = check_alive(record); !alive) return alive;
   if (auto sound = check_fits(record, args); !sound) return sound;
   if (!takes(record, given)) return argument_error(record, given);
   if (auto ready = record.driver->ensure_context(record.device); !ready) return ready;

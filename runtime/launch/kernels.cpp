@@ -85,9 +85,9 @@ Kernels::Kernels(const Reporter& reporter, Obtain obtain, Forget forget)
     : reporter_(reporter), obtain_(std::move(obtain)), forget_(std::move(forget)) {}
 
 Kernels::~Kernels() {
-  for (auto& [identity, image] : images_) {
-    image->end();
-    EndedImages::of_process().keep(identity, std::move(image));
+  while (!images_.empty()) {
+    images_.begin()->second->end();
+    EndedImages::of_process().keep(images_.extract(images_.begin()));
   }
 }
 
@@ -244,12 +244,10 @@ Result<std::unique_ptr<LoadedImage>> Kernels::load_image(
   };
   auto& ended = EndedImages::of_process();
   auto former = ended.take(identity, artifact);
-  if (former == nullptr) return LoadedImage::load(driver, device, artifact, failed);
-  if (auto loaded = former->load_again(driver, artifact, failed); !loaded) {
-    ended.keep(identity, std::move(former));
-    return tl::unexpected(std::move(loaded.error()));
-  }
-  return former;
+  if (!former) return LoadedImage::load(driver, device, artifact, failed);
+  if (former.mapped()->load_again(driver, artifact, failed)) return std::move(former.mapped());
+  ended.keep(std::move(former));
+  return LoadedImage::load(driver, device, artifact, failed);
 }
 
 }  // namespace kiln

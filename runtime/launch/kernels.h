@@ -97,7 +97,7 @@ class Kernels {
   const Forget forget_;
 
   std::mutex mutex_;
-  std::map<ImageIdentity, std::unique_ptr<LoadedImage>> images_;
+  LoadedImages images_;
   std::map<std::pair<std::uint64_t, CUdevice>, Loaded> by_program_;
   std::set<Digest> refused_;  ///< Images that the driver did not take.
   std::set<Digest> final_;    ///< Images that the compiler made here.

@@ -96,6 +96,7 @@ CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bo
 [[gnu::noinline, gnu::cold]] Result<void> launch_slowly(const Launch& launch,
                                                         const detail::GivenArgs& given, bool tried,
                                                         CUresult result) {
+  if (auto alive = check_alive(launch.record); !alive) return alive;
   if (given.checked && !takes(launch.record, given)) return argument_error(launch.record, given);
   // A thread that never used CUDA has no context. Only here is that looked for, so that the ordinary launch
   // pays nothing.
@@ -105,7 +106,7 @@ CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bo
 
 /// Tells the observer where the launch failed.
 [[gnu::noinline]] Result<void> reported(const KernelRecord& record, Result<void> outcome) {
-  if (!outcome && record.failed) record.failed(outcome.error());
+  if (!outcome && !record.limits->ended && record.failed) record.failed(outcome.error());
   return outcome;
 }
 

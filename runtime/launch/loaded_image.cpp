@@ -71,10 +71,15 @@ Result<std::unique_ptr<LoadedImage>> LoadedImage::load(
 
 bool LoadedImage::is_of(const Artifact& artifact) const noexcept {
   const auto has = [&](const KernelInfo& kernel) {
-    return find(kernel.expression) != nullptr || !symbol_of(kernel.expression).empty();
+    const auto* record = find(kernel.expression);
+    return (record != nullptr ? record->info.symbol : symbol_of(kernel.expression)) ==
+           kernel.symbol;
   };
+  const bool lists_the_same =
+      artifact.kernels.empty() || (artifact.kernels.size() == kernels_.size() + others_.size() &&
+                                   std::ranges::all_of(artifact.kernels, has));
   return artifact.program == program_ && artifact.arch == arch_ && artifact.kind == kind_ &&
-         std::ranges::all_of(artifact.kernels, has);
+         lists_the_same;
 }
 
 Result<void> LoadedImage::load_again(const std::shared_ptr<const vendor::Driver>& driver,
@@ -95,6 +100,7 @@ void LoadedImage::end() noexcept {
   for (auto& record : kernels_) {
     record.limits->end();
     record.failed = nullptr;
+    record.kernel = nullptr;
   }
   // At the end of a process the driver may be gone already, and there is nothing left to do.
   if (library_ != nullptr) static_cast<void>(driver_->functions().library_unload(library_));
@@ -161,10 +167,16 @@ Result<void> LoadedImage::renew_kernels(const LaunchFailureCallback& failed) {
   for (auto& record : kernels_) {
     const auto found = find_kernel(record);
     if (!found) return tl::unexpected(found.error());
+    if (!*found) {
+      return fail(ErrorCode::driver_failed,
+                  fmt::format("the driver no longer finds the kernel {} ({}) in {} for {}",
+                              record.info.expression, record.info.symbol, program_, arch_));
+    }
     record.driver = driver_;
     record.failed = failed;
-    record.limits->begin_again();
   }
+  // Only now: whoever has one of them from before finds all of it new.
+  for (auto& record : kernels_) record.limits->begin_again();
   return {};
 }
 

@@ -254,8 +254,8 @@ std::filesystem::path as_the_system_takes_it(const std::filesystem::path& direct
 Program::Program(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
 
 Result<Program> Program::make(ProgramSpec spec) {
-  if (auto checked = check(spec); !checked) return tl::unexpected(checked.error());
   canonicalise(spec);
+  if (auto checked = check(spec); !checked) return tl::unexpected(checked.error());
   for (auto& directory : spec.include_dirs) {
     std::error_code failure;
     auto absolute = std::filesystem::absolute(directory, failure);
@@ -308,7 +308,7 @@ Result<void> Program::add_alternatives(State& state) {
   return {};
 }
 
-std::string_view ProgramChoice::expression(std::string_view asked) const noexcept {
+std::string_view ProgramChoice::expression(std::string_view asked) const {
   if (kernels_ == nullptr) return asked;
   const auto canonical = canonical_expression(asked);
   const auto mapped = std::find_if(kernels_->begin(), kernels_->end(),

@@ -232,6 +232,8 @@ TEST(SymbolName, TellsTheTypesOfTheParameters) {
   EXPECT_EQ(parameter_types("take_pair"), Types{});
   EXPECT_EQ(parameter_types("_ZN6engine5countE"), Types{}) << "a variable";
   EXPECT_EQ(parameter_types("_Z"), Types{});
+  EXPECT_EQ(parameter_types("_Z5scaleILi8EEvN11conditionalIXgtT_Li4EEfdE4typeEii"), Types{})
+      << "conditional<((8)>(4)), float, double>::type, int, int";
 }
 
 TEST(ParameterKinds, AreThoseOfTheTypes) {

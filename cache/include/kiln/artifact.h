@@ -17,8 +17,9 @@
 
 namespace KILN_EXPORT kiln {
 
-/// The one spelling under which kiln lists a name expression, whatever its spaces: `scale<float, 4>` for
-/// `scale< float,4 >`. Literals stay as they are; so does the whole of a text with one that is raw or not closed.
+/// The spelling under which kiln lists a name expression: `scale<float, 4>` for `scale< float,4 >`. Spaces beside names,
+/// numbers, commas and brackets do not matter; between two operators one stays where there is one (`- -1`, `> >`).
+/// Literals stay as they are; so does the whole of a text with a comment, or with a literal that is raw or not closed.
 [[nodiscard]] std::string canonical_expression(std::string_view expression);
 
 /// One parameter of a kernel, as the image's own metadata gives it. Bytes.
@@ -65,7 +66,7 @@ struct Artifact {
   std::string not_kept = {};
 
   /// The kernel of this expression, whatever its spaces, or nullptr. Valid as long as the artifact.
-  [[nodiscard]] const KernelInfo* find(std::string_view expression) const noexcept;
+  [[nodiscard]] const KernelInfo* find(std::string_view expression) const;
 };
 
 }  // namespace kiln

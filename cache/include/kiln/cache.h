@@ -180,7 +180,7 @@ struct CacheOptions {
   bool trust_others = false;
   FaultCallback on_fault = {};
   /// For tools, whose processes are short: what one counted that only hit goes into a small file beside the
-  /// database when it closes, unless somebody else is writing. The database stays as it is.
+  /// database when it closes, unless somebody else writes for longer than 50 ms. The database stays as it is.
   bool tells_hits = false;
 };
 

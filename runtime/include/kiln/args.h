@@ -194,7 +194,9 @@ struct ArgPlace {
   std::uint32_t offset = 0;
   std::uint32_t size = 0;
   ArgKind kind{};
-  std::array<std::uint8_t, 3> nothing{};  ///< Zeros, where padding might hold anything.
+  std::uint8_t alignment = 0;
+  std::uint8_t raw = 0;      ///< 1 for std::byte elements.
+  std::uint8_t nothing = 0;  ///< Where padding might hold anything.
 };
 
 /// Borrowed arguments, as a launch takes them. `layout` holds the places that members of these types have in
@@ -207,11 +209,16 @@ struct GivenArgs {
   bool checked;  ///< Whether the launch compares `layout` and `types` with the kernel's parameters.
 };
 
+constexpr ArgPlace place_at(std::size_t offset, std::size_t size, const ArgType& type) noexcept {
+  return {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size), type.kind,
+          type.alignment, type.raw};
+}
+
 /// The place of the next argument, which begins behind `end` bytes. Moves `end` behind it.
 constexpr ArgPlace place(std::size_t& end, const ArgType& type, std::size_t size) noexcept {
   const std::size_t offset = align_up(end, type.alignment);
   end = offset + size;
-  return {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size), type.kind};
+  return place_at(offset, size, type);
 }
 
 template <class... Ts>
@@ -306,7 +313,7 @@ class Args {
       const std::size_t offset = detail::align_up(used_bytes_, detail::arg_type<T>.alignment);
       if (!large_ && refused_ == 0 && count_ < inline_count && offset <= inline_bytes - size) {
         std::memcpy(inline_storage_.data() + offset, Passing::data(value), size);
-        inline_layout_[count_] = {static_cast<std::uint32_t>(offset), size, arg_kind<T>()};
+        inline_layout_[count_] = detail::place_at(offset, size, detail::arg_type<T>);
         inline_types_[count_] = &detail::arg_type<T>;
         used_bytes_ = offset + size;
         ++count_;

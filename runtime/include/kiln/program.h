@@ -70,7 +70,7 @@ class ProgramChoice {
   /// What is compiled: an ordinary program, without variants. Artifacts name kernels by its expressions.
   [[nodiscard]] const Program& program() const noexcept { return *program_; }
   /// The expression that is compiled here for this one of the original program.
-  [[nodiscard]] std::string_view expression(std::string_view asked) const noexcept;
+  [[nodiscard]] std::string_view expression(std::string_view asked) const;
 
  private:
   std::string_view variant_;

@@ -14,19 +14,28 @@ TEST(CanonicalExpression, SpellsTheSameInOneWay) {
                                " scale <float,   4> ", "scale<float,4 >"}) {
     EXPECT_EQ(canonical_expression(spelling), "scale<float, 4>") << spelling;
   }
-  EXPECT_EQ(canonical_expression("f<vector<int> >"), "f<vector<int>>");
+  EXPECT_EQ(canonical_expression("f< -1>"), "f<-1>");
+  EXPECT_EQ(canonical_expression("f< &x , !y , int * >"), "f<&x, !y, int*>");
   EXPECT_EQ(canonical_expression("& ns :: value"), "&ns::value");
   EXPECT_EQ(canonical_expression("f<unsigned   long  long>"), "f<unsigned long long>");
   EXPECT_EQ(canonical_expression("f<const  char *, - 1>"), "f<const char*, -1>");
-  EXPECT_EQ(canonical_expression("f<(1 + 2) * 3>"), "f<(1+2)*3>");
+  EXPECT_EQ(canonical_expression("f<(n + m) * 3>"), "f<(n+m)*3>");
   EXPECT_EQ(canonical_expression(""), "");
   EXPECT_EQ(canonical_expression("   "), "");
 }
 
 TEST(CanonicalExpression, KeepsApartWhatDiffers) {
-  EXPECT_EQ(canonical_expression("f<1 - -1>"), "f<1- -1>");
+  EXPECT_EQ(canonical_expression("f<1 - -1>"), "f<1 - -1>");
   EXPECT_EQ(canonical_expression("f<1 & &x>"), "f<1& &x>");
-  EXPECT_EQ(canonical_expression("f< ::g>"), "f< ::g>");
+  EXPECT_EQ(canonical_expression("f< ::g>"), "f< ::g>") << "<: is a bracket";
+  EXPECT_EQ(canonical_expression("f<0xe + 5>"), "f<0xe +5>") << "0xe+5 is one number";
+  EXPECT_EQ(canonical_expression("f<4_page - 1, 2 . x>"), "f<4_page -1, 2 . x>");
+  EXPECT_EQ(canonical_expression("f<n ? 1 : 2 ...>"), "f<n?1:2 ...>");
+  EXPECT_EQ(canonical_expression("f<(v<int> >= 3)>"), "f<(v<int> >=3)>");
+  EXPECT_EQ(canonical_expression("f<(v<int> >> 1)>"), "f<(v<int> >>1)>");
+  EXPECT_EQ(canonical_expression("f<&S::operator> >"), "f<&S::operator> >");
+  EXPECT_EQ(canonical_expression("f<&S::operator-> , x>"), "f<&S::operator->, x>");
+  EXPECT_EQ(canonical_expression("f<a[ [] { return 1; }() ]>"), "f<a[ []{return 1;}()]>");
   EXPECT_EQ(canonical_expression("f<' '>"), "f<' '>");
   EXPECT_EQ(canonical_expression("f<'  ',','>"), "f<'  ', ','>");
   EXPECT_EQ(canonical_expression("f<'\\'', ' '>"), "f<'\\'', ' '>");
@@ -36,8 +45,8 @@ TEST(CanonicalExpression, KeepsApartWhatDiffers) {
 }
 
 TEST(CanonicalExpression, LeavesWhatItCannotReadAsItIs) {
-  for (const char* spelling :
-       {"f< 'x >", "f< \"x >", "f< R\"( \" )\" >", "f< LR\"x( \" )x\" >", "f<'\\"}) {
+  for (const char* spelling : {"f< 'x >", "f< \"x >", "f< R\"( \" )\" >", "f< /* ' */ 1 >",
+                               "f< 1 // x", "f< LR\"x( \" )x\" >", "f<'\\"}) {
     EXPECT_EQ(canonical_expression(spelling), spelling);
   }
 }

@@ -83,7 +83,8 @@ std::vector<Item> items_of(Runtime& runtime, const TraceWords& words) {
       items.push_back(item_of_source(words, file));
       continue;
     }
-    for (const auto& listed : read_manifest(file).value())
+    const auto manifest = read_manifest(file).value();
+    for (const auto& listed : manifest)
       items.push_back({runtime.program_of(listed).value(), target_of(words, listed)});
   }
   return items;
@@ -193,14 +194,15 @@ class Tracing {
 
   [[nodiscard]] std::string times_text(const char* heading,
                                        const std::vector<TraceTime>& times) const {
-    return rows_text(
-        Table(
-            {{"OWN", Align::right}, {"ALL", Align::right}, {"PROGRAMS", Align::right, 1}, {heading}}),
-        times, [](const TraceTime& time) {
-          return std::vector<std::string>{format_duration(time.own_us),
-                                          format_duration(time.all_us),
-                                          std::to_string(time.programs), time.name};
-        });
+    return rows_text(Table({{"OWN", Align::right},
+                            {"ALL", Align::right},
+                            {"PROGRAMS", Align::right, 1},
+                            {heading}}),
+                     times, [](const TraceTime& time) {
+                       return std::vector<std::string>{format_duration(time.own_us),
+                                                       format_duration(time.all_us),
+                                                       std::to_string(time.programs), time.name};
+                     });
   }
 
   [[nodiscard]] std::string text() const {
