@@ -1,3 +1,5 @@
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -297,6 +299,38 @@ TEST_F(Care, ConfigTakesNoNonsense) {
   refused({"config", "get", "KILN_LOG", "info"}, "'info' is one word too many");
   refused({"config", "put", "KILN_LOG", "info"}, "put");
   refused({"config", "set", "KILN_VARIANT", "a\nKILN_LOG=off"}, "a value is one line");
+  refused({"config", "set", "KILN_VARIANT", ""}, "says nothing");
+  refused({"config", "set", "KILN_VARIANT", "a "}, "ends with a space");
+  refused({"config", "set", "KILN_VARIANT", std::string(5000, 'a')}, "4,096 characters");
+  refused({"--cache", scratch("x").string(), "config", "set", "KILN_CACHE_DIR", "relative"},
+          "KILN_CACHE_DIR: 'relative' is not an absolute path");
+}
+
+TEST_F(Care, ConfigUnsetMendsAFile) {
+  const auto path = scratch(".config/kiln/config");
+  file(".config/kiln/config", "KILN_MODE=garbage\nKILN_LGO=info\n\rKILN_LOG=off\n");
+  EXPECT_EQ(care({"ls"}).exit_code, 2);
+  for (const auto* name : {"KILN_MODE", "KILN_LGO", "KILN_LOG"}) {
+    EXPECT_EQ(care({"config", "unset", name}).exit_code, 0) << name;
+  }
+  EXPECT_EQ(read(path), "");
+  EXPECT_EQ(care({"ls"}).exit_code, 0);
+}
+
+TEST_F(Care, ConfigSetsOneAfterTheOther) {
+  const std::vector<std::string> names{"KILN_LOG", "KILN_MODE", "KILN_VARIANT", "KILN_TOOLCHAINS"};
+  const std::vector<std::string> values{"info", "warn", "a", "any"};
+  std::vector<pid_t> running;
+  for (std::size_t at = 0; at < names.size(); ++at)
+    running.push_back(
+        start({"config", "set", names[at], values[at]}, names[at] + ".out", names[at] + ".err"));
+  for (const auto process : running) {
+    int status = -1;
+    ASSERT_EQ(waitpid(process, &status, 0), process);
+    EXPECT_EQ(status, 0);
+  }
+  for (std::size_t at = 0; at < names.size(); ++at)
+    EXPECT_EQ(care({"config", "get", names[at]}).out, values[at] + "\n");
 }
 
 TEST_F(Care, AFileOfSettingsIsReadByEachVerb) {

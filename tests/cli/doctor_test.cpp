@@ -60,7 +60,7 @@ TEST_F(Doctor, NamesTheWorkerFoundOrNot) {
   const auto unwanted = examine(0, {.environment = {{"KILN_COMPILE_WORKERS", "0"}}});
   EXPECT_THAT(unwanted["has_workers"]["reason"].get<std::string>(),
               HasSubstr("KILN_COMPILE_WORKERS"));
-  EXPECT_THAT(run({"doctor"}).out, HasSubstr("has workers  yes: up to"));
+  EXPECT_THAT(run({"doctor"}).out, testing::ContainsRegex("has workers +yes: up to"));
 }
 
 TEST_F(Doctor, ServesFromBundlesWhereNothingCanBeKept) {
@@ -118,9 +118,9 @@ TEST_F(Doctor, TellsWhereEachSettingComesFrom) {
 TEST_F(Doctor, SpeaksToPeopleInThreeVerdicts) {
   const auto outcome = run({"doctor"}, without_cuda());
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.out, HasSubstr("can serve    yes: "));
-  EXPECT_THAT(outcome.out, HasSubstr("can compile  no: "));
-  EXPECT_THAT(outcome.out, HasSubstr("can launch   no: "));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("can serve +yes: "));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("can compile +no: "));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("can launch +no: "));
   EXPECT_THAT(outcome.out, HasSubstr("KILN_NVRTC"));
 }
 

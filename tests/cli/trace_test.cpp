@@ -45,7 +45,7 @@ TEST_F(Trace, TellsPhasesAndHeadersAndKeepsNothing) {
   const auto inner = header(document, "/inner.h");
   EXPECT_EQ(outer["name"], outer_);
   EXPECT_EQ(outer["programs"], 1);
-  EXPECT_GE(outer["all_ms"], inner["all_ms"]);
+  EXPECT_TRUE(inner["all_ms"].is_null()) << "another header includes it";
   EXPECT_GE(outer["all_ms"], outer["own_ms"]);
 }
 

@@ -232,7 +232,7 @@ void add_list(CLI::App& verb, ListWords& words) {
       ->type_name("AGE");
   verb.add_flag("--reverse", words.reverse, "The order turned round");
   verb.add_option("--limit", words.limit, "So many at most, the first of the order")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000'000))
       ->type_name("N");
 }
 

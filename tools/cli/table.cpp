@@ -20,6 +20,21 @@ std::size_t width_of(std::string_view text) {
   }));
 }
 
+/// Names come from bundles that others write: an escape among them must not reach the terminal, nor a line break a table.
+std::string printable(std::string_view text, std::string_view allowed) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = byte < 0x20 || byte == 0x7f;
+    if (control && allowed.find(c) == std::string_view::npos) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
 std::string padded(const std::string& cell, Align align, std::size_t width) {
   const std::string padding(width - std::min(width, width_of(cell)), ' ');
   return align == Align::left ? cell + padding : padding + cell;
@@ -106,7 +121,10 @@ std::string joined(const std::vector<std::string>& cells, const std::vector<Show
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-void Table::add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+void Table::add(std::vector<std::string> cells) {
+  for (auto& cell : cells) cell = printable(cell, "");
+  rows_.push_back(std::move(cells));
+}
 
 std::string Table::text(bool colour, std::size_t width) const {
   std::vector<std::string> headings;
@@ -133,7 +151,7 @@ std::string field_list(const std::vector<Field>& fields, bool colour) {
   for (const auto& [label, value] : fields) {
     result += bold(padded(label, Align::left, width), colour);
     result += gap;
-    for (const char c : value) {
+    for (const char c : printable(value, "\n\t")) {
       result += c;
       if (c == '\n') result += indentation;
     }

@@ -27,7 +27,7 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns);
 
-  /// REQUIRES: as many cells as there are columns.
+  /// Control characters are spelled out. REQUIRES: as many cells as there are columns.
   void add(std::vector<std::string> cells);
 
   /// One line per row; with colour the headings stand out. Lines that would be wider than `width` lose the ends of long

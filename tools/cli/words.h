@@ -99,7 +99,7 @@ struct ExtractWords {
   bool source = false;
   bool names = false;
   bool log = false;
-  std::filesystem::path sources;  ///< A folder; empty where they are not wanted.
+  std::optional<std::filesystem::path> sources;  ///< A folder.
   std::filesystem::path output = "-";
 };
 

@@ -28,6 +28,7 @@
 #include "moving_line.h"
 #include "report.h"
 #include "second_process.h"
+#include "system/environment.h"
 
 namespace {
 
@@ -136,7 +137,7 @@ void speak(const fs::path& cache, Report& report) {
 }
 
 void print(const Report& report, bool verbose) {
-  const bool bold = demo::moves(STDOUT_FILENO) && std::getenv("NO_COLOR") == nullptr;
+  const bool bold = demo::moves(STDOUT_FILENO) && kiln::system::variable("NO_COLOR") == nullptr;
   fmt::print("{}", demo::verdict(report, bold));
   if (verbose) fmt::print("\n{}", demo::rows(report));
   if (report.kept) {

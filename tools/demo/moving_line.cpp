@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "system/environment.h"
+
 namespace demo {
 
 namespace {
@@ -20,7 +22,7 @@ std::size_t columns() {
 }  // namespace
 
 bool moves(int descriptor) {
-  const char* terminal = std::getenv("TERM");
+  const char* terminal = kiln::system::variable("TERM");
   return isatty(descriptor) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 

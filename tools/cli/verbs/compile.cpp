@@ -44,7 +44,7 @@ std::vector<Share> shares_of(const std::vector<Target>& targets) {
 
 // What the compiler was given stands at the end of a message, and hides from most what is wrong.
 std::string without_options(std::string message) {
-  message.resize(std::min(message.size(), message.find("; the options were: ")));
+  message.resize(std::min(message.size(), message.rfind("; the options were: ")));
   return message;
 }
 

@@ -1,3 +1,9 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -46,19 +52,28 @@ void print_one(const Globals& globals, const Setting& setting) {
   fmt::print("{}\n", setting.value);
 }
 
-// As if it stood in the environment: so a file never holds what no program takes.
-void check_value(const Globals& globals, const std::string& name, const std::string& value) {
-  if (value.find('\n') != std::string::npos)
-    refuse(ErrorCode::invalid_argument, fmt::format("{}: a value is one line", name));
+// As if it stood in the environment, and with no option before it: so a file never holds what no program takes.
+void check_value(const std::string& name, const std::string& value) {
+  constexpr std::size_t longest = 4096;
+  const auto wrong = [&](std::string_view what) {
+    refuse(ErrorCode::invalid_argument, fmt::format("{}: {}", name, what));
+  };
+  if (value.empty()) wrong("a value that is empty says nothing; kiln config unset takes it away");
+  if (value.size() > longest) wrong("a value has 4,096 characters at most");
+  if (std::ranges::any_of(value, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    wrong("a value is one line, without control characters");
+  if (value.front() == ' ' || value.back() == ' ')
+    wrong("a value neither begins nor ends with a space: in the file it would be lost");
   setenv(name.c_str(), value.c_str(), 1);
-  static_cast<void>(resolve_settings(asked_settings(globals)).value());
+  static_cast<void>(resolve_settings({}).value());
 }
 
 bool is_line_of(std::string_view line, std::string_view name) {
-  line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
+  constexpr std::string_view blanks = " \t\r";
+  line.remove_prefix(std::min(line.size(), line.find_first_not_of(blanks)));
   if (!line.starts_with(name)) return false;
   line.remove_prefix(name.size());
-  const auto sign = line.find_first_not_of(" \t");
+  const auto sign = line.find_first_not_of(blanks);
   return sign != std::string_view::npos && line[sign] == '=';
 }
 
@@ -94,29 +109,47 @@ fs::path own_file() {
   return files.front();
 }
 
+/// Of several that change it at one time, one after the other: each reads what the one before it wrote.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder)
+      : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0) flock(descriptor_, LOCK_EX);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+ private:
+  const int descriptor_;
+};
+
 void change(const Globals& globals, const std::string& name,
             const std::optional<std::string>& value) {
   const auto file = own_file();
-  std::error_code absent;
-  const auto text = fs::exists(file, absent) ? read_input(file) : std::string();
-  fs::create_directories(file.parent_path(), absent);  // Where that fails, the writing tells.
-  write_file(file, with_value(text, name, value), 0600);
-  print_report(
-      globals, {{"variable", name}, {"file", file.string()}},
-      fmt::format("{} {} in {}\n", name, value ? "is set" : "is not set any more", file.string()));
+  const auto folder = file.parent_path();
+  std::error_code told_by_the_writing;
+  fs::create_directories(folder.parent_path(), told_by_the_writing);
+  if (value) mkdir(folder.c_str(), 0700);
+  const FolderLock one_at_a_time(folder);
+  const bool there = fs::exists(file, told_by_the_writing);
+  if (there || value)
+    write_file(file, with_value(there ? read_input(file) : std::string(), name, value), 0600);
+  print_report(globals, {{"variable", name}, {"file", file.string()}},
+               fmt::format("{} {} in {}\n", name, value ? "is set" : "is not set", file.string()));
 }
 
 }  // namespace
 
 ExitCode config(const Globals& globals, const ConfigWords& words) {
-  const auto settings = resolve_settings(asked_settings(globals)).value();
   if (words.action.empty()) {
-    print(globals, settings.listing);
+    print(globals, resolve_settings(asked_settings(globals)).value().listing);
     return ExitCode::done;
   }
   if (words.name.empty())
     refuse(ErrorCode::invalid_argument, fmt::format("config {}: name a setting", words.action));
-  const auto& setting = find_setting(settings, words.name);
   if (words.action == "set" && !words.value)
     refuse(ErrorCode::invalid_argument, fmt::format("config set {}: say to what", words.name));
   if (words.action != "set" && words.value) {
@@ -124,9 +157,14 @@ ExitCode config(const Globals& globals, const ConfigWords& words) {
                                                     words.action, words.name, *words.value));
   }
   if (words.action == "get") {
-    print_one(globals, setting);
+    const auto settings = resolve_settings(asked_settings(globals)).value();
+    print_one(globals, find_setting(settings, words.name));
+  } else if (words.action == "unset") {
+    // Of any name, and whatever else the file says: this is how a file is mended.
+    change(globals, words.name, std::nullopt);
   } else {
-    if (words.value) check_value(globals, words.name, *words.value);
+    static_cast<void>(find_setting(resolve_settings({}).value(), words.name));
+    check_value(words.name, *words.value);
     change(globals, words.name, words.value);
   }
   return ExitCode::done;

@@ -107,10 +107,12 @@ struct Side {
 };
 
 Side read_entry(const Globals& globals, const std::string& word) {
-  auto cache = open_for_inspection(globals).value();
+  auto opened = open_for_inspection(globals);
+  // Exit status 1 tells of a regression; what is not there must not look like that.
+  if (!opened) refuse(ErrorCode::io_failed, opened.error().message);
+  auto& cache = *opened;
   const auto key = cache.resolve(word);
   if (!key) {
-    // Exit status 1 tells of a regression; what is not there must not look like that.
     refuse(ErrorCode::io_failed,
            fmt::format("{}: no file and no folder, and as a key: {}", word, key.error().message));
   }
@@ -130,8 +132,9 @@ Side read_side(const Globals& globals, const std::string& word) {
 using Name = std::tuple<std::string, std::string, std::string, std::string>;
 using Named = std::map<Name, const KernelRow*>;
 
-/// Where an entry was made anew, with other options or another compiler, the newest stands for all.
-Named by_name(const KernelRows& kernels, bool of_entries) {
+/// Where an entry was made anew, with other options or another compiler, the newest stands for all; `left_out` counts the
+/// others.
+Named by_name(const KernelRows& kernels, bool of_entries, std::size_t& left_out) {
   Named named;
   for (const auto& row : kernels.rows) {
     const auto& entry = row.entry;
@@ -139,7 +142,9 @@ Named by_name(const KernelRows& kernels, bool of_entries) {
                           ? Name{"", "", "", row.kernel.expression}
                           : Name{entry.program, entry.arch, entry.kind, row.kernel.expression};
     const auto [at, is_new] = named.emplace(name, &row);
-    if (!is_new && at->second->entry.created < entry.created) at->second = &row;
+    if (is_new) continue;
+    ++left_out;
+    if (at->second->entry.created < entry.created) at->second = &row;
   }
   return named;
 }
@@ -197,10 +202,13 @@ struct Totals {
   std::size_t changed = 0;
   std::size_t regressions = 0;  ///< Kernels with one.
   std::size_t same = 0;
+  std::size_t left_out =
+      0;  ///< Others of the same name, older ones, which were compared with nothing.
 };
 
-Totals totals_of(const std::vector<Difference>& differences, std::size_t before) {
-  Totals totals;
+Totals totals_of(const std::vector<Difference>& differences, std::size_t before,
+                 std::size_t left_out) {
+  Totals totals{.left_out = left_out};
   for (const auto& difference : differences) {
     if (difference.before == nullptr) ++totals.appeared;
     if (difference.after == nullptr) ++totals.went;
@@ -243,6 +251,12 @@ void print_table(const std::vector<Difference>& differences, const Totals& total
   fmt::print("{} as before, {} changed, {} appeared, {} went; {}\n",
              counted(totals.same, "kernel", "kernels"), totals.changed, totals.appeared,
              totals.went, counted(totals.regressions, "regression", "regressions"));
+  if (totals.left_out > 0) {
+    fmt::print(
+        "{} not compared: of several entries of one program, architecture and image, only the "
+        "newest is\n",
+        counted(totals.left_out, "kernel", "kernels"));
+  }
 }
 
 Json figures_json(const KernelRow* row) {
@@ -272,7 +286,8 @@ void print_documents(const std::vector<Difference>& differences, const Totals& t
                 {"changed", totals.changed},
                 {"appeared", totals.appeared},
                 {"went", totals.went},
-                {"regressions", totals.regressions}}}});
+                {"regressions", totals.regressions},
+                {"left_out", totals.left_out}}}});
 }
 
 }  // namespace
@@ -282,9 +297,11 @@ ExitCode diff(const Globals& globals, const DiffWords& words) {
   const auto before = read_side(globals, words.before);
   const auto after = read_side(globals, words.after);
   const bool of_entries = before.is_entry && after.is_entry;
-  const auto was = by_name(before.kernels, of_entries);
-  const auto differences = compare(was, by_name(after.kernels, of_entries), allowed);
-  const auto totals = totals_of(differences, was.size());
+  std::size_t left_out = 0;
+  const auto was = by_name(before.kernels, of_entries, left_out);
+  const auto is = by_name(after.kernels, of_entries, left_out);
+  const auto differences = compare(was, is, allowed);
+  const auto totals = totals_of(differences, was.size(), left_out);
   if (globals.json) {
     print_documents(differences, totals);
   } else {

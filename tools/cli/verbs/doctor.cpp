@@ -192,12 +192,10 @@ Findings examine(const Globals& globals) {
   const auto packer = runtime.packer();
   const auto disassembler = runtime.disassembler();
   Findings findings;
-  findings.tools = {{"driver", "CUDA driver", driver},
-                    {"compiler", "compiler", compiler},
-                    {"worker", "worker", worker},
-                    {"linker", "linker", linker},
-                    {"packer", "fatbins", packer},
-                    {"disassembler", "disassembler", disassembler}};
+  findings.tools = {
+      {"driver", "CUDA driver", driver}, {"compiler", "compiler", compiler},
+      {"worker", "worker", worker},      {"linker", "linker", linker},
+      {"packer", "fatbins", packer},     {"disassembler", "disassembler", disassembler}};
   findings.cache = examine_cache(settings);
   for (const auto& file : settings.bundles)
     findings.bundles.push_back(examine_bundle(file, settings.cache_trust_others));

@@ -38,6 +38,16 @@ std::optional<std::chrono::seconds> parse_age(std::string_view text) {
   }
 }
 
+/// A fatbin is of several: "sm_80,sm_90a".
+bool is_of(std::string_view archs, const std::vector<std::string>& wanted) {
+  while (!archs.empty()) {
+    const auto one = archs.substr(0, archs.find(','));
+    if (std::ranges::count(wanted, one) != 0) return true;
+    archs.remove_prefix(std::min(archs.size(), one.size() + 1));
+  }
+  return wanted.empty();
+}
+
 }  // namespace
 
 bool matches(const std::string& glob, const std::string& text) {
@@ -61,7 +71,7 @@ std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,
   // What a bundle holds was made at a time that nobody knows, which is 0.
   const std::int64_t earliest = std::time(nullptr) - age.count();
   std::erase_if(entries, [&](const EntrySummary& entry) {
-    const bool of_arch = words.archs.empty() || std::ranges::count(words.archs, entry.arch) != 0;
+    const bool of_arch = words.archs.empty() || is_of(entry.arch, words.archs);
     const bool young = any_age || entry.created >= std::max<std::int64_t>(earliest, 1);
     return !of_arch || !young || !matches(words.program, entry.program);
   });

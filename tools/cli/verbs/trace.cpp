@@ -165,7 +165,7 @@ class Tracing {
       list.push_back({{"name", time.name},
                       {"programs", time.programs},
                       {"own_ms", milliseconds(time.own_us)},
-                      {"all_ms", milliseconds(time.all_us)}});
+                      {"all_ms", time.all_us > 0 ? Json(milliseconds(time.all_us)) : Json()}});
     }
     return list;
   }
@@ -220,7 +220,8 @@ class Tracing {
     if (headers.empty()) return text + "this compiler tells no headers: NVRTC 13.0 and later do\n";
     return text + times_text("HEADER", headers) +
            "Without its include a header saves its own time at least, and all of it where nothing "
-           "else reads what it includes.\n";
+           "else reads what it includes. Of one that only other headers include, the compiler "
+           "tells no more than its own.\n";
   }
 
   const Globals& globals_;

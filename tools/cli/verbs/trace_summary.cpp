@@ -59,9 +59,13 @@ class Nesting {
       auto& [outer, inner] = open_.back();
       inner += std::min(span.length(), outer->end - span.begin);
     }
-    for (auto* time : {span.phase, span.header}) {
-      if (time != nullptr && times_open_[time]++ == 0)
-        time->all_us += static_cast<std::uint64_t>(span.length());
+    const auto length = static_cast<std::uint64_t>(span.length());
+    if (times_open_[span.phase]++ == 0) span.phase->all_us += length;
+    if (span.header != nullptr) {
+      ++times_open_[span.header];
+      // To NVRTC a header that another one includes lasts until that one's last include: only what the program itself
+      // includes has an end of its own.
+      if (headers_open_++ == 0) span.header->all_us += length;
     }
     open_.push_back({&span, 0});
   }
@@ -85,6 +89,7 @@ class Nesting {
     const auto [span, inner] = open_.back();
     open_.pop_back();
     const auto own = std::max<std::int64_t>(span->length() - inner, 0);
+    if (span->header != nullptr) --headers_open_;
     for (auto* time : {span->phase, span->header}) {
       if (time == nullptr) continue;
       time->own_us += static_cast<std::uint64_t>(own);
@@ -93,17 +98,19 @@ class Nesting {
   }
 
   std::vector<Open> open_;
+  std::size_t headers_open_ = 0;
   std::unordered_map<TraceTime*, std::size_t> times_open_;  // How many spans of each are open.
 };
 
-std::vector<TraceTime> sorted(const Times& times, std::uint64_t TraceTime::*by) {
+template <class By>
+std::vector<TraceTime> sorted(const Times& times, const By& by) {
   std::vector<TraceTime> all;
   all.reserve(times.size());
   for (const auto& [name, time] : times) {
     if (time.programs > 0) all.push_back(time);
   }
   std::stable_sort(all.begin(), all.end(), [by](const TraceTime& left, const TraceTime& right) {
-    return left.*by > right.*by;
+    return by(left) > by(right);
   });
   return all;
 }
@@ -138,10 +145,12 @@ void TraceSummary::add(std::string_view text_of_trace, const SeeEvent& see) {
   nesting.finish();
 }
 
-std::vector<TraceTime> TraceSummary::phases() const { return sorted(phases_, &TraceTime::own_us); }
+std::vector<TraceTime> TraceSummary::phases() const {
+  return sorted(phases_, [](const TraceTime& time) { return time.own_us; });
+}
 
 std::vector<TraceTime> TraceSummary::headers() const {
-  return sorted(headers_, &TraceTime::all_us);
+  return sorted(headers_, [](const TraceTime& time) { return std::max(time.own_us, time.all_us); });
 }
 
 }  // namespace kiln::cli

@@ -16,7 +16,9 @@ namespace kiln::cli {
 struct TraceTime {
   std::string name;
   std::uint64_t own_us = 0;  ///< Without what goes on in it and has a name itself.
-  std::uint64_t all_us = 0;  ///< With that; where it goes on in itself, once.
+  /// With that; where it goes on in itself, once. Of a header only what it took where the program itself includes it: 0
+  /// for one that only others include, of which the compiler does not tell.
+  std::uint64_t all_us = 0;
   std::size_t programs = 0;  ///< In how many it is.
 };
 
