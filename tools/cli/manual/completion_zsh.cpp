@@ -19,7 +19,9 @@ constexpr std::string_view head = R"sh(#compdef kiln
 # Those of the cache that the line names, before its verb or behind it.
 _kiln_keys() {
   local -a keys
-  local cache=${(Q)${opt_args[--cache]:-$cache_before_verb}}
+  local at=${words[(I)--cache]} cache=${${(M)words:#--cache=*}#--cache=}
+  (( at )) && cache=$words[at+1]
+  cache=${(Q)${cache:-$cache_before_verb}}
   keys=(${(f)"$(kiln ${cache:+--cache} ${cache:+${~cache}} ls --json 2>/dev/null | )sh";
 
 constexpr std::string_view after_keys = R"sh()"})
@@ -41,6 +43,8 @@ constexpr std::string_view after_verbs = R"sh(  )
   case $state in
     verb) _describe verb verbs ;;
     words)
+      # An option between the verb and its words takes the verb away from them.
+      [[ $words[1] == $line[1] ]] || { words=($line[1] "$words[@]"); (( ++CURRENT )) }
       case $words[1] in
 )sh";
 
