@@ -26,7 +26,9 @@ constexpr std::uint64_t most_readings = 16;
 enum class AttributeFormat : std::uint8_t { none = 1, byte = 2, half = 3, payload = 4 };
 
 enum AttributeId : std::uint8_t {
+  max_threads_id = 0x05,
   exact_device_id = 0x09,
+  required_threads_id = 0x10,
   frame_size_id = 0x11,
   stack_size_id = 0x12,
   parameter_id = 0x17,
@@ -309,7 +311,27 @@ class Reader {
     code.bytes = text->bytes.size();
     code.spills = read_spills(symbol, *text);
     if (!code.spills && kernel.local_bytes == 0) code.spills = Spills();
+    code.max_threads = read_max_threads(kernel.symbol);
     return code;
+  }
+
+  std::optional<std::uint64_t> read_max_threads(const std::string& symbol) const {
+    const Section* section = find(".nv.info." + symbol);
+    std::optional<std::uint64_t> threads;
+    if (section == nullptr) return threads;
+    const bool known = for_each_attribute_of(*section, [&](const Attribute& attribute) {
+      if (attribute.id != max_threads_id && attribute.id != required_threads_id) return true;
+      std::uint64_t product = 1;
+      for (std::size_t at = 0; at < 3; ++at) {
+        const auto extent = read<std::uint32_t>(attribute.payload, at * sizeof(std::uint32_t));
+        // No block is as large as one extent may be.
+        if (!extent || *extent > 1024) return false;
+        product *= *extent;
+      }
+      threads = std::min(product, threads.value_or(product));
+      return true;
+    });
+    return known ? threads : std::nullopt;
   }
 
   std::optional<Spills> read_spills(const Symbol& symbol, const Section& text) const {

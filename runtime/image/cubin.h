@@ -40,6 +40,7 @@ struct CubinInfo {
 ///   `.nv.info.<symbol>`: 0x17 {u32 index, u16 ordinal, u16 offset, u32 with the size in
 ///   bits 18..}, 0x45 (kernels with more than 4 KiB) {u32 index, u16 ordinal, u16 offset, u16 size,
 ///   u16 other}.
+/// - `.nv.info.<symbol>`: 0x05 the largest block, 0x10 the only one, each {u32 x, u32 y, u32 z}.
 /// - `.nv.info.<symbol>`: 0x37 {u32 10 * major + minor of ptxas's CUDA}; 0x55 (EIATTR_ANNOTATIONS, from 12.6 on)
 ///   {u32 kind, u32 offset in the code}*, where kind 1 is an instruction that spills or refills registers. Of
 ///   such an instruction, bits 0..8 say whether it stores to local memory (0x187) or loads (0x183), or spills

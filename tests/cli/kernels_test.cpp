@@ -196,6 +196,20 @@ TEST_F(Kernels, Filters) {
   EXPECT_EQ(none.out, "no kernel fits\n");
 }
 
+TEST_F(Kernels, OccupancyMindsTheLargestBlock) {
+  compile({file("bound.cu",
+                "extern \"C\" __global__ void __launch_bounds__(96) bound(int* x) "
+                "{ x[threadIdx.x] = 1; }"),
+           "--arch", "sm_90"});
+  const auto occupancy = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--kernel", "bound"});
+    return rows(words).at(0)["occupancy"];
+  };
+  EXPECT_EQ(occupancy({}), Json::parse(R"({"threads": 96, "blocks": 21, "percent": 98.4375})"));
+  EXPECT_EQ(occupancy({"--threads", "97"})["blocks"], 0) << "it cannot be launched";
+  EXPECT_EQ(occupancy({"--threads", "64"})["threads"], 64);
+}
+
 TEST_F(Kernels, OccupancyIsForABlockOfSoManyThreads) {
   EXPECT_EQ(rows({"--kernel", "sharing", "--threads", "1024"}).at(0)["occupancy"]["blocks"], 2);
   for (const auto* threads : {"0", "1025", "-1", "x"})

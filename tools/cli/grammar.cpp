@@ -261,9 +261,10 @@ void add_kernels(Grammar& grammar) {
       ->check(CLI::IsMember(kernel_orders()))
       ->capture_default_str();
   add_list(*verb, *words);
-  verb->add_option("--threads", words->threads, "Threads of the block that the occupancy is for")
+  verb->add_option("--threads", words->threads,
+                   "Threads of the block that the occupancy is for, else 256 or all that the "
+                   "kernel takes")
       ->check(CLI::Range(1, 1024))
-      ->capture_default_str()
       ->type_name("N");
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -79,7 +80,7 @@ struct LsWords : ListWords {
 
 struct KernelsWords : ListWords {
   std::string sort = "program";  ///< One of kernel_orders().
-  unsigned threads = 256;        ///< Of the block that the occupancy is for.
+  std::optional<std::uint32_t> threads;  ///< Of the block that the occupancy is for.
 };
 
 struct DiffWords {

@@ -32,6 +32,9 @@ struct KernelCode {
   std::optional<std::uint64_t> bytes = {};
   /// Told by what ptxas of CUDA 12.6 and later makes, and by an older kernel without a stack, which has none.
   std::optional<Spills> spills = {};
+  /// The largest block that it may be launched with, or the only one: `__launch_bounds__`, `__block_size__`. Nothing where
+  /// it sets no bound.
+  std::optional<std::uint64_t> max_threads = {};
 
   bool operator==(const KernelCode&) const = default;
 };
@@ -55,7 +58,7 @@ struct Occupancy {
 
 /// The occupancy that a kernel reaches on the GPUs of an architecture, such as "sm_90a", with blocks of so many
 /// threads and no dynamic shared memory: what the driver's own calculator gives for a device that leaves as
-/// much room as it can to shared memory. Nothing where kiln does not know the architecture (it knows compute
+/// much room as it can to shared memory. It minds neither launch bounds nor a kernel's barriers. Nothing where kiln does not know the architecture (it knows compute
 /// capability 7.0 to 12.1), or not what the kernel takes. REQUIRES: threads > 0.
 [[nodiscard]] std::optional<Occupancy> occupancy(std::string_view arch, const KernelInfo& kernel,
                                                  std::uint32_t threads);

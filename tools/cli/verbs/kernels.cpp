@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -70,13 +71,27 @@ std::uint64_t parameter_bytes(const KernelInfo& kernel) {
   return bytes;
 }
 
-std::vector<std::string> cells(const KernelRow& row, std::uint32_t threads) {
+/// Blocks of as many threads as the command line says; where it says nothing, of the usual number, or of all that the kernel
+/// takes.
+std::uint32_t threads_for(const KernelRow& row, std::optional<std::uint32_t> asked) {
+  constexpr std::uint64_t usual = 256;
+  return asked ? *asked
+               : static_cast<std::uint32_t>(std::min(usual, row.code.max_threads.value_or(usual)));
+}
+
+std::optional<Occupancy> occupancy_of(const KernelRow& row, std::uint32_t threads) {
+  const auto full = occupancy(row.entry.arch, row.kernel, threads);
+  const bool cannot_run = row.code.max_threads && threads > *row.code.max_threads;
+  return full && cannot_run ? Occupancy{.max_warps = full->max_warps} : full;
+}
+
+std::vector<std::string> cells(const KernelRow& row, std::optional<std::uint32_t> asked) {
   const auto& [entry, kernel, code] = row;
   const auto bytes = [](bool known, std::uint64_t value) {
     return known ? format_bytes(value) : "-";
   };
   const auto spills = code.spills.value_or(Spills());
-  const auto full = occupancy(entry.arch, kernel, threads);
+  const auto full = occupancy_of(row, threads_for(row, asked));
   return {kernel.expression,
           entry.program,
           entry.arch,
@@ -100,7 +115,8 @@ std::string totals_text(const Totals& totals, std::size_t all) {
 }
 
 // `all`: how many fit, of which these are asked for.
-void print_table(const std::vector<KernelRow>& rows, std::size_t all, std::uint32_t threads) {
+void print_table(const std::vector<KernelRow>& rows, std::size_t all,
+                 std::optional<std::uint32_t> asked) {
   if (rows.empty()) return fmt::print("no kernel fits\n");
   Table table({{"KERNEL"},
                {"PROGRAM", Align::left, 3},
@@ -115,30 +131,31 @@ void print_table(const std::vector<KernelRow>& rows, std::size_t all, std::uint3
                {"BLOCKS", Align::right, 5},
                {"OCCUPANCY", Align::right, 1},
                {"COMPILE", Align::right, 7}});
-  for (const auto& row : rows) table.add(cells(row, threads));
+  for (const auto& row : rows) table.add(cells(row, asked));
   fmt::print("{}\n{}", table.text(wants_colour(stdout), width_of(stdout)),
              totals_text(totals_of(rows), all));
 }
 
-Json occupancy_json(const KernelRow& row, std::uint32_t threads) {
-  const auto full = occupancy(row.entry.arch, row.kernel, threads);
+Json occupancy_json(const KernelRow& row, std::optional<std::uint32_t> asked) {
+  const auto threads = threads_for(row, asked);
+  const auto full = occupancy_of(row, threads);
   if (!full) return nullptr;
   return {{"threads", threads}, {"blocks", full->blocks}, {"percent", 100 * full->share()}};
 }
 
-Json row_json(const KernelRow& row, std::uint32_t threads) {
+Json row_json(const KernelRow& row, std::optional<std::uint32_t> asked) {
   const auto entry = summary_json(row.entry);
   Json document;
   for (const auto* name : {"key", "program", "arch", "image", "created", "compile_ms"})
     document[name] = entry[name];
   document.update(kernel_json(row.kernel, row.code));
   document["param_bytes"] = row.kernel.params_known ? Json(parameter_bytes(row.kernel)) : Json();
-  document["occupancy"] = occupancy_json(row, threads);
+  document["occupancy"] = occupancy_json(row, asked);
   return document;
 }
 
-void print_documents(const std::vector<KernelRow>& rows, std::uint32_t threads) {
-  for (const auto& row : rows) print_json(row_json(row, threads));
+void print_documents(const std::vector<KernelRow>& rows, std::optional<std::uint32_t> asked) {
+  for (const auto& row : rows) print_json(row_json(row, asked));
   const auto totals = totals_of(rows);
   print_json({{"totals",
                {{"kernels", totals.kernels},
