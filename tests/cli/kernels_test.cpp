@@ -153,8 +153,9 @@ TEST_F(Kernels, ShowAndCompileTellTheSame) {
   const auto kernel = std::ranges::find_if(
       shown, [](const Json& each) { return each["expression"] == "spilling<40>"; });
   ASSERT_NE(kernel, shown.end());
-  for (const auto& [name, value] : kernel->items())
+  for (const auto& [name, value] : kernel->items()) {
     if (name != "params") EXPECT_EQ(row.at(name), value) << name;
+  }
   EXPECT_THAT(look({"show", key_}).out, HasSubstr("SPILL STORES"));
 }
 

@@ -124,7 +124,8 @@ ExitCode print_statistics(const Globals& globals) {
   const auto history = cache.history().value();
   const auto file = cache.file().string();
   const auto settings = settings_of(globals);
-  const auto cap = names_bundle(settings) ? Cap() : Cap(settings.cache_max_bytes);
+  Cap cap;
+  if (!names_bundle(settings)) cap = settings.cache_max_bytes;
   if (globals.json) {
     auto document = statistics_json(file, sums, cap);
     document["history"] = history_json(history);
