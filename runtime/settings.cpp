@@ -445,7 +445,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   }
   auto record = decide_record(options, decisions);
   if (!record) return tl::unexpected(record.error());
-  auto sources = decide_path("KILN_SOURCES_DIR", options.sources_directory, std::nullopt, decisions);
+  auto sources =
+      decide_path("KILN_SOURCES_DIR", options.sources_directory, std::nullopt, decisions);
   if (!sources) return tl::unexpected(sources.error());
   const auto level =
       decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, decisions);

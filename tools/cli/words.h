@@ -79,7 +79,7 @@ struct LsWords : ListWords {
 };
 
 struct KernelsWords : ListWords {
-  std::string sort = "program";  ///< One of kernel_orders().
+  std::string sort = "program";          ///< One of kernel_orders().
   std::optional<std::uint32_t> threads;  ///< Of the block that the occupancy is for.
 };
 

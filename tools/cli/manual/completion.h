@@ -25,7 +25,6 @@ static_assert(static_cast<std::size_t>(Filling::choice) + 1 == std::tuple_size_v
 [[nodiscard]] std::string escaped(std::string_view text, std::string_view special);
 
 /// For any shell: takes the keys of all entries from what `kiln ls --json` prints.
-inline constexpr std::string_view read_keys =
-    R"sh(sed -n 's/.*"key":"\([0-9a-f]*\)".*/\1/p')sh";
+inline constexpr std::string_view read_keys = R"sh(sed -n 's/.*"key":"\([0-9a-f]*\)".*/\1/p')sh";
 
 }  // namespace kiln::cli
