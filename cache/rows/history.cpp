@@ -93,6 +93,7 @@ std::optional<std::vector<DayCounters>> read_days(Connection& connection) {
   });
   if (!read) return std::nullopt;
   std::vector<DayCounters> days;
+  days.reserve(by_day.size());
   for (const auto& [day, counters] : by_day) days.push_back({day, counters});
   return days;
 }

@@ -10,8 +10,10 @@ namespace kiln {
 namespace {
 
 struct OfProcess {
-  pid_t process;
-  EndedImages images = {};
+  explicit OfProcess(pid_t id) noexcept : process(id) {}
+
+  const pid_t process;
+  EndedImages images;
 };
 
 }  // namespace

@@ -329,7 +329,19 @@ TEST_F(Diff, TellsPrograms) {
   EXPECT_TRUE(documents[2]["before"].is_null());
   EXPECT_EQ(
       documents[3]["totals"],
-      Json::parse(R"({"same": 1, "changed": 1, "appeared": 1, "went": 1, "regressions": 1})"));
+      Json::parse(
+          R"({"same": 1, "changed": 1, "appeared": 1, "went": 1, "regressions": 1, "left_out": 0})"));
+}
+
+TEST_F(Diff, SaysWhatItDoesNotCompare) {
+  compile({source_, "--arch", "sm_90", "--name", "plain", "-DANOTHER=1"});
+  const auto own = cache().string();
+  const auto outcome = run({"diff", own, own}, without_cuda());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("2 kernels not compared: of several entries"));
+  EXPECT_EQ(
+      run({"--json", "diff", own, own}, without_cuda()).documents().back()["totals"]["left_out"],
+      2);
 }
 
 TEST_F(Diff, TellsPeople) {

@@ -52,7 +52,7 @@ TEST(Table, FitsATerminal) {
 TEST(Table, SpellsControlCharactersOut) {
   Table table({{"A"}, {"B"}});
   table.add({"a\x1b]0;owned\a\nb", "c"});
-  EXPECT_EQ(table.text(false), "A                         B\na\\x1b]0;owned\\x07\\x0ab  c\n");
+  EXPECT_EQ(table.text(false), "A                       B\na\\x1b]0;owned\\x07\\x0ab  c\n");
   EXPECT_EQ(field_list({{"key", "1\r2\n3"}}, false), "key  1\\x0d2\n     3\n");
 }
 
