@@ -70,6 +70,7 @@ using Allowed = std::map<std::string, Growth>;
 
 [[noreturn]] void refuse_growth(const std::string& text) {
   std::vector<std::string> names;
+  names.reserve(figures.size());
   for (const auto& figure : figures) names.emplace_back(figure.name);
   refuse(
       ErrorCode::invalid_argument,
