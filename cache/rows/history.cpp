@@ -45,7 +45,10 @@ void set(CacheCounters& counters, std::string_view name, std::int64_t value) {
 
 }  // namespace
 
-std::int64_t this_day() { return std::max<std::int64_t>(seconds_since_1970() / (24 * 60 * 60), 1); }
+std::int64_t this_day() {
+  constexpr std::int64_t seconds_of_a_day = 86'400;
+  return std::max<std::int64_t>(seconds_since_1970() / seconds_of_a_day, 1);
+}
 
 void add_to_day(std::vector<DayCounters>& days, std::int64_t day, const CacheCounters& counters) {
   const auto at = std::ranges::lower_bound(days, day, {}, &DayCounters::day);
