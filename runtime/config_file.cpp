@@ -12,6 +12,7 @@
 
 #include "base/descriptor.h"
 #include "system/standard_streams.h"
+#include "system/whole_io.h"
 
 namespace kiln {
 
@@ -46,18 +47,10 @@ Result<void> check_private(const std::filesystem::path& path, int descriptor) {
 
 Result<std::string> read_text(const std::filesystem::path& path, int descriptor) {
   constexpr std::size_t most = 65'536;
-  std::string text(most + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const auto count = ::read(descriptor, text.data() + size, text.size() - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return unreadable(path, errno);
-    if (count == 0) break;
-    size += static_cast<std::size_t>(count);
-  }
-  if (size > most) return unusable(path, "is larger than 64 KiB");
-  text.resize(size);
-  return text;
+  auto text = system::read_whole(descriptor, most);
+  if (!text) return unreadable(path, errno);
+  if (text->size() > most) return unusable(path, "is larger than 64 KiB");
+  return std::move(*text);
 }
 
 std::string_view trimmed(std::string_view text) {

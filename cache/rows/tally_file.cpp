@@ -15,6 +15,7 @@
 #include "rows/history.h"
 #include "rows/tally.h"
 #include "system/standard_streams.h"
+#include "system/whole_io.h"
 
 namespace kiln::storage {
 namespace {
@@ -84,37 +85,14 @@ Error failure(const std::filesystem::path& file, std::string_view what) {
           0};
 }
 
-bool read_all(int descriptor, std::string& text) {
-  text.resize(most_bytes + 1);
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const auto count = ::read(descriptor, text.data() + size, text.size() - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    if (count == 0) break;
-    size += static_cast<std::size_t>(count);
-  }
-  text.resize(size);
-  return true;
-}
-
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const auto count = ::write(descriptor, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
 Result<void> replace(const std::filesystem::path& file, std::string_view text) {
   // The writers' lock makes this name its holder's own; whatever lies there, a killed writer left.
   const auto next = file.string() + ".new";
   static_cast<void>(::unlink(next.c_str()));
   const OpenFile open(
       system::open_file(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
-  if (open.get() >= 0 && write_all(open.get(), text) && ::rename(next.c_str(), file.c_str()) == 0)
+  if (open.get() >= 0 && system::write_whole(open.get(), text) &&
+      ::rename(next.c_str(), file.c_str()) == 0)
     return {};
   auto error = failure(file, "cannot write");
   static_cast<void>(::unlink(next.c_str()));
@@ -163,9 +141,9 @@ Result<std::vector<DayCounters>> read_tally_file(const std::filesystem::path& di
   if (!opened) return tl::unexpected(opened.error());
   if (*opened < 0) return std::vector<DayCounters>();
   const OpenFile open(*opened);
-  std::string text;
-  if (!read_all(open.get(), text)) return tl::unexpected(failure(file, "cannot read"));
-  auto days = text.size() <= most_bytes ? parse_tally(text) : std::nullopt;
+  const auto text = system::read_whole(open.get(), most_bytes);
+  if (!text) return tl::unexpected(failure(file, "cannot read"));
+  auto days = text->size() <= most_bytes ? parse_tally(*text) : std::nullopt;
   if (days) return std::move(*days);
   return fail(ErrorCode::io_failed,
               fmt::format("tally '{}' is not as kiln wrote it", file.string()));

@@ -19,6 +19,7 @@
 
 #include "system/file_size_signal.h"
 #include "system/standard_streams.h"
+#include "system/whole_io.h"
 
 namespace kiln {
 
@@ -81,16 +82,6 @@ std::string without_controls(std::string_view name) {
   return text;
 }
 
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const auto count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
 bool set_time(int file, std::int64_t modified_ns) {
   if (modified_ns == 0) return true;
   constexpr std::int64_t second = 1'000'000'000;
@@ -107,7 +98,7 @@ std::string temporary_name() {
 bool fill(int folder, const std::string& temporary, std::string_view text,
           std::int64_t modified_ns) {
   const auto file = open_at(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
-  return file && write_all(file.get(), text) && set_time(file.get(), modified_ns);
+  return file && system::write_whole(file.get(), text) && set_time(file.get(), modified_ns);
 }
 
 bool replace(int folder, const std::string& name, std::string_view text, std::int64_t modified_ns) {

@@ -1,5 +1,5 @@
 // The words of the command line: the only place that names them, and the only one that knows CLI11, whose
-// header takes longer to compile than all that a verb does.
+// header takes longer to compile than all that a verb does. One grammar, and so one file, though long.
 
 #include "grammar.h"
 

@@ -17,6 +17,7 @@
 
 #include "output.h"
 #include "system/environment.h"
+#include "system/whole_io.h"
 
 extern char** environ;
 
@@ -26,16 +27,6 @@ namespace {
 
 [[noreturn]] void failed(const std::string& what) {
   refuse(ErrorCode::io_failed, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
-bool write_all(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -130,7 +121,7 @@ class Child {
 
 BytesAsFile::BytesAsFile(std::string_view bytes) : descriptor_(::memfd_create("kiln", 0)) {
   if (descriptor_ < 0) failed("cannot hold the image for another program");
-  if (!write_all(descriptor_, bytes)) {
+  if (!system::write_whole(descriptor_, bytes)) {
     const int error = errno;
     ::close(descriptor_);
     errno = error;
