@@ -61,6 +61,7 @@ class Child {
  private:
   int spawn(std::vector<std::string>& words, int standard_output) {
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions{};
