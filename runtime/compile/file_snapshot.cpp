@@ -220,18 +220,18 @@ FileSnapshot::FilePtr FileSnapshot::look_at_disk(const std::string& path) {
 
 // False where the file cannot be read, or is another one by now.
 bool FileSnapshot::load(const std::string& path, File& file) {
-  auto read = read_file(path, file.stamp);
+  const auto read = read_file(path, file.stamp);
   if (read.error != 0) {
     file.read_error = read.error;
     doubt(fmt::format("{} cannot be read: {}", path, std::strerror(read.error)));
   }
   if (!read.text) return false;
-  const auto content = digest_of(*read.text);
+  const auto content = digest_of(read.text->view());
   if (!file.content.empty() && file.content != content) {
     doubt(path + " is another one than a precompiled header was made from");
     return false;
   }
-  file.text = std::move(*read.text);
+  file.text = read.text->view();
   file.content = content;
   file.is_loaded = true;
   return true;

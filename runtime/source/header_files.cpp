@@ -29,6 +29,20 @@ bool looks_alike(const FileStamp& left, const FileStamp& right) {
 // Longer than a tick of any filesystem's clock (FAT's is the longest).
 constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
 
+// Of a file that has grown, one byte more than expected. Nothing where the system refuses, with errno.
+std::optional<FileText> read_text(int descriptor, std::size_t expected) {
+  const auto room = expected + 1;
+  FileText text{std::make_unique_for_overwrite<char[]>(room)};
+  while (text.size < room) {
+    const auto got = ::read(descriptor, text.bytes.get() + text.size, room - text.size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    text.size += static_cast<std::size_t>(got);
+  }
+  return text;
+}
+
 }  // namespace
 
 FileStamp stamp_in(const struct stat& status) {
@@ -43,21 +57,12 @@ FileRead read_file(const std::string& path, const FileStamp& found) {
   struct stat status;
   if (::fstat(file.get(), &status) != 0) return {std::nullopt, errno};
   if (!looks_alike(stamp_in(status), found)) return {};
-  // Asks for one byte more than expected, to see whether the file has grown.
-  std::string text(found.size + 1, '\0');
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const auto got = ::read(file.get(), text.data() + length, text.size() - length);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return {std::nullopt, errno};
-    if (got == 0) break;
-    length += static_cast<std::size_t>(got);
-  }
-  if (length != found.size || ::fstat(file.get(), &status) != 0 ||
+  auto text = read_text(file.get(), found.size);
+  if (!text) return {std::nullopt, errno};
+  if (text->size != found.size || ::fstat(file.get(), &status) != 0 ||
       !looks_alike(stamp_in(status), found)) {
     return {};
   }
-  text.resize(length);
   FileRead read{std::move(text)};
   read.may_be_of_image = may_be_of_image(file.get(), found);
   if (read.may_be_of_image) read.mount = mount_of(file.get());
@@ -96,9 +101,9 @@ std::shared_ptr<const HeaderText> scan_text(std::string text) {
 std::shared_ptr<const HeaderText> HeaderFiles::read(const std::string& path,
                                                     const FileStamp& stamp) {
   if (const auto known = recall(path, stamp); known && known->text) return known->text;
-  auto read = read_file(path, stamp);
+  const auto read = read_file(path, stamp);
   if (!read.text) return nullptr;
-  auto header = scan_text(std::move(*read.text));
+  auto header = scan_text(std::string(read.text->view()));
   remember(path, read, {stamp, read.mount, header->digest, header});
   return header;
 }
@@ -107,7 +112,7 @@ std::optional<Digest> HeaderFiles::digest(const std::string& path, const FileSta
   if (const auto known = recall(path, stamp)) return known->digest;
   const auto read = read_file(path, stamp);
   if (!read.text) return std::nullopt;
-  const auto found = digest_of(*read.text);
+  const auto found = digest_of(read.text->view());
   remember(path, read, {stamp, read.mount, found, nullptr});
   return found;
 }

@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "kiln/digest.h"
 #include "kiln/request.h"
@@ -41,10 +43,18 @@ inline constexpr std::uint64_t most_header_bytes = std::uint64_t{64} << 20;
 
 [[nodiscard]] FileStamp stamp_in(const struct stat& status);
 
+/// What was read of a file. No string, which would be filled with zeros first: that is a fifth of what a look-up does.
+struct FileText {
+  std::unique_ptr<char[]> bytes;
+  std::size_t size = 0;
+
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes.get(), size}; }
+};
+
 /// A file's text. Where there is none, `error` is errno (EFBIG for a file that is too large), or 0 if the file is no longer
 /// what was found: it was written anew, or a folder on the way was exchanged.
 struct FileRead {
-  std::optional<std::string> text;
+  std::optional<FileText> text = {};
   int error = 0;
   bool may_be_of_image = false;  ///< Its stamp tells it only within `mount`.
   std::uint64_t mount = 0;       ///< From mount_of(), if it may be of an image.
