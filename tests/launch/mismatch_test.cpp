@@ -77,6 +77,12 @@ class MismatchTest : public FakeDriverTest {
   double* const pointer_ = nullptr;
 };
 
+// Compilers spell it each in its own way.
+template <class T>
+std::string spelled() {
+  return std::string(detail::spelled_name<T>());
+}
+
 const std::string kernel_is = "; the kernel is void fill<double>(double*, double)";
 
 TEST_F(MismatchTest, WrongCount) {
@@ -98,9 +104,11 @@ TEST_F(MismatchTest, WrongSize) {
 
 TEST_F(MismatchTest, AnIntegerForANumberWithAPoint) {
   EXPECT_EQ(refusal("fill<double>", pointer_, std::int64_t{1}),
-            "kernel 'fill<double>': argument 2 of 2 is double, but long int was given" + kernel_is);
+            "kernel 'fill<double>': argument 2 of 2 is double, but " + spelled<std::int64_t>() +
+                " was given" + kernel_is);
   EXPECT_EQ(refusal("fill<double>", pointer_, pointer_),
-            "kernel 'fill<double>': argument 2 of 2 is double, but double* was given" + kernel_is);
+            "kernel 'fill<double>': argument 2 of 2 is double, but " + spelled<double*>() +
+                " was given" + kernel_is);
   EXPECT_EQ(refusal("fill<double>", 1.0, 1.0),
             "kernel 'fill<double>': argument 1 of 2 is double*, but double was given" + kernel_is);
   const std::string fill_float = "; the kernel is void fill<float>(float*, float)";
