@@ -14,11 +14,13 @@
 #include "rows/bundle_file.h"
 #include "rows/entry_reader.h"
 #include "rows/entry_writer.h"
+#include "rows/kernel_list.h"
 #include "system/no_fork.h"
 
 namespace kiln {
 
 using storage::BundleFile;
+using storage::Connection;
 using storage::PreparedEntry;
 using storage::PreparedText;
 using storage::RawEntry;
@@ -116,6 +118,15 @@ Result<bool> has_entry(Cache::Impl& cache, const Digest& key) {
   return *there;
 }
 
+std::optional<RawEntry> read_whole_row(Connection& connection, Statement& row) {
+  auto raw = storage::read_row(connection, row, nullptr);
+  if (!raw || !raw->key) return raw;
+  auto kernels = storage::read_kernels(connection, *raw->key);
+  if (!kernels) return std::nullopt;
+  raw->kernels_frame = std::move(*kernels);
+  return raw;
+}
+
 /// Reads and checks an entry. Gives nothing for a damaged one, and for one that has gone meanwhile.
 Result<std::optional<PreparedEntry>> pick_up(const Located& at, std::vector<Finding>& skipped) {
   std::optional<RawEntry> raw;
@@ -125,7 +136,7 @@ Result<std::optional<PreparedEntry>> pick_up(const Located& at, std::vector<Find
     Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ?",
                   at.id);
     const auto there = row.next();
-    if (there == true) raw = storage::read_row(hold.connection(), row, nullptr);
+    if (there == true) raw = read_whole_row(hold.connection(), row);
     if (!raw && there != false) {
       return skip_unreadable<PreparedEntry>(hold.failure("reading an entry"), "entry", at.key,
                                             skipped);

@@ -7,6 +7,7 @@
 #include "cache_impl.h"
 #include "kiln/caller_state.h"
 #include "rows/entry_reader.h"
+#include "rows/kernel_list.h"
 
 namespace kiln {
 namespace {
@@ -93,6 +94,35 @@ Result<std::vector<EntrySummary>> Cache::list() {
     after = std::move(next);
   }
   return entries;
+}
+
+Result<std::vector<EntryKernels>> Cache::kernels() {
+  const CallerState caller;
+  std::vector<EntryKernels> all;
+  std::int64_t after = 0;
+  for (int rows = Impl::rows_in_a_step; rows == Impl::rows_in_a_step;) {
+    Hold hold = impl_->open();
+    if (!hold) return impl_->not_open();
+    const auto there = storage::has_kernels(hold.connection());
+    if (!there) return hold.failure("looking for kernels");
+    if (!*there) return all;
+    Statement row(hold.connection(),
+                  "SELECT id, key, frame FROM kernels WHERE id > ? ORDER BY id LIMIT ?", after,
+                  Impl::rows_in_a_step);
+    std::int64_t last = after;
+    rows = 0;
+    const bool read = row.for_each([&] {
+      ++rows;
+      last = std::max(last, row.integer(0));
+      const auto key = row.digest(1);
+      auto kernels = key ? storage::kernels_of(row.blob(2), *key) : std::nullopt;
+      if (kernels) all.push_back({*key, std::move(*kernels)});
+    });
+    if (!read) return hold.failure("listing kernels");
+    if (last == after) break;
+    after = last;
+  }
+  return all;
 }
 
 Result<Digest> Cache::resolve(std::string_view key_prefix) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/stopwatch.h"
+#include "kiln/resources.h"
 
 namespace kiln {
 
@@ -143,9 +144,12 @@ Result<ServedArtifact> Obtainer::make_and_keep(Making& making, const std::stop_t
   const auto artifact = std::make_shared<const Artifact>(std::move(made->artifact));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
   if (artifact->not_kept.empty()) {
-    if (layers_.writable())
+    if (layers_.writable()) {
+      const auto code = kernel_code(*artifact);
       store({making.request, made->dependencies, toolchain, *artifact,
-             made->witness.stamps.empty() ? nullptr : &made->witness, std::move(made->texts)});
+             made->witness.stamps.empty() ? nullptr : &made->witness, std::move(made->texts),
+             &code});
+    }
     layers_.remember(making.request_digest, std::move(made->dependencies), toolchain, artifact);
   } else {
     ++counters_.not_kept;

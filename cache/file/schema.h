@@ -24,13 +24,16 @@ enum class Content {
 /// Makes the tables in an empty database, in one transaction. False on failure.
 [[nodiscard]] bool create_schema(Connection& connection);
 
-/// A table or an index that is not as create_schema() makes it.
+/// Makes the table `kernels` where there is none. Runs inside the caller's transaction. False on failure.
+[[nodiscard]] bool create_kernels(Connection& connection);
+
+/// A table or an index that is not as kiln makes it.
 struct SchemaFault {
   std::string name;
   std::string problem;
 };
 
-/// All faults. A table or an index that a later kiln added is none. Nothing where SQLite could not read.
+/// All faults. A table or an index that a later kiln added is none, nor is a missing table `kernels`. Nothing where SQLite could not read.
 [[nodiscard]] std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection);
 
 /// Whether this code of SQLite's means that the file itself is damaged.

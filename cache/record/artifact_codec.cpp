@@ -20,6 +20,25 @@ constexpr auto kernel_fields = [](auto& fields, auto& kernel) {
   });
 };
 
+constexpr auto code_fields = [](auto& fields, auto& code) {
+  fields.known(Tag::kernel_code_bytes, code.bytes,
+               [&](auto& bytes) { fields.field(Tag::kernel_code_bytes, bytes); });
+  fields.known(Tag::kernel_spill_stores, code.spills, [&](auto& spills) {
+    fields.field(Tag::kernel_spill_stores, spills.store_bytes);
+    fields.field(Tag::kernel_spill_loads, spills.load_bytes);
+  });
+  fields.known(Tag::kernel_max_threads, code.max_threads,
+               [&](auto& threads) { fields.field(Tag::kernel_max_threads, threads); });
+};
+
+constexpr auto listed_kernels_fields = [](auto& fields, auto& kernels) {
+  fields.version(Tag::kernels_version, 1);
+  fields.list(Tag::kernel_expression, kernels, [&](auto& kernel) {
+    kernel_fields(fields, kernel.info);
+    code_fields(fields, kernel.code);
+  });
+};
+
 /// All but the image, which is the last field.
 constexpr auto artifact_fields = [](auto& fields, auto& artifact) {
   fields.version(Tag::artifact_version, 1);
@@ -49,6 +68,14 @@ std::optional<Artifact> decode_artifact(std::string record) {
   record.erase(0, record.size() - image.size());
   artifact.image = std::move(record);
   return artifact;
+}
+
+std::string encode_kernels(const std::vector<ListedKernel>& kernels) {
+  return write_record(kernels, listed_kernels_fields);
+}
+
+std::optional<std::vector<ListedKernel>> decode_kernels(std::string_view record) {
+  return read_record<std::vector<ListedKernel>>(record, listed_kernels_fields);
 }
 
 }  // namespace kiln::storage

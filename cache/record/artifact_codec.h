@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kiln/artifact.h"
 
@@ -14,5 +15,11 @@ namespace kiln::storage {
 
 /// The inverse; nothing for anything else. Fills only what the record holds. The record's memory becomes the image's.
 [[nodiscard]] std::optional<Artifact> decode_artifact(std::string record);
+
+/// The record of an entry's kernels alone, which is listed without the artifact.
+[[nodiscard]] std::string encode_kernels(const std::vector<ListedKernel>& kernels);
+
+/// The inverse; nothing for anything else.
+[[nodiscard]] std::optional<std::vector<ListedKernel>> decode_kernels(std::string_view record);
 
 }  // namespace kiln::storage

@@ -74,6 +74,12 @@ enum class Tag : std::uint8_t {
   failure_message = 0xa3,
   failure_log = 0xa4,
   failure_vendor_code = 0xa5,
+
+  kernels_version = 0xc0,
+  kernel_code_bytes = 0xc1,
+  kernel_spill_stores = 0xc2,
+  kernel_spill_loads = 0xc3,
+  kernel_max_threads = 0xc4,
 };
 
 /// What a record holds as a number: an enumerator as its value, a signed number as its two's complement, a flag as 0
@@ -87,7 +93,7 @@ using Unsigned = typename std::conditional_t<std::same_as<Value, bool>, std::typ
                                              std::make_unsigned<Value>>::type;
 
 // A record's fields and their order are spelled once, in a function of (fields, value). With a FieldWriter it writes
-// the value, with a FieldReader it reads it: both have version(), field(), optional(), list() and require().
+// the value, with a FieldReader it reads it: both have version(), field(), optional(), known(), list() and require().
 
 /// Writes a record: a sequence of fields, each `tag (1 byte) · length (varint) · bytes`.
 ///
@@ -110,6 +116,11 @@ class FieldWriter {
   template <class Value>
   void optional(Tag tag, const Value& value, const std::type_identity_t<Value>& none) {
     if (value != none) field(tag, value);
+  }
+  /// The same for what may not be known: `one(value)` writes it, beginning with a field of the tag `first`.
+  template <class Value, class One>
+  void known(Tag /*first*/, const std::optional<Value>& value, const One& one) {
+    if (value) one(*value);
   }
   /// `each(item)` writes one item; `first` is the tag that each begins with.
   template <class Item, class Each>
@@ -167,6 +178,11 @@ class FieldReader {
     if (!at(tag)) return;
     field(tag, value);
     require(value != none);
+  }
+  template <class Value, class One>
+  void known(Tag first, std::optional<Value>& value, const One& one) {
+    value.reset();
+    if (at(first)) one(value.emplace());
   }
   template <class Item, class Each>
   void list(Tag first, std::vector<Item>& items, const Each& each) {

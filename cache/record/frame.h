@@ -23,7 +23,8 @@ struct FrameOwner {
     texts = 't',
     dependency_sets = 'd',
     witnesses = 'w',
-    failures = 'f'
+    failures = 'f',
+    kernels = 'k'
   };
 
   Table table;

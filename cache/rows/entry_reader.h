@@ -31,6 +31,7 @@ struct RawEntry {
   std::string toolchain_text = {};
   std::string dependencies_frame = {};  ///< Empty where there is none, or its row is missing.
   std::string witness_frame = {};       ///< Likewise.
+  std::string kernels_frame = {};       ///< Likewise. read_row() leaves it alone.
 };
 
 /// Copies the current row. `roots` picks the witness; nullptr for none.

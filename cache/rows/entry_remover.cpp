@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "rows/kernel_list.h"
+
 namespace kiln::storage {
 namespace {
 
@@ -49,26 +51,30 @@ bool remove_unneeded_set(Connection& connection, std::int64_t set) {
 }  // namespace
 
 bool remove_entry(Connection& connection, std::int64_t id) {
+  std::optional<Digest> key;
   std::optional<Digest> source;
   std::optional<std::int64_t> set;
   {
-    Statement row(connection, "SELECT source, dependencies FROM entries WHERE id = ?", id);
+    Statement row(connection, "SELECT key, source, dependencies FROM entries WHERE id = ?", id);
     const auto found = row.next();
     if (!found) return false;
     if (*found) {
-      source = row.digest(0);
-      if (!row.is_null(1)) set = row.integer(1);
+      key = row.digest(0);
+      source = row.digest(1);
+      if (!row.is_null(2)) set = row.integer(2);
     }
   }
   // Also where the entry is gone: least_recently_used() would choose its mark for ever.
   return connection.run("DELETE FROM marks WHERE entry = ?", id) &&
          connection.run("DELETE FROM entries WHERE id = ?", id) &&
+         (!key || remove_kernels(connection, *key)) &&
          (!set || remove_unneeded_set(connection, *set)) &&
          (!source || remove_unneeded_source(connection, *source));
 }
 
 bool remove_orphans(Connection& connection) {
-  return mark_unmarked(connection) && connection.execute(R"sql(
+  return mark_unmarked(connection) && remove_kernels_of_none(connection) &&
+         connection.execute(R"sql(
 DELETE FROM marks WHERE entry NOT IN (SELECT id FROM entries);
 DELETE FROM dependency_sets WHERE id NOT IN
   (SELECT dependencies FROM entries WHERE dependencies IS NOT NULL);

@@ -8,6 +8,7 @@
 #include "file/wall_clock.h"
 #include "record/artifact_codec.h"
 #include "record/witness_codec.h"
+#include "rows/kernel_list.h"
 
 namespace kiln::storage {
 namespace {
@@ -43,6 +44,14 @@ void fill_columns(PreparedEntry& prepared, const Request& request,
   prepared.headers = headers_of(dependencies);
 }
 
+std::string kernels_record(const Artifact& artifact, const std::vector<KernelCode>& code) {
+  std::vector<ListedKernel> kernels;
+  kernels.reserve(code.size());
+  for (std::size_t at = 0; at < code.size(); ++at)
+    kernels.push_back({artifact.kernels[at], code[at]});
+  return encode_kernels(kernels);
+}
+
 }  // namespace
 
 std::vector<Digest> headers_of(const DependencySet& dependencies) {
@@ -74,6 +83,10 @@ Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& te
                             entry.request.program, entry.request.arch, record.size()));
   }
   prepared.payload = encoder.encode(record, payload_owner(prepared.key, prepared.request));
+  if (entry.code != nullptr) {
+    prepared.kernels_frame =
+        encoder.encode(kernels_record(entry.artifact, *entry.code), kernels_owner(prepared.key));
+  }
   if (entry.dependencies != DependencySet()) {
     prepared.dependencies_frame = encoder.encode(dependencies, dependencies_owner());
   }
@@ -113,6 +126,8 @@ std::optional<PreparedEntry> prepare_again(RawEntry row) {
   fill_columns(prepared, *request, identity->dependencies, *artifact);
   prepared.material = std::move(row.material);
   prepared.payload = std::move(row.payload);
+  if (kernels_of(row.kernels_frame, prepared.key))
+    prepared.kernels_frame = std::move(row.kernels_frame);
   if (identity->dependencies != DependencySet()) {
     prepared.dependencies_frame = std::move(row.dependencies_frame);
   }
@@ -137,8 +152,8 @@ std::optional<bool> has_sound_text(Connection& connection, const Digest& digest)
 }
 
 std::uint64_t PreparedEntry::bytes() const noexcept {
-  std::uint64_t sum =
-      material.size() + payload.size() + dependencies_frame.size() + witness_frame.size();
+  std::uint64_t sum = material.size() + payload.size() + dependencies_frame.size() +
+                      witness_frame.size() + kernels_frame.size();
   for (const PreparedText& text : texts) sum += text.frame.size();
   return sum;
 }
@@ -149,6 +164,9 @@ bool EntryWriter::write_texts(const std::vector<PreparedText>& texts) {
 }
 
 std::optional<std::int64_t> EntryWriter::write(const PreparedEntry& entry) {
+  if (!entry.kernels_frame.empty() && !write_kernels(connection_, entry.key, entry.kernels_frame)) {
+    return std::nullopt;
+  }
   if (entry.dependencies_frame.empty()) return write_row(entry, std::nullopt);
   const auto dependencies = write_dependencies(entry);
   if (!dependencies) return std::nullopt;

@@ -40,6 +40,7 @@ struct PreparedEntry {
   std::vector<Digest> headers;     ///< The headers that its look-ups found.
   Digest roots;
   std::string witness_frame;  ///< Empty where there is no witness.
+  std::string kernels_frame;  ///< Empty where nobody has read the image.
   std::vector<PreparedText> texts;
   std::vector<Digest> relied_on;  ///< Texts that the database held when this was prepared.
 

@@ -49,6 +49,7 @@ class Verifier {
  private:
   struct EntryRow;
   struct WitnessRow;
+  struct KernelsRow;
   using Stage = Progress (Verifier::*)(Connection&);
 
   Progress check_pages(Connection& connection);
@@ -58,6 +59,7 @@ class Verifier {
   Progress check_texts(Connection& connection);
   Progress check_sets(Connection& connection);
   Progress check_witnesses(Connection& connection);
+  Progress check_kernels(Connection& connection);
   Progress check_links(Connection& connection);
   Progress check_marks(Connection& connection);
   Progress check_state(Connection& connection);
@@ -83,6 +85,7 @@ class Verifier {
   void examine_payload(const EntryRow& row);
   void examine_text(const Digest& digest, std::int64_t raw_bytes, std::string_view frame);
   void examine_witness(const WitnessRow& row);
+  void examine_kernels(const KernelsRow& row);
   void examine_later(std::size_t bytes, std::function<void()> work);
   void add(std::string_view what, std::string name, std::string problem);
   /// Adds a finding for each column from `first` on that is 0, with the problem at its place.
@@ -98,6 +101,7 @@ class Verifier {
       std::numeric_limits<std::int64_t>::min();  ///< How far a stage is: an id.
   std::int64_t passed_ = 0;                      ///< Or a number of rows.
   bool has_texts_ = true;
+  bool has_kernels_ = false;
   std::chrono::steady_clock::time_point until_{};
   std::vector<std::function<void()>> copied_;
   std::size_t copied_bytes_ = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "record/witness_codec.h"
 #include "rows/entry_reader.h"
 #include "rows/entry_writer.h"
+#include "rows/kernel_list.h"
 #include "rows/verifier.h"
 
 namespace kiln::storage {
@@ -58,6 +60,13 @@ constexpr std::string_view witness_rows =
     "EXISTS(SELECT 1 FROM witnesses i INDEXED BY sqlite_autoindex_witnesses_1 "
     "WHERE i.dependencies = t.dependencies AND i.roots = t.roots AND i.id = t.id) "
     "FROM witnesses t NOT INDEXED WHERE id > ? ORDER BY id";
+
+constexpr std::string_view kernels_rows =
+    "SELECT id, key, frame, (SELECT request FROM entries WHERE key = t.key), "
+    "(SELECT payload FROM entries WHERE key = t.key), "
+    KILN_LEADS_TO_ROW("kernels", "sqlite_autoindex_kernels_1", "key") ", "
+    "EXISTS(SELECT 1 FROM entries WHERE key = t.key) "
+    "FROM kernels t NOT INDEXED WHERE id > ? ORDER BY id";
 
 constexpr std::string_view link_rows =
     "SELECT dependencies, text, "
@@ -115,6 +124,13 @@ struct Verifier::WitnessRow {
   Digest dependencies;
   std::string frame;
   std::string dependencies_frame;
+};
+
+struct Verifier::KernelsRow {
+  Digest key;
+  std::string frame;
+  std::optional<Digest> request;  ///< Of its entry.
+  std::string payload;            ///< Likewise; empty where nobody compares them.
 };
 
 Verifier::Progress Verifier::check_entries(Connection& connection) {
@@ -309,6 +325,38 @@ void Verifier::examine_witness(const WitnessRow& row) {
   // A damaged set is a finding of its own.
   if (!stamps || (set && stamps->size() != set->lookups.size())) {
     add("witness", row.name, "it does not fit its dependency set");
+  }
+}
+
+Verifier::Progress Verifier::check_kernels(Connection& connection) {
+  if (!has_kernels_) return Progress::done;
+  return walk_ids(connection, "kernels", kernels_rows, [&](Statement& row) {
+    const auto key = row.digest(1);
+    const std::string name = name_of(key, "kernels", row.integer(0));
+    if (!key) add("kernels", name, "their key is no digest");
+    add_unmet(
+        row, 5, "kernels", name,
+        {"they cannot be found by their key", "they belong to no entry; kiln gc removes them"});
+    if (!key) return;
+    KernelsRow kernels{*key, std::string(row.blob(2)), row.digest(3),
+                       subject_.deep ? std::string(row.blob(4)) : std::string()};
+    const std::size_t bytes = kernels.frame.size() + kernels.payload.size();
+    examine_later(bytes, [this, kernels = std::move(kernels)] { examine_kernels(kernels); });
+  });
+}
+
+void Verifier::examine_kernels(const KernelsRow& row) {
+  const auto listed = kernels_of(row.frame, row.key);
+  if (!listed) {
+    add("kernels", row.key.hex(), "they fail their checksum or cannot be decoded");
+    return;
+  }
+  if (!subject_.deep || !row.request) return;
+  const auto record = thread_decoder().decode(row.payload, payload_owner(row.key, *row.request));
+  const auto artifact = record ? decode_artifact(*record) : std::nullopt;
+  // A damaged entry is a finding of its own.
+  if (artifact && !std::ranges::equal(*listed, artifact->kernels, {}, &ListedKernel::info)) {
+    add("kernels", row.key.hex(), "they are not those of its entry");
   }
 }
 

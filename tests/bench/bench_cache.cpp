@@ -31,7 +31,8 @@ void put(Cache& cache, const Sample& sample) {
                              .dependencies = sample.dependencies,
                              .toolchain = toolchain(),
                              .artifact = sample.artifact,
-                             .texts = sample.texts()}));
+                             .texts = sample.texts(),
+                             .code = &sample.code}));
 }
 
 Artifact find(Cache& cache, const Request& request) {

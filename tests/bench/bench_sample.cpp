@@ -136,6 +136,7 @@ Sample make_sample(std::uint64_t number, std::size_t bytes) {
                                        .registers = 24,
                                        .params_known = true,
                                        .params = {{0, 8}, {8, 8}, {16, 4}}});
+    sample.code.push_back({.bytes = 1024, .spills = Spills()});
   }
   return sample;
 }

@@ -21,6 +21,7 @@ struct Sample {
   Request request;
   DependencySet dependencies;
   Artifact artifact;
+  std::vector<KernelCode> code;
 
   /// The source and the headers. Borrows the sample.
   [[nodiscard]] std::vector<Text> texts() const;

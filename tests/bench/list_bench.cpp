@@ -14,6 +14,7 @@
 #include "bench_sample.h"
 #include "decoder_block.h"
 #include "kiln/kiln.h"
+#include "kiln/resources.h"
 #include "population.h"
 #include "support/scratch.h"
 #include "timed_process.h"
@@ -42,6 +43,7 @@ std::vector<Artifact> demo_images() {
 Sample make_listed(const std::vector<Artifact>& images, std::uint64_t number) {
   Sample sample = make_sample(number, 0);
   sample.artifact = images[number % images.size()];
+  sample.code = kernel_code(sample.artifact);
   sample.request.program = sample.artifact.program;
   sample.request.arch = sample.artifact.arch;
   return sample;

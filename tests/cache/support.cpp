@@ -35,7 +35,8 @@ NewEntry Sample::entry() const {
                  .toolchain = toolchain,
                  .artifact = artifact,
                  .witness = witness.stamps.empty() ? nullptr : &witness,
-                 .texts = {{digest_of(source), source}}};
+                 .texts = {{digest_of(source), source}},
+                 .code = &code};
   for (const std::string& header : headers) entry.texts.push_back({digest_of(header), header});
   return entry;
 }
@@ -63,6 +64,7 @@ Sample make_plain_sample(int number) {
                               .params_known = true,
                               .params = {{0, 8}, {8, 4}}},
                              {.expression = "scale<half>", .symbol = "_Z5scaleI6__halfEvPT_"}};
+  sample.code = {{.bytes = 768, .spills = Spills{16, 24}, .max_threads = 256}, {}};
   sample.artifact.log = "scale.cu(2): warning: variable \"y\" was never used";
   sample.artifact.toolchain = sample.toolchain.text;
   sample.artifact.compile_us = 27'000;

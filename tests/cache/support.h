@@ -35,6 +35,7 @@ struct Sample {
   Toolchain toolchain;
   Witness witness;
   Artifact artifact;
+  std::vector<KernelCode> code;
 
   /// Borrows the sample.
   [[nodiscard]] NewEntry entry() const;

@@ -57,6 +57,8 @@ struct NewEntry {
   const Witness* witness = nullptr;
   std::vector<Text>
       texts;  ///< The source and each header read, so that the cache is its own manifest.
+  /// What the image tells of the artifact's kernels, one each in their order; nullptr where nobody has read it.
+  const std::vector<KernelCode>* code = nullptr;
 };
 
 /// An entry as a person lists it.
@@ -72,6 +74,12 @@ struct EntrySummary {
   std::uint64_t compile_us = 0;
   std::int64_t created = 0;  ///< Seconds since 1970; 0 in a bundle.
   bool pinned = false;
+};
+
+/// All kernels of one entry.
+struct EntryKernels {
+  Digest key;
+  std::vector<ListedKernel> kernels;
 };
 
 /// Everything stored of one entry.
@@ -225,7 +233,7 @@ struct GcReport {
 /// Something that is not as kiln wrote it, or that belongs to no entry, as damage may leave behind: that
 /// does no harm but takes room, until collect() removes it.
 struct Finding {
-  /// "entry", "text", "dependency set", "witness", "mark", "link" (of a set to a text), "state",
+  /// "entry", "text", "dependency set", "witness", "kernels", "mark", "link" (of a set to a text), "state",
   /// "structure" or "file".
   std::string what;
   std::string name;     ///< A key, a digest or a path.
@@ -343,6 +351,11 @@ class Cache {
 
   /// All entries, in key order. Read in small steps that hold up no writer.
   [[nodiscard]] Result<std::vector<EntrySummary>> list();
+
+  /// The kernels of all entries that tell them without their images, in no order; of the others artifact() does: of what
+  /// an earlier kiln stored, or who gave no NewEntry::code, and of what is damaged. Read in small steps that hold up no
+  /// writer. Errors: cache_unusable, io_failed.
+  [[nodiscard]] Result<std::vector<EntryKernels>> kernels();
 
   /// The key of the one entry whose key begins with these hexadecimal digits.
   /// Errors: not_found (none), ambiguous (the message lists the first few), invalid_argument.

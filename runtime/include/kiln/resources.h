@@ -17,28 +17,6 @@
 
 namespace KILN_EXPORT kiln {
 
-/// Registers that did not suffice: what a kernel's own instructions move to local memory and back, each counted
-/// once, as `ptxas -v` counts them. Functions that the kernel calls are not counted. Bytes per thread.
-struct Spills {
-  std::uint64_t store_bytes = 0;
-  std::uint64_t load_bytes = 0;
-
-  bool operator==(const Spills&) const = default;
-};
-
-/// A kernel's machine code, as far as the image tells.
-struct KernelCode {
-  /// The size of the code, with the functions that the kernel calls and that lie in its section. Bytes.
-  std::optional<std::uint64_t> bytes = {};
-  /// Told by what ptxas of CUDA 12.6 and later makes, and by an older kernel without a stack, which has none.
-  std::optional<Spills> spills = {};
-  /// The largest block that it may be launched with, or the only one: `__launch_bounds__`, `__block_size__`. Nothing where
-  /// it sets no bound.
-  std::optional<std::uint64_t> max_threads = {};
-
-  bool operator==(const KernelCode&) const = default;
-};
-
 /// One for each of the artifact's kernels, in their order. Only cubins tell; of PTX, LTO-IR, OptiX-IR and
 /// fatbins nothing is known. Reads the image anew each time.
 [[nodiscard]] std::vector<KernelCode> kernel_code(const Artifact& artifact);

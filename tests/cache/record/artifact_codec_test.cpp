@@ -1,6 +1,7 @@
 #include "record/artifact_codec.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -61,6 +62,37 @@ TEST(ArtifactCodec, AnUnknownVersionIsRefused) {
   ASSERT_EQ(record[2], 1);
   record[2] = 2;
   EXPECT_FALSE(decode_artifact(record));
+}
+
+std::vector<ListedKernel> listed_kernels() {
+  const auto sample = test::make_sample(1);
+  return {{sample.artifact.kernels[0], sample.code[0]}, {sample.artifact.kernels[1], {}}};
+}
+
+TEST(KernelsCodec, GoesBothWays) {
+  EXPECT_EQ(decode_kernels(encode_kernels(listed_kernels())), listed_kernels());
+  EXPECT_EQ(decode_kernels(encode_kernels({})), std::vector<ListedKernel>());
+}
+
+TEST(KernelsCodec, IsPinned) { EXPECT_EQ(digest_of(encode_kernels(listed_kernels())).hex(), ""); }
+
+TEST(KernelsCodec, EveryCutOffRecordDecodesToItselfOrNotAtAll) {
+  const std::string record = encode_kernels(listed_kernels());
+  for (std::size_t size = 0; size < record.size(); ++size) {
+    const auto decoded = decode_kernels(record.substr(0, size));
+    if (decoded) EXPECT_EQ(encode_kernels(*decoded), record.substr(0, size)) << size;
+  }
+  EXPECT_FALSE(decode_kernels(record + '\0'));
+}
+
+TEST(KernelsCodec, EveryFlippedBitDecodesToItselfOrNotAtAll) {
+  const std::string record = encode_kernels(listed_kernels());
+  for (std::size_t bit = 0; bit < 8 * record.size(); ++bit) {
+    std::string flipped = record;
+    flipped[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    const auto decoded = decode_kernels(flipped);
+    if (decoded) EXPECT_EQ(encode_kernels(*decoded), flipped) << "bit " << bit;
+  }
 }
 
 TEST(Artifact, FindsAKernelByItsExpression) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <system_error>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "output.h"
@@ -21,34 +22,56 @@ struct Read {
   bool damaged = false;
 };
 
-Read read_entry(Cache& cache, const EntrySummary& entry, const std::string& glob) {
-  Read read;
-  const auto artifact = cache.artifact(entry.key);
-  if (!artifact) {
-    read.damaged = artifact.error().code != ErrorCode::not_found;
-    return read;
-  }
-  const auto code = kernel_code(*artifact);
-  const bool told = std::ranges::any_of(artifact->kernels, &KernelInfo::params_known);
-  for (std::size_t at = 0; at < code.size(); ++at) {
-    const auto& kernel = artifact->kernels[at];
-    const bool is_variable = told && !kernel.params_known;
-    if (!is_variable && (matches(glob, kernel.expression) || matches(glob, kernel.symbol)))
-      read.rows.push_back({entry, kernel, code[at]});
-  }
-  return read;
+using Listed = std::unordered_map<Digest, std::vector<ListedKernel>, DigestHash>;
+
+// What the cache tells without images.
+Listed listed_kernels(Cache& cache) {
+  Listed listed;
+  for (auto& [key, kernels] : cache.kernels().value()) listed.emplace(key, std::move(kernels));
+  return listed;
 }
 
-// Decompressing takes most of the time, and each thread does so for itself.
+std::vector<ListedKernel> kernels_of(const Artifact& artifact) {
+  std::vector<ListedKernel> kernels;
+  const auto code = kernel_code(artifact);
+  for (std::size_t at = 0; at < code.size(); ++at)
+    kernels.push_back({artifact.kernels[at], code[at]});
+  return kernels;
+}
+
+std::vector<KernelRow> rows_of(const EntrySummary& entry, const std::vector<ListedKernel>& kernels,
+                               const std::string& glob) {
+  std::vector<KernelRow> rows;
+  const bool told = std::ranges::any_of(
+      kernels, [](const ListedKernel& kernel) { return kernel.info.params_known; });
+  for (const auto& [kernel, code] : kernels) {
+    const bool is_variable = told && !kernel.params_known;
+    if (!is_variable && (matches(glob, kernel.expression) || matches(glob, kernel.symbol)))
+      rows.push_back({entry, kernel, code});
+  }
+  return rows;
+}
+
+Read read_entry(Cache& cache, const Listed& listed, const EntrySummary& entry,
+                const std::string& glob) {
+  if (const auto known = listed.find(entry.key); known != listed.end())
+    return {rows_of(entry, known->second, glob)};
+  const auto artifact = cache.artifact(entry.key);
+  if (!artifact) return {.damaged = artifact.error().code != ErrorCode::not_found};
+  return {rows_of(entry, kernels_of(*artifact), glob)};
+}
+
+// Decompressing images takes most of the time where there are any to read, and each thread does so for itself.
 std::vector<Read> read_all(Cache& cache, const std::vector<EntrySummary>& entries,
                            const std::string& glob) {
   constexpr std::size_t worth_a_thread = 100;
   constexpr std::size_t most_threads = 8;  // They read one after the other.
+  const auto listed = listed_kernels(cache);
   std::vector<Read> all(entries.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (auto at = next++; at < all.size(); at = next++)
-      all[at] = read_entry(cache, entries[at], glob);
+      all[at] = read_entry(cache, listed, entries[at], glob);
   };
   const auto threads =
       std::min({most_threads, std::max<std::size_t>(std::thread::hardware_concurrency(), 1),
