@@ -74,10 +74,16 @@ class Kernels : public ToolTest {
     return names;
   }
 
-  void damage(const std::string& arch) {
+  void damage_image(const std::string& arch) {
+    run_sql("UPDATE entries SET payload = x'00' WHERE arch = '" + arch + "'");
+  }
+
+  /// Makes the file as an earlier kiln would have.
+  void forget_kernels() { run_sql("DROP TABLE kernels"); }
+
+  void run_sql(const std::string& sql) {
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open((cache() / "kernels.v1.db").c_str(), &database), SQLITE_OK);
-    const auto sql = "UPDATE entries SET payload = x'00' WHERE arch = '" + arch + "'";
     EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(database);
   }
@@ -241,13 +247,28 @@ TEST_F(Kernels, OfAnEmptyCacheAreNone) {
 }
 
 TEST_F(Kernels, LeavesDamagedEntriesOut) {
-  damage("sm_90");
+  forget_kernels();
+  damage_image("sm_90");
   const auto outcome = look({"--json", "kernels"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.documents().size(), 3U);
   EXPECT_THAT(outcome.err, HasSubstr("the entry " + key_ + " is damaged and left out"));
   EXPECT_EQ(look({"--quiet", "kernels"}).err, "");
   EXPECT_EQ(look({"ls", "--kernel", "plain"}).exit_code, 1);
+}
+
+TEST_F(Kernels, ReadsImagesOnlyWhereTheCacheDoesNotTellTheirKernels) {
+  const auto told = look({"--json", "kernels"}).out;
+  forget_kernels();
+  EXPECT_EQ(look({"--json", "kernels"}).out, told);
+}
+
+TEST_F(Kernels, NeedsNoImageWhereTheCacheTellsItsKernels) {
+  const auto told = look({"--json", "kernels"}).out;
+  damage_image("sm_90");
+  const auto outcome = look({"--json", "kernels"});
+  EXPECT_EQ(outcome.out, told);
+  EXPECT_EQ(outcome.exit_code, 0);
 }
 
 TEST_F(Kernels, LsTakesTheSameWords) {
