@@ -163,7 +163,7 @@ TEST_F(CacheBundle, ImportBringsTheTextsThatSomebodyElseClearsMeanwhile) {
   test::run_sql(
       cache.file(),
       "DELETE FROM entries; DELETE FROM marks; DELETE FROM witnesses; DELETE FROM set_texts;"
-      "DELETE FROM dependency_sets; DELETE FROM texts");
+      "DELETE FROM dependency_sets; DELETE FROM texts; DELETE FROM kernels");
   ::close(writer);
   importing.join();
   const auto report = cache.verify(true).value();

@@ -37,9 +37,9 @@ class CacheKernels : public ::testing::Test {
  protected:
   /// The findings that verify has, a line each.
   std::string findings(bool deep) {
+    const auto report = cache_.verify(deep).value();
     std::string text;
-    for (const auto& [what, name, problem] : cache_.verify(deep).value().findings)
-      text += what + ": " + problem + "\n";
+    for (const auto& [what, name, problem] : report.findings) text += what + ": " + problem + "\n";
     return text;
   }
 

@@ -26,8 +26,9 @@ using Listed = std::unordered_map<Digest, std::vector<ListedKernel>, DigestHash>
 
 // What the cache tells without images.
 Listed listed_kernels(Cache& cache) {
+  auto all = cache.kernels().value();
   Listed listed;
-  for (auto& [key, kernels] : cache.kernels().value()) listed.emplace(key, std::move(kernels));
+  for (auto& [key, kernels] : all) listed.emplace(key, std::move(kernels));
   return listed;
 }
 
