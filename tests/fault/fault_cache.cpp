@@ -1,8 +1,27 @@
 #include "fault_cache.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include <gtest/gtest.h>
 
 namespace kiln::test {
+namespace {
+
+/// That the cache lists those of the sample, or none.
+void expect_kernels_of(Cache& cache, const Sample& sample) {
+  const auto all = cache.kernels();
+  if (!all) return;
+  const auto found = std::ranges::find(*all, as_found(sample).key, &EntryKernels::key);
+  if (found == all->end()) return;
+  ASSERT_EQ(found->kernels.size(), sample.code.size());
+  for (std::size_t at = 0; at < sample.code.size(); ++at) {
+    EXPECT_EQ(found->kernels[at].info, sample.artifact.kernels[at]);
+    EXPECT_EQ(found->kernels[at].code, sample.code[at]);
+  }
+}
+
+}  // namespace
 
 Result<Cache> open_to_write(const std::filesystem::path& folder) { return Cache::open(folder); }
 
@@ -36,6 +55,7 @@ void inspect_checked(Cache& cache, const Sample& sample) {
   if (text) {
     EXPECT_EQ(*text, sample.source);
   }
+  expect_kernels_of(cache, sample);
   static_cast<void>(cache.list());
   static_cast<void>(cache.statistics());
 }

@@ -49,6 +49,7 @@ void look(Cache& cache, const Sample& sample, bool made_up) {
     static_cast<void>(cache.find(sample.request, sample.witness.roots,
                                  [](const kiln::Candidate&) { return true; }));
     static_cast<void>(cache.list());
+    static_cast<void>(cache.kernels());
     return;
   }
   const auto served = kiln::test::find_checked(cache, sample);

@@ -76,6 +76,9 @@ void make_records(const fs::path& folder, const kiln::test::Sample& sample) {
   seed(folder, "artifact", '\0' + kiln::storage::encode_artifact(sample.artifact));
   seed(folder, "request", '\1' + sample.request.material());
   seed(folder, "dependencies", '\2' + sample.dependencies.material());
+  seed(folder, "kernels",
+       '\4' + kiln::storage::encode_kernels({{sample.artifact.kernels[0], sample.code[0]},
+                                             {sample.artifact.kernels[1], sample.code[1]}}));
   seed(folder, "stamps", '\3' + kiln::storage::encode_stamps(sample.witness.stamps));
 }
 

@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace kiln;
   fuzz::Input input(fuzz::view(data, size));
-  const std::uint64_t which = input.number(1) % 4;
+  const std::uint64_t which = input.number(1) % 5;
   const std::string_view record = input.rest();
   if (which == 0) {
     const auto artifact = storage::decode_artifact(std::string(record));
@@ -19,9 +19,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else if (which == 2) {
     const auto set = DependencySet::from_material(record);
     fuzz::require(!set || set->material() == record, "dependencies");
-  } else {
+  } else if (which == 3) {
     const auto stamps = storage::decode_stamps(record);
     fuzz::require(!stamps || storage::encode_stamps(*stamps) == record, "stamps");
+  } else {
+    const auto kernels = storage::decode_kernels(record);
+    fuzz::require(!kernels || storage::encode_kernels(*kernels) == record, "kernels");
   }
   return 0;
 }
