@@ -20,7 +20,7 @@ constexpr int shown_candidates = 4;
 // The columns that summary_of() reads, in its order.
 #define SUMMARY_COLUMNS                                                                      \
   "program, arch, kind, toolchain_text, image_bytes, length(payload), kernels, compile_us, " \
-  "created, pinned"
+  "created, pinned, request, (SELECT value FROM state WHERE name = 'clock') - used"
 
 /// What the columns from `first` on hold; the key is not among them.
 EntrySummary summary_of(Statement& row, int first, const Digest& key) {
@@ -36,6 +36,8 @@ EntrySummary summary_of(Statement& row, int first, const Digest& key) {
   summary.compile_us = row.count(first + 7);
   summary.created = row.integer(first + 8);
   summary.pinned = row.integer(first + 9) != 0;
+  summary.request = row.digest(first + 10).value_or(Digest());
+  summary.stored_since_use = row.count(first + 11);
   return summary;
 }
 

@@ -103,6 +103,25 @@ TEST_F(CacheCollect, WithoutUseTheOldestGo) {
   EXPECT_EQ(*numbers.rbegin() - *numbers.begin() + 1, static_cast<int>(numbers.size()));
 }
 
+TEST_F(CacheCollect, AListTellsTheRequestAndWhatWasStoredSinceTheUse) {
+  {
+    Cache cache = open();
+    put(cache, 1, 8);
+  }
+  const auto told = [&](int number) {
+    const auto key = as_found(make_sample(number, image_bytes)).key;
+    const auto entries = open().list().value();
+    return *std::ranges::find(entries, key, &EntrySummary::key);
+  };
+  EXPECT_EQ(told(8).stored_since_use, 0U);
+  EXPECT_GE(told(7).stored_since_use, told(8).stored_bytes);
+  EXPECT_GT(told(1).stored_since_use, told(2).stored_since_use);
+  find_in_a_process({1});
+  EXPECT_EQ(told(1).stored_since_use, 0U);
+  EXPECT_GT(told(2).stored_since_use, 0U);
+  EXPECT_EQ(told(1).request, digest_of(make_sample(1, image_bytes).request.material()));
+}
+
 TEST_F(CacheCollect, AWrongClockEvictsNothingElse) {
   Cache cache = open();
   put(cache, 1, 10);
