@@ -63,6 +63,19 @@ TEST(TraceSummary, ProgramsAreAddedUp) {
   EXPECT_THAT(lines(summary.headers()), ElementsAre("a.h 16 16 2", "b.h 2 2 1"));
 }
 
+TEST(TraceSummary, EachProcessOfATraceIsAProgram) {
+  auto other = header("a.h", 0, 5);
+  other["pid"] = 2;
+  auto own = header("b.h", 5, 2);
+  own["pid"] = 2;
+  TraceSummary summary;
+  summary.add(trace({header("a.h", 0, 10), other, own}));
+  EXPECT_THAT(lines(summary.headers()), ElementsAre("a.h 15 15 2", "b.h 2 2 1"));
+  EXPECT_EQ(summary.programs(), 2U);
+  summary.add(trace({}));
+  EXPECT_EQ(summary.programs(), 2U);
+}
+
 TEST(TraceSummary, ThreadsAreApart) {
   TraceSummary summary;
   auto elsewhere = event("one", 5, 10);

@@ -159,17 +159,6 @@ class Tracing {
     return static_cast<double>(microseconds) / 1000;
   }
 
-  [[nodiscard]] static Json times_json(const std::vector<TraceTime>& times) {
-    auto list = Json::array();
-    for (const auto& time : times) {
-      list.push_back({{"name", time.name},
-                      {"programs", time.programs},
-                      {"own_ms", milliseconds(time.own_us)},
-                      {"all_ms", time.all_us > 0 ? Json(milliseconds(time.all_us)) : Json()}});
-    }
-    return list;
-  }
-
   [[nodiscard]] Json document() const {
     auto programs = Json::array();
     for (const auto& [program, arch, compile_us] : traced_) {

@@ -115,7 +115,21 @@ std::vector<TraceTime> sorted(const Times& times, const By& by) {
   return all;
 }
 
+double milliseconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1000; }
+
 }  // namespace
+
+nlohmann::ordered_json times_json(const std::vector<TraceTime>& times) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& time : times) {
+    list.push_back({{"name", time.name},
+                    {"programs", time.programs},
+                    {"own_ms", milliseconds(time.own_us)},
+                    {"all_ms", nullptr}});
+    if (time.all_us > 0) list.back()["all_ms"] = milliseconds(time.all_us);
+  }
+  return list;
+}
 
 void TraceSummary::add(std::string_view text_of_trace, const SeeEvent& see) {
   std::vector<Span> spans;
@@ -140,9 +154,12 @@ void TraceSummary::add(std::string_view text_of_trace, const SeeEvent& see) {
   };
   [[maybe_unused]] const auto rest = json::parse(text_of_trace, take);
   std::stable_sort(spans.begin(), spans.end(), comes_before);
-  Nesting nesting;
-  for (const auto& span : spans) nesting.next(span);
-  nesting.finish();
+  for (auto span = spans.begin(); span != spans.end(); ++programs_) {
+    const auto process = span->lane.first;
+    Nesting nesting;
+    for (; span != spans.end() && span->lane.first == process; ++span) nesting.next(*span);
+    nesting.finish();
+  }
 }
 
 std::vector<TraceTime> TraceSummary::phases() const {

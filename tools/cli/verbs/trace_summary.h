@@ -22,15 +22,22 @@ struct TraceTime {
   std::size_t programs = 0;  ///< In how many it is.
 };
 
+/// A row for each: `name programs own_ms all_ms`, the last null where the compiler does not tell.
+[[nodiscard]] nlohmann::ordered_json times_json(const std::vector<TraceTime>& times);
+
 /// Sums up time traces of compiles: by what NVRTC calls its phases, and by header.
 class TraceSummary {
  public:
   /// Takes each event as it was read, such as to write it elsewhere.
   using SeeEvent = std::function<void(nlohmann::json& event)>;
 
-  /// Adds the trace of one program. What is no event of some length counts for nothing.
+  /// Adds the trace of one program, or of several of which each is a process. What is no event of some length counts for
+  /// nothing.
   /// Errors: what is no JSON is an exception of nlohmann::json, and changes nothing.
   void add(std::string_view json, const SeeEvent& see = {});
+
+  /// How many of which anything was told.
+  [[nodiscard]] std::size_t programs() const noexcept { return programs_; }
 
   /// The one that took longest by itself first.
   [[nodiscard]] std::vector<TraceTime> phases() const;
@@ -41,6 +48,7 @@ class TraceSummary {
  private:
   std::map<std::string, TraceTime> phases_;
   std::map<std::string, TraceTime> headers_;
+  std::size_t programs_ = 0;
 };
 
 }  // namespace kiln::cli
