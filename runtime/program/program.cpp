@@ -128,7 +128,8 @@ Result<void> check_options(const ProgramSpec& spec) {
   for (const auto& option : spec.options) {
     if (option.empty() || option.find('\0') != std::string::npos) {
       return fail(ErrorCode::invalid_option,
-                  fmt::format("program '{}': an option is empty or holds a NUL byte", spec.name));
+                  fmt::format("program '{}': an option is empty or holds a NUL byte: leave it out",
+                              spec.name));
     }
     // NVRTC skips blanks before an option, so it would take an option that kiln does not recognise.
     if (is_blank(option.front()) || is_blank(option.back())) {
@@ -156,7 +157,8 @@ Result<void> check_kernels(const ProgramSpec& spec) {
       return fail(
           ErrorCode::invalid_argument,
           fmt::format(
-              "program '{}': the name expression '{}' is empty or holds a control character",
+              "program '{}': the name expression '{}' is empty or holds a control character: write "
+              "it as in the source, such as scale<float>",
               spec.name, expression));
     }
   }
@@ -173,15 +175,29 @@ Result<void> check(const ProgramSpec& spec) {
   return check_kernels(spec);
 }
 
+// Two spellings of one expression may stand for two of the variant's own: which one is meant, nobody can tell.
+Result<void> canonicalise(const std::string& program, VariantSpec& variant) {
+  decltype(variant.kernels) kernels;
+  for (const auto& [expression, own] : variant.kernels) {
+    const auto canonical = canonical_expression(own);
+    const auto [at, added] = kernels.emplace(canonical_expression(expression), canonical);
+    if (added || at->second == canonical) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("program '{}': variant '{}': '{}' stands for both '{}' and '{}': "
+                            "leave one out",
+                            program, variant.name, at->first, at->second, canonical));
+  }
+  variant.kernels = std::move(kernels);
+  return {};
+}
+
 // Spaces do not matter: each expression has one spelling, in the key and wherever it is listed.
-void canonicalise(ProgramSpec& spec) {
+Result<void> canonicalise(ProgramSpec& spec) {
   for (auto& expression : spec.kernels) expression = canonical_expression(expression);
   for (auto& variant : spec.variants) {
-    decltype(variant.kernels) kernels;
-    for (const auto& [expression, own] : variant.kernels)
-      kernels.emplace(canonical_expression(expression), canonical_expression(own));
-    variant.kernels = std::move(kernels);
+    if (auto sound = canonicalise(spec.name, variant); !sound) return sound;
   }
+  return {};
 }
 
 constexpr std::string_view default_variant = "default";
@@ -254,15 +270,15 @@ std::filesystem::path as_the_system_takes_it(const std::filesystem::path& direct
 Program::Program(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
 
 Result<Program> Program::make(ProgramSpec spec) {
-  canonicalise(spec);
+  if (auto sound = canonicalise(spec); !sound) return tl::unexpected(sound.error());
   if (auto checked = check(spec); !checked) return tl::unexpected(checked.error());
   for (auto& directory : spec.include_dirs) {
     std::error_code failure;
     auto absolute = std::filesystem::absolute(directory, failure);
     if (directory.empty() || failure) {
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("program '{}': include directory '{}' is not a path", spec.name,
-                              directory.string()));
+                  fmt::format("program '{}': include directory '{}' is not a path: name a folder",
+                              spec.name, directory.string()));
     }
     directory = as_the_system_takes_it(absolute);
   }

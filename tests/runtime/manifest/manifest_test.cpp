@@ -142,6 +142,8 @@ TEST_F(Manifest, NonsenseOfAVariantIsNamedWithItsPlace) {
        "variants[1]: source_file: cannot read"},
       {R"([{"name":"a","since":"sm_80","kernels":["k"]}])", "variants[0]: kernels: must be"},
       {R"([{"name":"a","since":"sm_80","kernels":{"k":1}}])", "variants[0]: kernels.k: must be"},
+      {R"([{"name":"a","since":"sm_80","kernels":{"k":"f","k ":"g"}}])",
+       "variant 'a': 'k' stands for both 'f' and 'g'"},
       {R"([{"name":"a","since":"now"}])", "variant 'a': since 'now' is no architecture"},
       {R"([{"name":"a","since":"sm_80","kernels":{"j":"k"}}])", "'j' is not among"},
   };
