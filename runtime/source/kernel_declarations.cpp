@@ -16,25 +16,29 @@ class Declarations {
   explicit Declarations(std::string_view text) : scanner_(text) {}
 
   std::vector<KernelDeclaration> all() {
-    bool is_template = false;
+    auto what = What::kernel;
     bool line_begins = true;
     for (; skip_to_token(line_begins); line_begins = false) {
       const char c = scanner_.peek();
       if (!begins_identifier(c)) {
-        if (c == ';' || c == '{' || c == '}') is_template = false;
+        if (c == ';' || c == '{' || c == '}') what = What::kernel;
+        step_into_or_out(c);
         scanner_.skip_token();
         continue;
       }
       const auto word = scanner_.identifier();
       if (scanner_.peek() == '"' && is_one_of(word, raw_prefixes)) scanner_.skip_raw_literal();
-      if (word == "template") is_template = has_parameters();
-      if (word == "__global__") add(is_template);
+      if (word == "template") what = has_parameters() ? What::its_template : What::its_instance;
+      if (word == "namespace") enters_ = namespace_name();
+      if (word == "__global__") add(what);
     }
     return std::move(found_);
   }
 
  private:
-  // Skips directives, and gives false at the end.
+  enum class What { kernel, its_template, its_instance };
+
+  // Skips directives and what `#if 0` leaves out, and gives false at the end.
   bool skip_to_token(bool& line_begins) {
     for (;;) {
       scanner_.skip_blanks();
@@ -43,14 +47,65 @@ class Declarations {
         line_begins = true;
         scanner_.advance();
       } else if (line_begins && scanner_.skip_hash()) {
-        static_cast<void>(scanner_.rest_of_line());
+        if (is_never(scanner_.rest_of_line())) skip_branch();
       } else {
         return true;
       }
     }
   }
 
-  // `template <>` and `template void f<1>();` declare no further one.
+  static bool is_never(std::string_view directive) {
+    directive = trimmed(directive);
+    if (!directive.starts_with("if")) return false;
+    const auto condition = trimmed(directive.substr(2));
+    return condition == "0" || condition == "false";
+  }
+
+  // To the directive that ends the branch of `#if 0`.
+  void skip_branch() {
+    int depth = 1;
+    for (bool line_begins = false; !scanner_.done();) {
+      scanner_.skip_blanks();
+      if (line_begins && scanner_.skip_hash()) {
+        const auto directive = scanner_.rest_of_line();
+        const auto name = trimmed(directive);
+        if (name.starts_with("if")) ++depth;
+        if (name.starts_with("endif")) --depth;
+        if (depth == 0 || (depth == 1 && name.starts_with("el"))) return;
+      }
+      line_begins = scanner_.peek() == '\n';
+      if (!scanner_.done()) scanner_.skip_word_or_token();
+    }
+  }
+
+  // "a::b" of `namespace a::b {`; nothing for one without a name.
+  std::string namespace_name() {
+    std::string name;
+    bool line_begins = false;
+    while (skip_to_token(line_begins)) {
+      const char c = scanner_.peek();
+      const bool wants_word = name.empty() || name.ends_with(':');
+      if (c != ':' && !(wants_word && begins_identifier(c))) break;
+      if (c == ':') scanner_.advance();
+      name += c == ':' ? std::string_view(":") : scanner_.identifier();
+    }
+    return name;
+  }
+
+  // A brace that no namespace opens is not named: it belongs to a function, a type, or `extern "C"`.
+  void step_into_or_out(char c) {
+    if (c == '{') scopes_.push_back(std::exchange(enters_, {}));
+    if (c == '}' && !scopes_.empty()) scopes_.pop_back();
+    if (c == ';') enters_.clear();
+  }
+
+  [[nodiscard]] std::string scope() const {
+    std::string scope;
+    for (const auto& name : scopes_) scope += name.empty() ? "" : name + "::";
+    return scope;
+  }
+
+  // `template <>` and `template void f<1>();` declare no further one: what they name is compiled where they stand.
   [[nodiscard]] bool has_parameters() const {
     Scanner ahead = scanner_;
     ahead.skip_blanks();
@@ -61,18 +116,18 @@ class Declarations {
   }
 
   // Its name is the last before the bracket of its parameters; attributes have brackets, too.
-  void add(bool is_template) {
+  void add(What what) {
     std::string_view name;
     bool line_begins = false;
     while (skip_to_token(line_begins)) {
       line_begins = false;
       const char c = scanner_.peek();
-      if (c == ';' || c == '{' || c == '<') return;  // That of a specialisation has arguments.
+      if (c == ';' || c == '{') return;
       if (begins_identifier(c)) {
         name = scanner_.identifier();
-      } else if (c == '(' && !name.starts_with("__")) {
-        if (!name.empty()) keep({std::string(name), is_template});
-        return;
+      } else if (c == '<' || (c == '(' && !name.starts_with("__"))) {
+        if (what == What::its_instance) return note_instance(name);
+        return c == '(' ? keep(name, what) : void();
       } else if (c == '(') {
         skip_brackets();
       } else {
@@ -93,12 +148,24 @@ class Declarations {
     }
   }
 
-  void keep(KernelDeclaration declaration) {
-    if (std::find(found_.begin(), found_.end(), declaration) == found_.end())
-      found_.push_back(std::move(declaration));
+  void keep(std::string_view name, What what) {
+    const KernelDeclaration declaration{std::string(name), scope(), what == What::its_template};
+    const bool again = std::ranges::any_of(found_, [&](const KernelDeclaration& other) {
+      return other.name == name && other.scope == declaration.scope &&
+             other.is_template == declaration.is_template;
+    });
+    if (!name.empty() && !again) found_.push_back(declaration);
+  }
+
+  void note_instance(std::string_view name) {
+    for (auto& kernel : found_) {
+      if (kernel.name == name) kernel.has_instances = true;
+    }
   }
 
   Scanner scanner_;
+  std::string enters_;               // The namespace that the next brace opens.
+  std::vector<std::string> scopes_;  // Of each open brace its namespace, or nothing.
   std::vector<KernelDeclaration> found_;
 };
 
@@ -111,8 +178,8 @@ std::vector<KernelDeclaration> kernel_declarations(std::string_view text) {
 
 std::vector<std::string> kernel_templates(const Program& program) {
   std::vector<std::string> names;
-  for (auto& [name, is_template] : kernel_declarations(program.source())) {
-    if (is_template) names.push_back(std::move(name));
+  for (const auto& kernel : kernel_declarations(program.source())) {
+    if (kernel.is_template && !kernel.has_instances) names.push_back(kernel.scope + kernel.name);
   }
   return names;
 }
