@@ -29,6 +29,13 @@ tl::unexpected<Error> unreadable(const std::filesystem::path& path, int error) {
   return unusable(path, "cannot be read: " + std::generic_category().message(error));
 }
 
+std::string may_not_read(const std::filesystem::path& path) {
+  return fmt::format(
+      "settings file '{}' is left out, for you may not read it: give yourself the right to, or "
+      "set XDG_CONFIG_HOME or HOME to a folder of your own",
+      path.string());
+}
+
 // Asked of the open file: nothing can take its place any more.
 Result<void> check_private(const std::filesystem::path& path, int descriptor) {
   struct stat status {};
@@ -63,7 +70,7 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 Result<ConfigFile> parse_config(const std::filesystem::path& path, std::string_view text) {
-  ConfigFile file{path, {}};
+  ConfigFile file{.path = path, .values = {}};
   for (int number = 1; !text.empty(); ++number) {
     const auto end = text.find('\n');
     const auto line = trimmed(text.substr(0, end));
@@ -86,6 +93,9 @@ Result<std::optional<ConfigFile>> read_config(const std::filesystem::path& path)
       system::open_file(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (descriptor.get() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    // As of root's own HOME, which `su` hands on: a program must not end for that.
+    if (errno == EACCES)
+      return ConfigFile{.path = path, .values = {}, .unread = may_not_read(path)};
     return unreadable(path, errno);
   }
   if (auto sound = check_private(path, descriptor.get()); !sound)

@@ -15,6 +15,8 @@ namespace kiln {
 struct ConfigFile {
   std::filesystem::path path;
   std::map<std::string, std::string> values;  ///< By the names of variables.
+  /// Why nothing of it was read, and what to do: the user may not read it. Empty where it was read.
+  std::string unread = {};
 };
 
 /// `path` is what errors and origins name. Errors: invalid_setting, naming the line that is none of these.
@@ -22,7 +24,8 @@ struct ConfigFile {
                                               std::string_view text);
 
 /// Reads a file that belongs to the user or to root, that nobody else may write to, and that is no link: what it says decides
-/// which code runs. Nothing where there is no such file. Errors: invalid_setting, naming the file and what is the matter.
+/// which code runs. Nothing where there is no such file. One that the user has no right to read is none of his: it is given
+/// as unread. Errors: invalid_setting, naming the file and what is the matter.
 [[nodiscard]] Result<std::optional<ConfigFile>> read_config(const std::filesystem::path& path);
 
 }  // namespace kiln

@@ -75,6 +75,7 @@ void warn_of_slips(const Settings& settings, const Reporter& reporter) {
       reporter.warn(fmt::format("{}{} is no setting; did you mean {}?", variable,
                                 file.empty() ? "" : " in " + file, meant));
     }
+    for (const auto& unread : settings.unread_files) reporter.warn(unread);
   });
 }
 

@@ -55,6 +55,15 @@ class Decisions {
     return std::nullopt;
   }
 
+  /// What is said of the files that could not be read.
+  [[nodiscard]] std::vector<std::string> unread() const {
+    std::vector<std::string> unread;
+    for (const auto& file : files_) {
+      if (!file.unread.empty()) unread.push_back(file.unread);
+    }
+    return unread;
+  }
+
   void add(Setting setting) { listing_.push_back(std::move(setting)); }
 
   /// What is named as a setting and is none. Call it when all are decided.
@@ -478,6 +487,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.sources_directory = std::move(*sources);
   settings.log_level = **level;
   settings.unknown = decisions.unknown();
+  settings.unread_files = decisions.unread();
   return settings;
 }
 

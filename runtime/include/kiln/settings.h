@@ -174,12 +174,15 @@ struct Settings {
   std::vector<Setting> listing;  ///< Each of the above with where it came from.
   /// Of those that name what they were meant to be, the first runtime of a process warns.
   std::vector<UnknownVariable> unknown;
+  /// The files of settings that the user may not read, each a sentence that says so and what to do. The first runtime of a
+  /// process warns of them too.
+  std::vector<std::string> unread_files;
 };
 
 /// Where settings may stand for all programs that read them, what goes first first: `$XDG_CONFIG_HOME/kiln/config` (else
 /// `~/.config/kiln/config`) and `/etc/kiln/config`. Lines as `KILN_MODE=warn`; '#' begins a remark. Such a file must belong
-/// to the user or to root, be writable by nobody else and be no link. None in a program that runs with other rights than
-/// those of whoever started it.
+/// to the user or to root, be writable by nobody else and be no link; one that the user may not read is left out. None in a
+/// program that runs with other rights than those of whoever started it.
 [[nodiscard]] std::vector<std::filesystem::path> config_files();
 
 /// Decides the settings from options, the environment and, where the options say so, config_files(); touches nothing else
