@@ -254,7 +254,8 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
   const auto descriptor = open_private_file(file, trust);
   if (!descriptor) return tl::unexpected(descriptor.error());
   if (*descriptor < 0) {
-    return fail(ErrorCode::not_found, fmt::format("no bundle at '{}'", file.string()));
+    return fail(ErrorCode::not_found,
+                fmt::format("no bundle at '{}'; kiln export writes one", file.string()));
   }
   auto opened = look_at(Connection::open(*descriptor, file));
   ::close(*descriptor);

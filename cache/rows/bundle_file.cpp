@@ -89,8 +89,9 @@ Result<std::unique_ptr<BundleFile>> BundleFile::begin(const fs::path& bundle) {
   std::error_code error;
   // SQLite follows no symlink, and the way to a bundle may have some.
   fs::path folder = fs::canonical(fs::absolute(bundle, error).parent_path(), error);
-  if (error) return not_written(bundle, error.message());
-  if (fs::is_directory(bundle, error)) return not_written(bundle, "it is a folder");
+  if (error) return not_written(bundle, "its folder: " + error.message() + "; make it first");
+  if (fs::is_directory(bundle, error))
+    return not_written(bundle, "it is a folder; name a file in it");
   remove_what_was_left_behind(folder, bundle);
   std::unique_ptr<BundleFile> file(new BundleFile(bundle, std::move(folder)));
   if (auto made = file->make_file(); !made) return tl::unexpected(made.error());

@@ -207,7 +207,9 @@ class ManifestReader {
     folders_of_sources_.push_back(path.parent_path());
     auto text = read_file(path);
     if (!text && given == 1)
-      wrong("source_file", fmt::format("cannot read {}", path.string()), ErrorCode::io_failed);
+      wrong("source_file",
+            fmt::format("cannot read {}; relative paths begin at the manifest", path.string()),
+            ErrorCode::io_failed);
     return std::move(text).value_or("");
   }
 
@@ -361,9 +363,11 @@ class ManifestReader {
 Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& file) {
   const auto text = read_file(file);
   if (!text) {
-    return fail(ErrorCode::io_failed,
-                fmt::format("cannot read the manifest {}: it is no file, or not to be read",
-                            file.string()));
+    return fail(
+        ErrorCode::io_failed,
+        fmt::format("cannot read the manifest {}: it is no file, or you may not read it; name a "
+                    "manifest, or a record that KILN_RECORD made",
+                    file.string()));
   }
   const auto documents = read_documents(*text);
   if (!documents) {

@@ -66,8 +66,7 @@ std::vector<fs::path> usable_bundles(const Words& words) {
   for (const fs::path& given : words.bundles) {
     bundles.push_back(fs::absolute(given));
     if (const auto bundle = kiln::Cache::open_bundle(bundles.back()); !bundle) {
-      throw std::invalid_argument(
-          fmt::format("--bundle: {}; `kiln export` makes one", bundle.error().message));
+      throw std::invalid_argument(fmt::format("--bundle: {}", bundle.error().message));
     }
   }
   return bundles;
