@@ -180,11 +180,6 @@ TEST_F(BadInput, NonsenseInAVariableNamesIt) {
   }
 }
 
-TEST_F(BadInput, AnEmptyCacheFolderIsRefused) {
-  const auto message = message_of({"--cache", "", "ls"}, 2, "invalid_setting");
-  EXPECT_THAT(message, HasSubstr("absolute path"));
-}
-
 TEST_F(BadInput, ACommandLineThatMakesNoSenseIsUsage) {
   const std::vector<std::vector<std::string>> command_lines{
       {},                              // no verb
@@ -211,6 +206,322 @@ TEST_F(BadInput, AMisspelledWordGivesTheOneThatWasMeant) {
   EXPECT_THAT(message({"ls", "--jsno"}), HasSubstr("did you mean '--json'?"));
   EXPECT_THAT(message({"ls", "--frobnicate"}), HasSubstr("; kiln ls --help lists them"));
   EXPECT_THAT(message({"compile", good_, "--arhc", "sm_80"}), HasSubstr("did you mean '--arch'?"));
+}
+
+// What somebody got wrong: which words of the message name the thing, the place as it was written, and the remedy.
+struct Mistake {
+  std::vector<std::string> words;
+  int exit_code;
+  const char* code;
+  std::string thing;
+  std::string place;
+  std::string remedy;
+  Circumstances circumstances = {};
+};
+
+class Mistakes : public BadInput {
+ protected:
+  Mistakes() {
+    bundle_ = scratch("all.kiln").string();
+    EXPECT_EQ(run({"export", bundle_}).exit_code, 0);
+    fs::create_directory(folder_);
+  }
+
+  void expect(const std::vector<Mistake>& mistakes) {
+    for (const auto& [words, exit_code, code, thing, place, remedy, circumstances] : mistakes) {
+      SCOPED_TRACE(testing::PrintToString(words));
+      const auto message = message_of(words, exit_code, code, circumstances);
+      for (const auto& part : {thing, place, remedy}) EXPECT_THAT(message, HasSubstr(part));
+    }
+  }
+
+  // A manifest of one program, with these members beside its name.
+  std::string manifest(const std::string& name, const std::string& members) const {
+    return file(name, R"({"kiln_manifest": 1, "programs": [{"name": "a.cu", )" + members + "}]}");
+  }
+
+  const std::string folder_ = scratch("folder").string();
+  const std::string nowhere_ = scratch("nowhere/out").string();
+  const std::string none_ = scratch("none").string();
+  const std::string text_ = file("text.kiln", "no bundle");
+  std::string bundle_;
+};
+
+TEST_F(Mistakes, InAProgram) {
+  const auto bad = file("bad.cu", "__global__ void fill(int* x) {\n  *x = mistaken;\n}\n");
+  const auto lost = file("lost.cu", "#include <engine/lost.h>\n");
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"compile", good_, "--name", "fill", "--arch", "sm_80"});
+    return more;
+  };
+  expect({
+      {{"compile", bad, "--arch", "sm_80"},
+       3,
+       "compile_failed",
+       "mistaken",
+       bad + "(2): error",
+       "is undefined"},
+      {{"compile", lost, "--arch", "sm_80"},
+       3,
+       "header_not_found",
+       "\"engine/lost.h\"",
+       lost + "(1)",
+       "Add its folder to the include directories"},
+      {{"compile", none_, "--arch", "sm_80"},
+       3,
+       "io_failed",
+       "No such file",
+       none_,
+       "check its name"},
+      {{"compile", folder_, "--arch", "sm_80"},
+       3,
+       "io_failed",
+       "Is a directory",
+       folder_,
+       "name a file in it"},
+      {{"compile", good_, "--arch", "sm_8O"},
+       2,
+       "unknown_arch",
+       "'sm_8O'",
+       "--arch: ",
+       "Known ones: sm_75"},
+      {{"compile", good_, "--arch", ""},
+       2,
+       "unknown_arch",
+       "architecture ''",
+       "--arch: ",
+       "Known ones: sm_75"},
+      {{"compile", good_, "--arch", "compute_80"},
+       2,
+       "invalid_argument",
+       "'compute_80' names no GPU",
+       "--arch: ",
+       "ask for ptx, or for sm_80"},
+      {{"compile", good_}, 2, "invalid_argument", "is required", "--arch", "kiln VERB --help"},
+      {{"compile", good_, "--name", "fill", "--arch", "native"},
+       3,
+       "driver_missing",
+       "CUDA driver: not available",
+       "/nonexistent/libcuda.so.1",
+       "Give the path of the machine's own libcuda.so.1",
+       without_cuda()},
+      {with({"--image", "elf"}), 2, "invalid_argument", "'elf'", "--image: ", "use cubin, ptx"},
+      {with({"--option=-arch=sm_80"}), 2, "invalid_option", "'-arch=sm_80'", "good.cu",
+       "--arch on the command line"},
+      {with({"--option", ""}), 2, "invalid_option", "option is empty", "good.cu", "leave it out"},
+      {with({"--name", "flil"}), 3, "unknown_kernel", "'flil'", "good.cu", "did you mean fill?"},
+      {with({"--name", ""}), 2, "invalid_argument", "expression '' is empty", "good.cu",
+       "such as scale<float>"},
+      {with({"-I", ""}), 2, "invalid_argument", "'' is not a path", "include directory",
+       "name a folder"},
+      {with({"--arch", "sm_90", "-o", "x.cubin"}), 2, "invalid_argument", "2 architectures",
+       "-o x.cubin", "put {arch} into its name"},
+      {with({"-o", folder_}), 3, "io_failed", "Is a directory", folder_, "name a file in it"},
+      {with({"-o", nowhere_}), 3, "io_failed", "No such file", nowhere_, "make its folder first"},
+      {{"link", none_, "--arch", "sm_80"},
+       3,
+       "io_failed",
+       "no such file",
+       none_,
+       "kiln ls lists the entries"},
+      {{"link", good_, "--arch", "sm_80"},
+       2,
+       "invalid_argument",
+       "neither a cubin nor LTO-IR nor PTX",
+       good_,
+       "kiln compile --image ltoir makes some"},
+      {{"link", bundle_, "--arch", "sm_80", "--image", "elf"},
+       2,
+       "invalid_argument",
+       "'elf'",
+       "--image: ",
+       "use cubin, ptx"},
+      {{"trace", good_}, 2, "invalid_argument", "architecture of a source", "--arch", "name the"},
+      {{"trace", good_, "--arch", "sm_80,sm_90"},
+       2,
+       "invalid_argument",
+       "name one architecture",
+       "--arch",
+       "headers cost the same"},
+      {{"trace", "a.json", "-DX"},
+       2,
+       "invalid_argument",
+       "a manifest says of its programs all",
+       "words for a source",
+       "only --arch goes with one"},
+  });
+}
+
+TEST_F(Mistakes, InAManifest) {
+  const std::string first = ": programs[0] (a.cu)";
+  const auto torn = file("torn.json", "{\"kiln_manifest\": 1,\n");
+  const auto newer = file("newer.json", R"({"kiln_manifest": 2, "programs": []})");
+  const auto field = manifest("field.json", R"("source": "", "target": ["sm_80"])");
+  const auto lost = manifest("lost.json", R"("source_file": "none.cu")");
+  const auto arch = manifest("arch.json", R"("source": "", "targets": ["sm_8O"])");
+  const auto no_target = manifest("no_target.json", R"("source": "")");
+  const std::string listed = R"({"name": "a.cu", "source": "", "targets": ["sm_80"]})";
+  const auto twice =
+      file("twice.json", R"({"kiln_manifest": 1, "programs": [)" + listed + ", " + listed + "]}");
+  const auto variant = [&](const std::string& name, const std::string& kernels) {
+    return manifest(name, R"("source": "", "targets": ["sm_80"], "kernels": ["k"], "variants": [
+                    {"name": "v", "since": "sm_80", "kernels": )" +
+                              kernels + "}]");
+  };
+  const auto strange = variant("strange.json", R"({"f": "g"})");
+  const auto both = variant("both.json", R"({"k": "f", " k": "g"})");
+  const auto prewarm = [](const std::string& manifest) {
+    return std::vector<std::string>{"prewarm", manifest};
+  };
+  expect({
+      {prewarm(none_), 3, "io_failed", "it is no file", none_, "name a manifest"},
+      {prewarm(torn), 2, "invalid_argument", "unexpected end of input",
+       torn + ": no JSON: ", "expected string literal"},
+      {prewarm(newer), 2, "invalid_argument", "kiln_manifest", newer, "must be 1"},
+      {prewarm(field), 2, "invalid_argument", "target: there is no such field", field + first,
+       "there are name, source"},
+      {prewarm(lost), 3, "io_failed", "cannot read " + scratch("none.cu").string(),
+       lost + first + ": source_file", "relative paths begin at the manifest"},
+      {prewarm(arch), 2, "invalid_argument", "'sm_8O'", arch + first + ": targets",
+       "Known ones: sm_75"},
+      {prewarm(no_target), 2, "invalid_argument", "no target", no_target + first, "with --arch"},
+      {prewarm(twice), 2, "invalid_argument", "sm_80 is listed already",
+       "twice.json: programs[1] (a.cu)", "as " + twice + first},
+      {prewarm(strange), 2, "invalid_argument", "'f' is not among the program's kernels",
+       strange + first, "kernels: k"},
+      {prewarm(both), 2, "invalid_argument", "'k' stands for both 'g' and 'f'", both + first,
+       "leave one out"},
+      {{"prewarm"}, 2, "invalid_argument", "name a manifest", "prewarm", "with --from"},
+      {{"prewarm", no_target, "--arch", "sm_8O"},
+       2,
+       "unknown_arch",
+       "'sm_8O'",
+       "--arch: ",
+       "Known ones: sm_75"},
+      {{"prewarm", no_target, "--jobs", "5000"},
+       2,
+       "invalid_argument",
+       "5000",
+       "--jobs",
+       "0 to 1024"},
+      {{"prewarm", no_target, "--timeout", "0"},
+       2,
+       "invalid_argument",
+       "0 is no number of seconds",
+       "--timeout",
+       "above nothing"},
+      {{"prewarm", "--from", none_}, 3, "io_failed", "no bundle", none_, "kiln export writes one"},
+      {{"prewarm", "--from", text_},
+       3,
+       "cache_unusable",
+       "is corrupt",
+       text_,
+       "name one that `kiln export` wrote"},
+  });
+}
+
+TEST_F(Mistakes, InTheWords) {
+  expect({
+      {{"lss"}, 2, "invalid_argument", "there is no verb", "'lss'", "did you mean 'ls'?"},
+      {{"ls", "--srot=size"},
+       2,
+       "invalid_argument",
+       "no option '--srot'",
+       "kiln ls",
+       "did you mean '--sort'?"},
+      {{"ls", "--sort", "colour"}, 2, "invalid_argument", "colour", "--sort", "program"},
+      {{"ls", "--age", "soon"}, 2, "invalid_argument", "soon", "--age", "such as 30d"},
+      {{"ls", "--limit", "0"}, 2, "invalid_argument", "0 not in range", "--limit", "range 1 to"},
+      {{"kernels", "--threads", "2000"}, 2, "invalid_argument", "2000", "--threads", "1 to 1024"},
+      {{"diff", bundle_, none_},
+       3,
+       "io_failed",
+       "no file and no folder",
+       none_,
+       "kiln ls lists the entries"},
+      {{"diff", bundle_, bundle_, "--allow", "stack=1"},
+       2,
+       "invalid_argument",
+       "stack=1",
+       "--allow",
+       "registers, spill, local, shared, size"},
+      {{"show", ""}, 2, "invalid_argument", "names no entry", "''", "give a key"},
+      {{"show", "godo.cu"}, 1, "not_found", "no program", "'godo.cu'", "did you mean 'good.cu'?"},
+      {{"pin", "flil"}, 1, "not_found", "no kernel", "'flil'", "did you mean 'fill'?"},
+      {{"disasm", "fill", "flil"}, 1, "not_found", "no kernel 'flil'", "good.cu", "it has fill"},
+      {{"extract", "fill", "--source", "--log"},
+       2,
+       "invalid_argument",
+       "at most 1",
+       "--source",
+       "--log"},
+      {{"extract", "fill", "--sources", ""},
+       2,
+       "invalid_argument",
+       "name a folder",
+       "--sources",
+       "folder"},
+      {{"gc", "--max-size", "5X"}, 2, "invalid_argument", "5X", "--max-size", "such as 500M"},
+      {{"gc", "--older-than", "3y"}, 2, "invalid_argument", "3y", "--older-than", "such as 30d"},
+      {{"clear"}, 2, "invalid_argument", "every entry", "clear", "--yes"},
+      {{"export", nowhere_}, 3, "io_failed", "No such file", nowhere_, "make it first"},
+      {{"export", folder_}, 3, "io_failed", "it is a folder", folder_, "name a file in it"},
+      {{"import", none_}, 3, "io_failed", "no bundle", none_, "kiln export writes one"},
+      {{"merge", bundle_, text_, "-o", nowhere_},
+       3,
+       "cache_unusable",
+       "is corrupt",
+       text_,
+       "name one that `kiln export` wrote"},
+      {{"config", "put"}, 2, "invalid_argument", "put", "ACTION", "{get,set,unset}"},
+      {{"config", "get", "KILN_LGO"},
+       2,
+       "invalid_argument",
+       "no setting",
+       "'KILN_LGO'",
+       "did you mean KILN_LOG?"},
+      {{"config", "set", "KILN_LOG", "loud"},
+       2,
+       "invalid_setting",
+       "'loud'",
+       "KILN_LOG",
+       "use off, warn, info or debug"},
+      {{"--cache", "", "ls"}, 2, "invalid_argument", "'' is no path", "--cache", "name a folder"},
+      {{"ls"},
+       2,
+       "invalid_setting",
+       "'loud'",
+       "KILN_LOG",
+       "use off, warn",
+       {.environment = {{"KILN_LOG", "loud"}}}},
+      {{"ls"},
+       2,
+       "invalid_setting",
+       "'here'",
+       "KILN_CACHE_DIR",
+       "an absolute path",
+       {.environment = {{"KILN_CACHE_DIR", "here"}}}},
+  });
+}
+
+TEST_F(Mistakes, InWhatIsChanged) {
+  const auto source = manifest("a.json", R"("source": "", "targets": ["sm_80"])");
+  std::vector<Mistake> mistakes;
+  for (const auto& words : std::vector<std::vector<std::string>>{{"gc"},
+                                                                 {"clear", "--yes"},
+                                                                 {"pin", "fill"},
+                                                                 {"unpin", "fill"},
+                                                                 {"stats", "--reset"},
+                                                                 {"import", bundle_},
+                                                                 {"prewarm", source}}) {
+    auto all = words;
+    all.insert(all.end(), {"--cache", bundle_});
+    mistakes.push_back({all, 3, "cache_unusable", "a bundle is never changed",
+                        "'" + bundle_ + "' is a file", "kiln import '" + bundle_ + "'"});
+  }
+  const auto before = read(bundle_);
+  expect(mistakes);
+  EXPECT_EQ(read(bundle_), before);
 }
 
 // A cache that cannot be used is a warning to a compile and an error to those who look.
@@ -281,6 +592,37 @@ TEST_F(UnusableCache, IsNotThereToLookAt) {
   EXPECT_THAT(outcome.err, HasSubstr("kiln: error: no cache at '" + cache().string()));
   EXPECT_THAT(outcome.err, HasSubstr("kiln compile FILE --arch A"));
   EXPECT_FALSE(fs::exists(cache())) << "who looks makes nothing";
+}
+
+// As of root's home, which `su` hands on: a program must not end for settings that are none of its user's.
+using UnreadableSettings = ToolTest;
+
+TEST_F(UnreadableSettings, AreLeftOutWithAWarning) {
+  compile({file("good.cu", scale_source), "--arch", "sm_80", "--name", "fill"});
+  file(".config/kiln/config", "KILN_LOG=loud\n");
+  const auto path = scratch(".config/kiln").string();
+  fs::permissions(path, fs::perms::none);
+  const Circumstances other_user{.no_override = true};
+  const std::string warning =
+      "kiln: warning: settings file '" + path + "/config' is left out, for you may not read it: ";
+  for (const auto& words : std::vector<std::vector<std::string>>{{"ls"},
+                                                                 {"stats"},
+                                                                 {"config"},
+                                                                 {"config", "get", "KILN_LOG"},
+                                                                 {"doctor"},
+                                                                 {"disasm", "fill", "--ptx"}}) {
+    const auto outcome = run(words, other_user);
+    EXPECT_EQ(outcome.exit_code, 0) << words[0] << outcome.err;
+    EXPECT_THAT(outcome.err, StartsWith(warning)) << words[0];
+    EXPECT_THAT(outcome.err, HasSubstr("set XDG_CONFIG_HOME or HOME to a folder of your own"));
+    EXPECT_EQ(outcome.err.find(warning, 1), std::string::npos) << words[0] << ": once";
+  }
+  EXPECT_EQ(run({"--help"}, other_user).err, "");
+  EXPECT_EQ(run({"ls", "--quiet"}, other_user).err, "");
+  const auto doctor = run({"--json", "doctor"}, other_user).documents().at(0);
+  ASSERT_EQ(doctor["unread_files"].size(), 1U);
+  EXPECT_THAT(doctor["unread_files"][0].get<std::string>(), HasSubstr(path));
+  fs::permissions(path, fs::perms::owner_all);
 }
 
 TEST_F(UnusableCache, IsNowhereWithoutAHome) {

@@ -148,7 +148,7 @@ TEST_F(Care, GcRemovesDownToASize) {
   const auto before = snapshot(cache());
   const auto told = json({"gc", "--max-size", "1K", "--dry-run"});
   EXPECT_EQ(told["entries"], 3);
-  EXPECT_GT(told["bytes"], 0);
+  EXPECT_GT(told["stored_bytes"], 0);
   EXPECT_EQ(told["dry_run"], true);
   EXPECT_THAT(care({"gc", "--max-size", "1K", "--dry-run"}).out,
               HasSubstr("would remove 3 entries"));
@@ -230,7 +230,8 @@ TEST_F(Care, APinOfNothingIsAMissAndTheOthersAreDone) {
   EXPECT_THAT(outcome.err, HasSubstr(none));
   EXPECT_EQ(care({"--json", "ls", "--pinned"}).documents().size(), 1u);
   EXPECT_EQ(care({"pin"}).exit_code, 2);
-  EXPECT_EQ(care({"unpin", "nonsense"}).exit_code, 2);
+  EXPECT_EQ(care({"unpin", "nonsense"}).exit_code, 1);
+  EXPECT_EQ(care({"unpin", ""}).exit_code, 2);
 }
 
 TEST_F(Care, LsKeepsWhatIsAskedFor) {
@@ -243,8 +244,8 @@ TEST_F(Care, LsKeepsWhatIsAskedFor) {
   EXPECT_THAT(keys({"--program", "scale*"}), testing::UnorderedElementsAre(first_, second_));
   EXPECT_THAT(keys({"--program", "*"}), testing::SizeIs(3));
   EXPECT_THAT(keys({"--program", "scale"}), testing::IsEmpty());
-  EXPECT_THAT(keys({"--kind", "ptx"}), testing::ElementsAre(third_));
-  EXPECT_THAT(keys({"--kind", "ptx,cubin", "--arch", "sm_90"}), testing::ElementsAre(second_));
+  EXPECT_THAT(keys({"--image", "ptx"}), testing::ElementsAre(third_));
+  EXPECT_THAT(keys({"--image", "ptx,cubin", "--arch", "sm_90"}), testing::ElementsAre(second_));
   EXPECT_THAT(keys({"--pinned"}), testing::IsEmpty());
 }
 

@@ -235,11 +235,5 @@ TEST_F(Inspect, AKeyThatFitsTwoIsAMissThatNamesThem) {
   for (const auto& key : keys[digit[0]]) EXPECT_THAT(outcome.err, HasSubstr(key.substr(0, 8)));
 }
 
-TEST_F(Inspect, AKeyMustBeHexadecimal) {
-  const auto outcome = look({"show", "scale.cu"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("scale.cu"));
-}
-
 }  // namespace
 }  // namespace kiln::tests

@@ -340,10 +340,10 @@ TEST_F(Diff, TellsPrograms) {
   EXPECT_EQ(grows["arch"], "sm_80");
   EXPECT_EQ(grows["expression"], "grows");
   EXPECT_EQ(grows["change"], "changed");
-  EXPECT_GT(grows["after"]["spill"], grows["before"]["spill"]);
-  EXPECT_GT(grows["after"]["size"], grows["before"]["size"]);
-  EXPECT_EQ(grows["after"]["shared"], 0);
-  EXPECT_THAT(grows["regressions"].dump(), HasSubstr("\"spill\",\"stack\",\"size\""));
+  EXPECT_GT(grows["after"]["spill_bytes"], grows["before"]["spill_bytes"]);
+  EXPECT_GT(grows["after"]["code_bytes"], grows["before"]["code_bytes"]);
+  EXPECT_EQ(grows["after"]["shared_bytes"], 0);
+  EXPECT_THAT(grows["regressions"].dump(), HasSubstr("\"spill\",\"local\",\"size\""));
   EXPECT_EQ(documents[1]["change"], "went");
   EXPECT_TRUE(documents[1]["after"].is_null());
   EXPECT_EQ(documents[2]["change"], "appeared");
@@ -370,7 +370,7 @@ TEST_F(Diff, TellsPeople) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out,
               testing::ContainsRegex(
-                  "grows +program\\.cu +sm_80 +changed .* B → .* B .*spill, stack, size"));
+                  "grows +program\\.cu +sm_80 +regressed .* B → .* B .*spill, local, size"));
   EXPECT_THAT(
       outcome.out,
       testing::EndsWith("1 kernel as before, 1 changed, 1 appeared, 1 went; 1 regression\n"));
@@ -396,7 +396,7 @@ TEST_F(Diff, AllowsGrowth) {
     return figure["after"][name].get<int>() - figure["before"][name].get<int>();
   };
   const std::vector<std::string> others{"--allow",    "registers=99", "--allow",
-                                        "spill=9999", "--allow",      "stack=9999"};
+                                        "spill=9999", "--allow",      "local=9999"};
   const auto with_size = [&](const std::string& size) {
     auto options = others;
     options.insert(options.end(), {"--allow", "size=" + size});
@@ -404,11 +404,11 @@ TEST_F(Diff, AllowsGrowth) {
   };
   EXPECT_EQ(with_size("1000%"), 0);
   EXPECT_EQ(with_size("1%"), 1);
-  EXPECT_EQ(with_size(std::to_string(growth("size"))), 0);
-  EXPECT_EQ(with_size(std::to_string(growth("size") - 1)), 1);
+  EXPECT_EQ(with_size(std::to_string(growth("code_bytes"))), 0);
+  EXPECT_EQ(with_size(std::to_string(growth("code_bytes") - 1)), 1);
   // Of nothing, any growth is more than every share.
-  ASSERT_EQ(figure["before"]["spill"], 0);
-  EXPECT_EQ(status({"--allow", "registers=99", "--allow", "spill=1000%", "--allow", "stack=9999",
+  ASSERT_EQ(figure["before"]["spill_bytes"], 0);
+  EXPECT_EQ(status({"--allow", "registers=99", "--allow", "spill=1000%", "--allow", "local=9999",
                     "--allow", "size=9999999"}),
             1);
 }

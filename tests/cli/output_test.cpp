@@ -1,6 +1,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -149,11 +152,70 @@ TEST_F(Output, SaysThatTheDiskIsFull) {
   EXPECT_THAT(outcome.err, HasSubstr("/dev/full: No space left on device"));
 }
 
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    const auto columns = std::ranges::count_if(
+        line, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+    widest = std::max(widest, static_cast<std::size_t>(columns));
+  }
+  return widest;
+}
+
+TEST_F(Output, FitsTheTerminal) {
+  file("a/folder/with/a/rather/long/path/include/a_header_with_a_name.cuh", "#define BY 2\n");
+  const auto source = file("a_program_whose_name_is_long.cu", R"(
+#include <a_header_with_a_name.cuh>
+template <class T, class U, int N> __global__ void a_kernel_whose_name_is_long(T* values, U by) {
+#ifdef MORE
+  __shared__ T own[1000];
+  own[threadIdx.x] = values[N];
+  __syncthreads();
+  by += own[N];
+#endif
+  values[threadIdx.x] *= by * BY;
+})");
+  const auto make = [&](const std::string& cache, const std::string& option) {
+    const auto made = run({"compile", source, "--arch", "sm_80", "--cache", scratch(cache), option,
+                           "--name", "a_kernel_whose_name_is_long<float, float, 12>", "-I",
+                           scratch("a/folder/with/a/rather/long/path/include")});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  };
+  make("before", "-DLESS");
+  make("after", "-DMORE");
+  const auto after = scratch("after").string();
+  for (const auto& words : std::vector<std::vector<std::string>>{{"show", "*", "--cache", after},
+                                                                 {"config", "--cache", after},
+                                                                 {"diff", scratch("before"), after},
+                                                                 {"ls", "--cache", after},
+                                                                 {"kernels", "--cache", after}}) {
+    const auto width = [&](const char* columns) {
+      const auto outcome =
+          run(words, {.environment = {{"COLUMNS", columns}, {"TERM", "dumb"}}, .terminal = true});
+      EXPECT_NE(outcome.out, "") << outcome.err;
+      return widest_line(outcome.out);
+    };
+    EXPECT_LE(width("80"), 80U) << words[0];
+    EXPECT_LE(width("120"), 120U) << words[0];
+  }
+  const auto shown = run({"diff", scratch("before"), after},
+                         {.environment = {{"COLUMNS", "70"}}, .terminal = true});
+  EXPECT_THAT(shown.out, HasSubstr("SHARED")) << "what changed goes last";
+  EXPECT_THAT(shown.out, Not(HasSubstr("LOCAL")));
+}
+
 TEST_F(Output, IsNotLostInSilence) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   ASSERT_EQ(compile_to(scratch("x").string()).exit_code, 0);
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"ls"}, {"--json", "ls"}, {"stats"}}) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"ls"},
+                                                {"--json", "ls"},
+                                                {"stats"},
+                                                {},
+                                                {"--help"},
+                                                {"ls", "--help"},
+                                                {"--version"}}) {
     const auto outcome = run(words, {.output = "/dev/full"});
     EXPECT_EQ(outcome.exit_code, 3);
     EXPECT_THAT(outcome.err, HasSubstr("cannot write standard output: No space left on device"));

@@ -52,7 +52,7 @@ TEST_F(Ship, ExportTellsPrograms) {
   const auto report = outcome.documents().at(0);
   EXPECT_EQ(report["bundle"], path("b.kiln"));
   EXPECT_EQ(report["entries"], 2);
-  EXPECT_EQ(report["bytes"], fs::file_size(path("b.kiln")));
+  EXPECT_EQ(report["file_bytes"], fs::file_size(path("b.kiln")));
   EXPECT_EQ(report["skipped"], Json::array());
   EXPECT_EQ(snapshot(cache()), before);
 }

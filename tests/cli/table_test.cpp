@@ -1,5 +1,7 @@
 #include "table.h"
 
+#include <cstdint>
+
 #include <gtest/gtest.h>
 
 namespace kiln::cli {
@@ -75,12 +77,17 @@ TEST(Format, Bytes) {
   EXPECT_EQ(format_bytes(1024), "1.0 KiB");
   EXPECT_EQ(format_bytes(26 * 1024 + 512), "26.5 KiB");
   EXPECT_EQ(format_bytes(5ull << 30), "5.0 GiB");
+  EXPECT_EQ(format_bytes((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(format_bytes((1 << 20) - 52), "1023.9 KiB");
+  EXPECT_EQ(format_bytes(~std::uint64_t{0}), "16777216.0 TiB");
 }
 
 TEST(Format, Durations) {
   EXPECT_EQ(format_duration(870), "870 us");
   EXPECT_EQ(format_duration(38'120), "38.1 ms");
   EXPECT_EQ(format_duration(1'150'000), "1.1 s");
+  EXPECT_EQ(format_duration(999'949), "999.9 ms");
+  EXPECT_EQ(format_duration(999'951), "1.0 s");
 }
 
 TEST(Format, Ages) {

@@ -4,9 +4,11 @@
 #include "grammar.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -136,8 +138,8 @@ void add_link(Grammar& grammar) {
       grammar.verb<LinkWords>("link", "Link images to one, or serve that from the cache", link);
   required_operand(
       verb->add_option("INPUT", words->inputs,
-                       "Files of LTO-IR, PTX or relocatable cubins, or keys of entries; an entry's "
-                       "kernels keep their expressions"));
+                       "Files of LTO-IR, PTX or relocatable cubins, or entries, by their keys or "
+                       "names; an entry's kernels keep their expressions"));
   verb->add_option("--arch", words->arch, "Architecture, e.g. sm_90a; or native")
       ->required()
       ->type_name("A");
@@ -190,6 +192,14 @@ void add_trace(Grammar& grammar) {
       ->type_name("FILE");
 }
 
+// The parser's own check for numbers above nothing tells of all that there are.
+std::string positive_seconds(const std::string& text) {
+  double seconds = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool whole = error == std::errc() && rest == text.data() + text.size();
+  return whole && seconds > 0 ? "" : fmt::format("{} is no number of seconds above nothing", text);
+}
+
 void add_prewarm(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<PrewarmWords>(
       "prewarm", "Have everything in the cache that is written down", prewarm);
@@ -210,9 +220,10 @@ void add_prewarm(Grammar& grammar) {
   verb->add_option("--image", words->image, "Image kind in the place of the one written down")
       ->type_name("KIND");
   verb->add_option("--jobs", words->jobs, "Worker processes that compile at one time")
+      ->check(CLI::Range(0, 1024))
       ->type_name("N");
   verb->add_option("--timeout", words->timeout, "Seconds that one compile may take")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_seconds)
       ->type_name("SECONDS");
   verb->add_flag("--verbose", words->verbose, "The compiler's whole log for each failure");
 }
@@ -244,7 +255,7 @@ void add_ls(Grammar& grammar) {
       ->check(CLI::IsMember(sort_orders()))
       ->capture_default_str();
   add_list(*verb, *words);
-  one_each(verb->add_option("--kind", words->kinds, "Only images of these kinds, e.g. cubin"),
+  one_each(verb->add_option("--image", words->images, "Only images of these kinds, e.g. cubin"),
            "K[,L...]")
       ->delimiter(',');
   verb->add_flag("--pinned", words->pinned, "Only entries that are pinned");
@@ -276,16 +287,23 @@ void add_diff(Grammar& grammar) {
       "same where program, architecture and expression are; of two entries, where the expression "
       "is.");
   required_operand(verb->add_option("BEFORE", words->before,
-                                    "A cache's folder, a bundle, or the key of an entry"));
+                                    "A cache's folder, a bundle, or an entry, by its key or a "
+                                    "name"));
   required_operand(verb->add_option("AFTER", words->after, "What it is compared with, likewise"));
   one_each(verb->add_option("--allow", words->allowed,
-                            "How much a figure may grow: registers=8, size=5%; also spill, stack "
+                            "How much a figure may grow: registers=8, size=5%; also spill, local "
                             "and shared; repeatable"),
            "FIGURE=GROWTH");
 }
 
+constexpr const char* entry_hint =
+    "An entry is named by its key or the first digits of it, by its program, or by one of its "
+    "kernels; of the two latter a glob will do. What begins a key is never taken for a name.";
+
 void add_key(CLI::App& verb, std::string& key) {
-  required_operand(verb.add_option("KEY", key, "The entry's key, or the first digits of it"));
+  const auto own = verb.get_footer();
+  verb.footer(own.empty() ? entry_hint : fmt::format("{} {}", own, entry_hint));
+  required_operand(verb.add_option("KEY", key, "The entry, by its key or a name: 3f9c, gemm.cu"));
 }
 
 void add_show(Grammar& grammar) {
@@ -370,8 +388,8 @@ void add_pins(Grammar& grammar) {
         grammar.verb<PinWords>(name, what, [pinned](const Globals& globals, const PinWords& keys) {
           return pin(globals, keys, pinned);
         });
-    required_operand(
-        verb->add_option("KEY", words->keys, "The entries' keys, or the first digits of each"));
+    verb->footer(entry_hint);
+    required_operand(verb->add_option("KEY", words->keys, "The entries, by their keys or names"));
   };
   add("pin", "Keep entries from being evicted or collected", true);
   add("unpin", "Let pinned entries go again", false);
@@ -435,8 +453,11 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_option_function<std::string>(
          "--cache",
          [&](const std::string& path) {
-           std::error_code empty_stays_empty;
-           globals.cache = std::filesystem::absolute(path, empty_stays_empty);
+           std::error_code stays_empty;
+           globals.cache = std::filesystem::absolute(path, stays_empty);
+           if (globals.cache->empty())
+             throw CLI::ValidationError("--cache",
+                                        fmt::format("'{}' is no path; name a folder", path));
          },
          "The cache's folder (KILN_CACHE_DIR)")
       ->type_name("DIR");

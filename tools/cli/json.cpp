@@ -90,7 +90,7 @@ Json setting_json(const Setting& setting) {
 }
 
 Json removed_json(const GcReport& report) {
-  return {{"entries", report.entries}, {"bytes", report.bytes}};
+  return {{"entries", report.entries}, {"stored_bytes", report.bytes}};
 }
 
 Json error_json(const Error& error) {

@@ -22,9 +22,8 @@ void hold_closed_streams() {
 
 ExitCode run(int argc, char** argv) {
   const auto line = parse_command_line(argc, argv);
-  if (!line.action) return line.without_action;
   return reported(line.globals, [&] {
-    const auto status = line.action(line.globals);
+    const auto status = line.action ? line.action(line.globals) : line.without_action;
     flush_standard_output();
     return status;
   });

@@ -8,8 +8,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <random>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,8 +31,26 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
+// What to do about a file, where the system's own words do not tell.
+std::string_view remedy_for(int error, bool writing) {
+  switch (error) {
+    case ENOENT:
+      return writing ? "; make its folder first" : "; check its name";
+    case EISDIR:
+      return "; name a file in it";
+    case EACCES:
+      return "; give yourself the right, or name another file";
+    case ENOSPC:
+      return "; make room, or name another place";
+    default:
+      return "";
+  }
+}
+
 [[noreturn]] void io_failure(std::string_view what, const std::filesystem::path& path) {
-  refuse(ErrorCode::io_failed, fmt::format("{} {}: {}", what, path.string(), std::strerror(errno)));
+  const int error = errno;
+  refuse(ErrorCode::io_failed, fmt::format("{} {}: {}{}", what, path.string(), std::strerror(error),
+                                           remedy_for(error, what == "cannot write")));
 }
 
 void print_whole(std::string_view log) {
@@ -98,6 +119,13 @@ void refuse(ErrorCode code, std::string message) {
   throw Failure({code, std::move(message), {}, 0});
 }
 
+void warn_once(std::string_view what) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> said;
+  const std::lock_guard lock(mutex);
+  if (said.emplace(what).second) say("kiln: warning: {}\n", what);
+}
+
 void report(const Globals& globals, const Error& error) {
   say("{} {}\n", bold("kiln: error:", wants_colour(stderr)), error.message);
   print_whole(error.log);
@@ -111,7 +139,8 @@ void print_log(std::string_view title, std::string_view log) {
 
 LogCallback log_to_standard_error() {
   return [](LogLevel level, std::string_view line) {
-    say("kiln: {}{}\n", level == LogLevel::warn ? "warning: " : "", line);
+    if (level == LogLevel::warn) return warn_once(line);
+    say("kiln: {}\n", line);
   };
 }
 

@@ -34,12 +34,24 @@ using Failure = tl::bad_expected_access<Error>;
 
 [[noreturn]] void refuse(ErrorCode code, std::string message);
 
+/// What an option's value came to. Its error is a Failure that names the option too.
+template <class Value>
+[[nodiscard]] Value value_of(std::string_view option, tl::expected<Value, Error> result) {
+  if (result) return std::move(*result);
+  auto error = std::move(result.error());
+  error.message = fmt::format("{}: {}", option, error.message);
+  throw Failure(std::move(error));
+}
+
 /// Prints on standard error; where that is closed or cannot be written, the exit status alone has to tell.
 template <class... Values>
 void say(fmt::format_string<Values...> format, Values&&... values) {
   const auto text = fmt::format(format, std::forward<Values>(values)...);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
+
+/// Warns on standard error, of each thing once: settings are decided by the tool and by its runtime. From any thread.
+void warn_once(std::string_view what);
 
 /// Prints the error on standard error, with its whole log beneath; with `--json` also as a document.
 void report(const Globals& globals, const Error& error);

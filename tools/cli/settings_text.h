@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -7,7 +8,8 @@
 
 namespace kiln::cli {
 
-/// A table of the settings, each with its value and where it came from.
-[[nodiscard]] std::string settings_text(const std::vector<Setting>& settings, bool colour);
+/// A table of the settings, each with its value and where it came from; no wider than `width`, as Table::text() has it.
+[[nodiscard]] std::string settings_text(const std::vector<Setting>& settings, bool colour,
+                                        std::size_t width);
 
 }  // namespace kiln::cli

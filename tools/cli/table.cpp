@@ -20,21 +20,6 @@ std::size_t width_of(std::string_view text) {
   }));
 }
 
-/// Names come from bundles that others write: an escape among them must not reach the terminal, nor a line break a table.
-std::string printable(std::string_view text, std::string_view allowed) {
-  std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool control = byte < 0x20 || byte == 0x7f;
-    if (control && allowed.find(c) == std::string_view::npos) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 std::string padded(const std::string& cell, Align align, std::size_t width) {
   const std::string padding(width - std::min(width, width_of(cell)), ' ');
   return align == Align::left ? cell + padding : padding + cell;
@@ -122,7 +107,7 @@ std::string joined(const std::vector<std::string>& cells, const std::vector<Show
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
 void Table::add(std::vector<std::string> cells) {
-  for (auto& cell : cells) cell = printable(cell, "");
+  for (auto& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 
@@ -139,6 +124,20 @@ std::string Table::text(bool colour, std::size_t width) const {
   columns = Fitting(std::move(columns), width).fitted();
   std::string result = bold(joined(headings, columns), colour) + '\n';
   for (const auto& row : rows_) result += joined(row, columns) + '\n';
+  return result;
+}
+
+std::string printable(std::string_view text, std::string_view allowed) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = byte < 0x20 || byte == 0x7f;
+    if (control && allowed.find(c) == std::string_view::npos) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
   return result;
 }
 
@@ -169,9 +168,11 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 std::string format_bytes(std::uint64_t bytes) {
   constexpr std::array units{"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
+  // What would be rounded to 1024.0 is 1.0 of the next unit.
+  constexpr double next_unit = 1023.95;
   auto amount = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
-  while (amount >= 1024 && unit + 1 < units.size()) {
+  while (amount >= next_unit && unit + 1 < units.size()) {
     amount /= 1024;
     ++unit;
   }
@@ -182,7 +183,8 @@ std::string format_duration(std::uint64_t microseconds) {
   if (microseconds == 0) return "-";
   const auto amount = static_cast<double>(microseconds);
   if (microseconds < 1'000) return fmt::format("{} us", microseconds);
-  if (microseconds < 1'000'000) return fmt::format("{:.1f} ms", amount / 1e3);
+  // From there on it would be rounded to 1000.0 ms.
+  if (microseconds < 999'950) return fmt::format("{:.1f} ms", amount / 1e3);
   return fmt::format("{:.1f} s", amount / 1e6);
 }
 

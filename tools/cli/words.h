@@ -73,8 +73,8 @@ struct ListWords {
 };
 
 struct LsWords : ListWords {
-  std::string sort = "program";  ///< One of sort_orders().
-  std::vector<std::string> kinds;
+  std::string sort = "program";     ///< One of sort_orders().
+  std::vector<std::string> images;  ///< Kinds.
   bool pinned = false;
 };
 

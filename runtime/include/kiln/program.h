@@ -131,8 +131,8 @@ class Program {
   const Alternative* pinned_ = nullptr;  ///< One of the state's, or null where targets decide.
 };
 
-/// The templates of kernels that a program's source declares and has no instance of, by their names with namespaces, as far as a
-/// scan can tell. Of these only what its name expressions name is compiled. For messages.
+/// The templates of kernels that a program's source declares and has no instance of, by their names with namespaces, as
+/// far as a scan can tell. Of these only what its name expressions name is compiled. For messages.
 [[nodiscard]] std::vector<std::string> kernel_templates(const Program& program);
 
 }  // namespace kiln

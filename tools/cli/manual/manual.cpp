@@ -147,7 +147,9 @@ constexpr std::array files{
          "Settings: a line each, as KILN_LOG=info. Such a file must be yours or root's, be "
          "writable by "
          "nobody else and be no link."},
-    File{"kernels.v1.db", "In that folder: what is kept, an SQLite database."},
+    File{"share/kiln/kiln.schema.json",
+         "Below where the tool is installed: a JSON schema of what --json prints."},
+    File{"kernels.v1.db", "In the cache's folder: what is kept, an SQLite database."},
     File{"kernels.v1.lock, kernels.v1.flights", "Locks: who writes, and who compiles what."},
     File{"kernels.v1.tally", "What this tool counted that changed no database."}};
 

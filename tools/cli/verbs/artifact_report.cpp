@@ -78,7 +78,7 @@ void tell(const Globals& globals, const Artifact& artifact, const Keeping& keepi
   if (globals.json) {
     auto document = artifact_json(artifact);
     document["stored"] = keeping.stored;
-    if (!keeping.stored) document["not_stored"] = keeping.why_not;
+    document["not_stored"] = keeping.stored ? Json() : Json(keeping.why_not);
     print_json(document);
   }
   if (globals.quiet) return;

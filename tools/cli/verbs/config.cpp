@@ -31,11 +31,17 @@ void print(const Globals& globals, const std::vector<Setting>& settings) {
   if (globals.json) {
     for (const auto& setting : settings) print_json(setting_json(setting));
   } else {
-    fmt::print("{}", settings_text(settings, wants_colour(stdout)));
+    fmt::print("{}", settings_text(settings, wants_colour(stdout), width_of(stdout)));
   }
 }
 
-const Setting& find_setting(const Settings& settings, const std::string& name) {
+Settings settings_to_tell(const Globals& globals) {
+  auto settings = resolve_settings(asked_settings(globals)).value();
+  warn_of_unread(globals, settings);
+  return settings;
+}
+
+Setting find_setting(const Settings& settings, const std::string& name) {
   std::vector<std::string> known;
   for (const auto& setting : settings.listing) {
     if (setting.variable == name) return setting;
@@ -145,7 +151,7 @@ void change(const Globals& globals, const std::string& name,
 
 ExitCode config(const Globals& globals, const ConfigWords& words) {
   if (words.action.empty()) {
-    print(globals, resolve_settings(asked_settings(globals)).value().listing);
+    print(globals, settings_to_tell(globals).listing);
     return ExitCode::done;
   }
   if (words.name.empty())
@@ -157,8 +163,7 @@ ExitCode config(const Globals& globals, const ConfigWords& words) {
                                                     words.action, words.name, *words.value));
   }
   if (words.action == "get") {
-    const auto settings = resolve_settings(asked_settings(globals)).value();
-    print_one(globals, find_setting(settings, words.name));
+    print_one(globals, find_setting(settings_to_tell(globals), words.name));
   } else if (words.action == "unset") {
     // Of any name, and whatever else the file says: this is how a file is mended.
     change(globals, words.name, std::nullopt);

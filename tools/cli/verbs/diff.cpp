@@ -20,6 +20,7 @@
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/entry_choice.h"
 #include "verbs/entry_list.h"
 #include "verbs/inspect.h"
 #include "verbs/kernel_rows.h"
@@ -33,7 +34,8 @@ using Value = std::optional<std::uint64_t>;
 
 // What is compared of a kernel. All of it is better when it is less.
 struct Figure {
-  const char* name;
+  const char* name;    ///< For --allow and in regressions.
+  const char* member;  ///< In JSON: what other verbs call it there.
   const char* heading;
   bool is_bytes;
   Value (*of)(const KernelRow&);
@@ -44,14 +46,15 @@ Value if_known(const KernelRow& row, std::uint64_t value) {
 }
 
 constexpr std::array figures{
-    Figure{"registers", "REGISTERS", false,
+    Figure{"registers", "registers", "REGISTERS", false,
            [](const KernelRow& row) { return if_known(row, row.kernel.registers); }},
-    Figure{"spill", "SPILLS", true, [](const KernelRow& row) { return row.spilled_bytes(); }},
-    Figure{"stack", "STACK", true,
+    Figure{"spill", "spill_bytes", "SPILLS", true,
+           [](const KernelRow& row) { return row.spilled_bytes(); }},
+    Figure{"local", "local_bytes", "LOCAL", true,
            [](const KernelRow& row) { return if_known(row, row.kernel.local_bytes); }},
-    Figure{"shared", "SHARED", true,
+    Figure{"shared", "shared_bytes", "SHARED", true,
            [](const KernelRow& row) { return if_known(row, row.kernel.shared_bytes); }},
-    Figure{"size", "CODE", true, [](const KernelRow& row) { return row.code.bytes; }},
+    Figure{"size", "code_bytes", "CODE", true, [](const KernelRow& row) { return row.code.bytes; }},
 };
 
 /// How much a figure may grow.
@@ -112,10 +115,12 @@ Side read_entry(const Globals& globals, const std::string& word) {
   // Exit status 1 tells of a regression; what is not there must not look like that.
   if (!opened) refuse(ErrorCode::io_failed, opened.error().message);
   auto& cache = *opened;
-  const auto key = cache.resolve(word);
+  const auto key = choose_entry(cache, word);
   if (!key) {
-    refuse(ErrorCode::io_failed,
-           fmt::format("{}: no file and no folder, and as a key: {}", word, key.error().message));
+    const auto& error = key.error();
+    throw Failure({ErrorCode::io_failed,
+                   fmt::format("{}: no file and no folder, and {}", word, error.message), error.log,
+                   0});
   }
   auto entries = cache.list().value();
   std::erase_if(entries, [&](const EntrySummary& entry) { return entry.key != *key; });
@@ -234,16 +239,34 @@ std::string figure_text(const Figure& figure, const Difference& difference) {
                      value_text(figure, is));
 }
 
-void print_table(const std::vector<Difference>& differences, const Totals& totals) {
+bool changes_in_any(const Figure& figure, const std::vector<Difference>& differences) {
+  return std::ranges::any_of(differences, [&](const Difference& difference) {
+    return difference.before != nullptr && difference.after != nullptr &&
+           figure.of(*difference.before) != figure.of(*difference.after);
+  });
+}
+
+// Where there is no room, figures that are as they were go first, and those that are not go last.
+std::vector<Column> columns_for(const std::vector<Difference>& differences) {
   std::vector<Column> columns{
-      {"KERNEL"}, {"PROGRAM", Align::left, 2}, {"ARCH", Align::left, 1}, {"CHANGE"}};
-  for (const auto& figure : figures) columns.push_back({figure.heading, Align::right});
-  columns.push_back({"REGRESSION"});
-  Table table(columns);
+      {"KERNEL"}, {"PROGRAM", Align::left, 8}, {"ARCH", Align::left, 7}, {"CHANGE"}};
+  for (int rank = 1; const auto& figure : figures)
+    columns.push_back(
+        {figure.heading, Align::right, changes_in_any(figure, differences) ? rank++ : 9});
+  columns.push_back({"REGRESSION", Align::left, 6});
+  return columns;
+}
+
+const char* change_text(const Difference& difference) {
+  return difference.regressions.empty() ? difference.change() : "regressed";
+}
+
+void print_table(const std::vector<Difference>& differences, const Totals& totals) {
+  Table table(columns_for(differences));
   for (const auto& difference : differences) {
     const auto& row = difference.any();
     std::vector<std::string> cells{row.kernel.expression, row.entry.program, row.entry.arch,
-                                   difference.change()};
+                                   change_text(difference)};
     for (const auto& figure : figures) cells.push_back(figure_text(figure, difference));
     cells.push_back(fmt::format("{}", fmt::join(difference.regressions, ", ")));
     table.add(std::move(cells));
@@ -265,7 +288,7 @@ Json figures_json(const KernelRow* row) {
   Json document;
   for (const auto& figure : figures) {
     const auto value = figure.of(*row);
-    document[figure.name] = value ? Json(*value) : Json();
+    document[figure.member] = value ? Json(*value) : Json();
   }
   return document;
 }

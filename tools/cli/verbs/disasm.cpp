@@ -1,7 +1,4 @@
-#include <fnmatch.h>
-
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -17,7 +14,9 @@
 #include "output.h"
 #include "verbs.h"
 #include "verbs/child_process.h"
+#include "verbs/entry_choice.h"
 #include "verbs/inspect.h"
+#include "verbs/kernel_names.h"
 
 namespace kiln::cli {
 
@@ -25,22 +24,6 @@ namespace {
 
 using Kernels = std::vector<KernelInfo>;
 using PutLine = std::function<void(std::string_view line)>;
-
-std::string without_blanks(std::string_view text) {
-  std::string squeezed;
-  std::copy_if(text.begin(), text.end(), std::back_inserter(squeezed),
-               [](unsigned char c) { return std::isspace(c) == 0; });
-  return squeezed;
-}
-
-bool is_named(const KernelInfo& kernel, const std::string& word) {
-  return kernel.symbol == word || without_blanks(kernel.expression) == without_blanks(word);
-}
-
-bool matches(const KernelInfo& kernel, const std::string& pattern) {
-  return fnmatch(pattern.c_str(), kernel.symbol.c_str(), 0) == 0 ||
-         fnmatch(pattern.c_str(), kernel.expression.c_str(), 0) == 0;
-}
 
 template <class Is>
 Kernels those(const Kernels& all, const Is& is) {
@@ -54,8 +37,7 @@ Kernels chosen_kernels(const Artifact& artifact, const std::string& word) {
   if (word.empty()) return artifact.kernels;
   auto named = those(artifact.kernels, [&](const auto& kernel) { return is_named(kernel, word); });
   if (!named.empty()) return named;
-  auto matching =
-      those(artifact.kernels, [&](const auto& kernel) { return matches(kernel, word); });
+  auto matching = those(artifact.kernels, [&](const auto& kernel) { return fits(kernel, word); });
   if (!matching.empty()) return matching;
   std::vector<std::string> names;
   for (const auto& kernel : artifact.kernels) names.push_back(kernel.expression);

@@ -69,6 +69,7 @@ struct Findings {
   std::vector<Ability> abilities;
   std::vector<Setting> settings;
   std::vector<UnknownVariable> unknown;
+  std::vector<std::string> unread_files;
   bool well = false;
 };
 
@@ -210,6 +211,7 @@ Findings examine(const Globals& globals) {
   findings.well = serving.yes && compiler.available;
   findings.settings = std::move(settings.listing);
   findings.unknown = std::move(settings.unknown);
+  findings.unread_files = std::move(settings.unread_files);
   return findings;
 }
 
@@ -259,12 +261,13 @@ std::string unknown_text(const std::vector<UnknownVariable>& unknown) {
 
 // Those that somebody has set, or all.
 std::string settings_found(const std::vector<Setting>& all, bool verbose, bool colour) {
-  if (verbose) return settings_text(all, colour);
+  if (verbose) return settings_text(all, colour, width_of(stdout));
   std::vector<Setting> set;
   std::copy_if(all.begin(), all.end(), std::back_inserter(set),
                [](const Setting& setting) { return setting.origin != "default"; });
   if (set.empty()) return "all settings are the defaults; kiln config lists them\n";
-  return settings_text(set, colour) + "the others are the defaults; kiln config lists them\n";
+  return settings_text(set, colour, width_of(stdout)) +
+         "the others are the defaults; kiln config lists them\n";
 }
 
 void print_for_people(const Findings& findings, bool verbose) {
@@ -278,6 +281,8 @@ void print_for_people(const Findings& findings, bool verbose) {
   found.emplace_back("cache state", state_text(findings.cache));
   found.emplace_back("bundles", or_dash(bundles_text(findings.bundles)));
   if (!findings.unknown.empty()) found.emplace_back("no settings", unknown_text(findings.unknown));
+  if (!findings.unread_files.empty())
+    found.emplace_back("left out", fmt::format("{}", fmt::join(findings.unread_files, "\n")));
   std::vector<Field> abilities;
   for (const auto& [name, verdict] : findings.abilities)
     abilities.emplace_back(name, line_of(verdict));
@@ -300,7 +305,7 @@ Json cache_json(const CacheFindings& cache) {
                 {"file_system", cache.file_system},
                 {"free_bytes", cache.room},
                 {"usable", cache.usable.yes},
-                {"fault", cache.usable.yes ? "" : cache.usable.reason}};
+                {"reason", cache.usable.reason}};
   document["entries"] = cache.statistics ? Json(cache.statistics->entries) : Json();
   document["file_bytes"] = cache.statistics ? Json(cache.statistics->file_bytes) : Json();
   return document;
@@ -326,6 +331,7 @@ Json findings_json(const Findings& findings) {
     unknown.push_back({{"variable", variable}, {"meant", if_any(meant)}, {"file", if_any(file)}});
   }
   document["unknown_variables"] = std::move(unknown);
+  document["unread_files"] = findings.unread_files;
   for (auto [name, verdict] : findings.abilities) {
     std::replace(name.begin(), name.end(), ' ', '_');
     document[name] = {{"yes", verdict.yes}, {"reason", verdict.reason}};

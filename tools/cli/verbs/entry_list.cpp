@@ -78,6 +78,18 @@ std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,
   return entries;
 }
 
+// In key order the nearest neighbours have the longest prefix in common.
+std::size_t shortest_unique_prefix(const std::vector<EntrySummary>& entries) {
+  std::size_t digits = 8;
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    const auto one = entries[i - 1].key.hex();
+    const auto other = entries[i].key.hex();
+    const auto differs = std::ranges::mismatch(one, other).in1;
+    digits = std::max(digits, static_cast<std::size_t>(differs - one.begin()) + 1);
+  }
+  return digits;
+}
+
 std::string counted(std::size_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }

@@ -31,6 +31,9 @@ void arrange(std::vector<Row>& rows, const Order& order, const ListWords& words)
     rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(*words.limit), rows.end());
 }
 
+/// How many of a key's first digits tell each of these entries from the others; 8 at least. REQUIRES: `entries` in key order.
+[[nodiscard]] std::size_t shortest_unique_prefix(const std::vector<EntrySummary>& entries);
+
 /// "3 entries", "1 entry".
 [[nodiscard]] std::string counted(std::size_t count, std::string_view one, std::string_view many);
 

@@ -11,6 +11,7 @@
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/entry_choice.h"
 #include "verbs/inspect.h"
 
 namespace kiln::cli {

@@ -40,13 +40,27 @@ RuntimeOptions runtime_options(const Globals& globals) {
 
 Settings settings_of(const Globals& globals) {
   auto settings = resolve_settings(asked_settings(globals)).value();
+  warn_of_unread(globals, settings);
   if (!settings.cache_fault.empty()) refuse(ErrorCode::cache_unusable, settings.cache_fault);
   return settings;
+}
+
+void warn_of_unread(const Globals& globals, const Settings& settings) {
+  if (globals.quiet || settings.log_level == LogLevel::off) return;
+  for (const auto& file : settings.unread_files) warn_once(file);
 }
 
 bool names_bundle(const Settings& settings) {
   std::error_code error;
   return std::filesystem::is_regular_file(settings.cache_directory, error);
+}
+
+void refuse_bundle(const Settings& settings) {
+  if (!names_bundle(settings)) return;
+  refuse(ErrorCode::cache_unusable,
+         fmt::format("'{0}' is a file, and a bundle is never changed: name a cache's folder with "
+                     "--cache, and kiln import '{0}' brings the bundle's entries into it",
+                     settings.cache_directory.string()));
 }
 
 Result<Cache> open_for_inspection(const Globals& globals) {
@@ -67,6 +81,7 @@ Cache open_for_change(const Globals& globals) {
 
 Cache open_to_fill(const Globals& globals) {
   const auto settings = settings_of(globals);
+  refuse_bundle(settings);
   if (settings.cache_read_only) {
     refuse(ErrorCode::cache_unusable,
            fmt::format("cache '{}' is read-only here, as KILN_CACHE_READONLY says",
@@ -81,8 +96,7 @@ Runtime open_runtime_to_look(const Globals& globals) {
   const auto settings = settings_of(globals);
   auto options = runtime_options(globals);
   options.cache_read_only = true;
-  std::error_code error;
-  if (std::filesystem::is_regular_file(settings.cache_directory, error)) {
+  if (names_bundle(settings)) {
     options.cache_disabled = true;
     options.bundles = settings.bundles;
     options.bundles->insert(options.bundles->begin(), settings.cache_directory);
@@ -90,10 +104,6 @@ Runtime open_runtime_to_look(const Globals& globals) {
     options.cache_directory = settings.cache_directory;
   }
   return Runtime::open(std::move(options)).value();
-}
-
-StoredEntry find_entry(Cache& cache, const std::string& key_prefix) {
-  return cache.entry(cache.resolve(key_prefix).value()).value();
 }
 
 }  // namespace kiln::cli

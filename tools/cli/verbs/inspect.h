@@ -19,11 +19,18 @@ inline constexpr const char* ways_to_fill =
 /// What every runtime of the tool is set up with: the command line's cache, and the tool's own log.
 [[nodiscard]] RuntimeOptions runtime_options(const Globals& globals);
 
-/// All settings, the command line first. Errors: invalid_setting; cache_unusable where no cache is named.
+/// All settings, the command line first; warns as warn_of_unread(). Errors: invalid_setting; cache_unusable where no cache
+/// is named.
 [[nodiscard]] Settings settings_of(const Globals& globals);
+
+/// Warns of the files of settings that the user may not read, once.
+void warn_of_unread(const Globals& globals, const Settings& settings);
 
 /// Whether they name a bundle where a cache's folder may stand.
 [[nodiscard]] bool names_bundle(const Settings& settings);
+
+/// For verbs that write: a bundle is never changed. Errors: cache_unusable, naming the file and what to do.
+void refuse_bundle(const Settings& settings);
 
 /// The cache, or the bundle, that the command line and the settings name, to be looked at and left as
 /// it is. Errors: invalid_setting, cache_unusable.
@@ -39,8 +46,5 @@ inline constexpr const char* ways_to_fill =
 /// A runtime that is served from the same cache or bundle, and makes and changes nothing there. Errors: invalid_setting,
 /// cache_unusable.
 [[nodiscard]] Runtime open_runtime_to_look(const Globals& globals);
-
-/// The one entry whose key begins with these digits. Errors: as Cache::resolve and Cache::entry.
-[[nodiscard]] StoredEntry find_entry(Cache& cache, const std::string& key_prefix);
 
 }  // namespace kiln::cli

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "output.h"
-#include "verbs/entry_list.h"
+#include "verbs/kernel_names.h"
 
 namespace kiln::cli {
 
@@ -47,8 +47,7 @@ std::vector<KernelRow> rows_of(const EntrySummary& entry, const std::vector<List
       kernels, [](const ListedKernel& kernel) { return kernel.info.params_known; });
   for (const auto& [kernel, code] : kernels) {
     const bool is_variable = told && !kernel.params_known;
-    if (!is_variable && (matches(glob, kernel.expression) || matches(glob, kernel.symbol)))
-      rows.push_back({entry, kernel, code});
+    if (!is_variable && fits(kernel, glob)) rows.push_back({entry, kernel, code});
   }
   return rows;
 }

@@ -9,6 +9,7 @@
 #include "output.h"
 #include "verbs.h"
 #include "verbs/artifact_report.h"
+#include "verbs/entry_choice.h"
 #include "verbs/inspect.h"
 
 namespace kiln::cli {
@@ -26,7 +27,10 @@ ImageKind kind_of(const std::string& file, const std::string& bytes) {
     return ImageKind::ltoir;
   }
   if (bytes.find(".version") != std::string::npos) return ImageKind::ptx;
-  refuse(ErrorCode::invalid_argument, fmt::format("{}: neither a cubin nor LTO-IR nor PTX", file));
+  refuse(ErrorCode::invalid_argument,
+         fmt::format("{}: neither a cubin nor LTO-IR nor PTX, which alone are linked: kiln compile "
+                     "--image ltoir makes some",
+                     file));
 }
 
 Artifact read_image(const std::string& file) {
@@ -38,22 +42,24 @@ Artifact read_image(const std::string& file) {
   return artifact;
 }
 
-// A file, or an entry of the cache by its key: that one brings its names along.
+// A file, or an entry of the cache: that one brings its names along.
 Artifact find_input(const Globals& globals, const std::string& word) {
   std::error_code ignored;
   if (std::filesystem::exists(word, ignored)) return read_image(word);
-  if (word.find_first_not_of("0123456789abcdef") != std::string::npos) {
-    refuse(ErrorCode::io_failed, fmt::format("{}: no such file, and no key", word));
+  auto opened = open_for_inspection(globals);
+  const auto key = opened ? choose_entry(*opened, word) : tl::unexpected(opened.error());
+  if (!key && key.error().code == ErrorCode::not_found) {
+    refuse(ErrorCode::io_failed,
+           fmt::format("{}: no such file, and {}", word, key.error().message));
   }
-  auto cache = open_for_inspection(globals).value();
-  return find_entry(cache, word).artifact;
+  return opened->entry(key.value()).value().artifact;
 }
 
 LinkSpec make_spec(const Globals& globals, const LinkWords& words) {
-  const auto kind = parse_image_kind(words.image).value();
+  const auto kind = value_of("--image", parse_image_kind(words.image));
   LinkSpec spec{.name = words.name,
                 .inputs = {},
-                .target = Target::parse(words.arch, kind).value(),
+                .target = value_of("--arch", Target::parse(words.arch, kind)),
                 .options = words.options,
                 .kernels = words.kernels};
   for (const auto& word : words.inputs) spec.inputs.push_back(find_input(globals, word));

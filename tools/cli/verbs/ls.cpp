@@ -39,22 +39,8 @@ const std::map<std::string, Order>& orders() {
   return all;
 }
 
-std::size_t common_prefix(const std::string& a, const std::string& b) {
-  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
-                                  a.begin());
-}
-
-// In key order the nearest neighbours share the longest prefix. REQUIRES: `entries` in key order.
-std::size_t shortest_unique_prefix(const Entries& entries) {
-  std::size_t digits = 8;
-  for (std::size_t i = 1; i < entries.size(); ++i) {
-    digits = std::max(digits, common_prefix(entries[i - 1].key.hex(), entries[i].key.hex()) + 1);
-  }
-  return digits;
-}
-
 bool is_wanted(const EntrySummary& entry, const LsWords& words) {
-  const bool of_kind = words.kinds.empty() || std::ranges::count(words.kinds, entry.kind) != 0;
+  const bool of_kind = words.images.empty() || std::ranges::count(words.images, entry.kind) != 0;
   return of_kind && (entry.pinned || !words.pinned);
 }
 

@@ -48,13 +48,15 @@ class NotKept {
 PrewarmSources sources_of(const PrewarmWords& words) {
   PrewarmSources sources{words.manifests, std::nullopt, words.archs, std::nullopt};
   if (words.manifests.empty() && words.from.empty())
-    refuse(ErrorCode::invalid_argument, "name a manifest, or a cache or bundle with --from");
+    refuse(ErrorCode::invalid_argument,
+           "kiln prewarm: name a manifest, or a cache or bundle with --from");
   if (!words.from.empty()) sources.from = words.from;
-  if (!words.image.empty()) sources.image = parse_image_kind(words.image).value();
+  if (!words.image.empty()) sources.image = value_of("--image", parse_image_kind(words.image));
   return sources;
 }
 
 Runtime open_runtime(const Globals& globals, const PrewarmWords& words, NotKept& not_kept) {
+  refuse_bundle(resolve_settings(asked_settings(globals)).value());
   auto options = runtime_options(globals);
   options.observer = [&not_kept](const Event& event) { not_kept.see(event); };
   options.mode = Mode::jit;

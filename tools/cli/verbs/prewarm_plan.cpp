@@ -50,7 +50,7 @@ std::vector<Target> targets_of(const ListedProgram& listed, const PrewarmSources
   std::vector<Target> targets;
   for (const auto& arch : archs) {
     for (const auto kind : kinds_of(listed, sources)) {
-      auto target = Target::parse(arch, kind).value();
+      auto target = value_of("--arch", Target::parse(arch, kind));
       if (std::find(targets.begin(), targets.end(), target) == targets.end())
         targets.push_back(std::move(target));
     }

@@ -28,9 +28,10 @@ std::vector<fs::path> include_dirs_of(const ProgramWords& words) {
 }  // namespace
 
 std::vector<Target> parse_targets(const ProgramWords& words) {
-  const auto kind = parse_image_kind(words.image).value();
+  const auto kind = value_of("--image", parse_image_kind(words.image));
   std::vector<Target> targets;
-  for (const auto& arch : words.archs) targets.push_back(Target::parse(arch, kind).value());
+  for (const auto& arch : words.archs)
+    targets.push_back(value_of("--arch", Target::parse(arch, kind)));
   return targets;
 }
 

@@ -59,7 +59,7 @@ ExitCode tell_of_bundle(const Globals& globals, const std::filesystem::path& bun
   print_report(globals,
                {{"bundle", bundle.string()},
                 {"entries", report.entries},
-                {"bytes", report.file_bytes},
+                {"file_bytes", report.file_bytes},
                 {"skipped", skipped_json(report.skipped)}},
                field_list({{"bundle", bundle.string()},
                            {"entries", std::to_string(report.entries)},

@@ -12,6 +12,7 @@
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/entry_choice.h"
 #include "verbs/inspect.h"
 
 namespace kiln::cli {
@@ -56,13 +57,13 @@ std::string general_text(const StoredEntry& entry, bool colour) {
 std::string kernels_text(const Artifact& artifact, bool colour) {
   Table table({{"KERNEL"},
                {"REGISTERS", Align::right},
-               {"SPILL STORES", Align::right},
-               {"SPILL LOADS", Align::right},
-               {"SHARED", Align::right},
-               {"LOCAL", Align::right},
-               {"CODE", Align::right},
-               {"PARAMETERS (SIZE@OFFSET)"},
-               {"SYMBOL"}});
+               {"SPILL STORES", Align::right, 1},
+               {"SPILL LOADS", Align::right, 2},
+               {"SHARED", Align::right, 3},
+               {"LOCAL", Align::right, 5},
+               {"CODE", Align::right, 4},
+               {"PARAMETERS (SIZE@OFFSET)", Align::left, 7},
+               {"SYMBOL", Align::left, 6}});
   const auto code = kernel_code(artifact);
   for (std::size_t at = 0; at < code.size(); ++at) {
     const auto& kernel = artifact.kernels[at];
@@ -76,19 +77,19 @@ std::string kernels_text(const Artifact& artifact, bool colour) {
                code[at].bytes ? format_bytes(*code[at].bytes) : "-", parameters_text(kernel),
                kernel.symbol});
   }
-  return table.text(colour);
+  return table.text(colour, width_of(stdout));
 }
 
 std::string dependencies_text(const DependencySet& dependencies, std::size_t limit, bool colour) {
   const auto& lookups = dependencies.lookups;
-  Table table({{"DEPENDENCY"}, {"DIGEST"}, {"PATH"}});
+  Table table({{"DEPENDENCY"}, {"DIGEST", Align::left, 1}, {"PATH"}});
   for (std::size_t i = 0; i < std::min(limit, lookups.size()); ++i) {
     const auto& lookup = lookups[i];
     table.add({lookup.spelling, lookup.content.empty() ? "not there" : lookup.content.hex(),
                lookup.path});
   }
   auto text = fmt::format("{}: {}\n", bold("dependencies", colour), lookups.size());
-  if (!lookups.empty()) text += table.text(colour);
+  if (!lookups.empty()) text += table.text(colour, width_of(stdout));
   if (lookups.size() > limit) {
     text += fmt::format("… and {} more; --all lists them\n", lookups.size() - limit);
   }

@@ -68,7 +68,8 @@ Item item_of_source(const TraceWords& words, const fs::path& file) {
 
 // A program's headers cost the same for each of its targets, so that the first stands for all.
 Target target_of(const TraceWords& words, const ListedProgram& listed) {
-  if (!words.archs.empty()) return Target::parse(words.archs.front(), listed.kind).value();
+  if (!words.archs.empty())
+    return value_of("--arch", Target::parse(words.archs.front(), listed.kind));
   if (listed.targets.empty()) {
     refuse(ErrorCode::invalid_argument,
            fmt::format("{}: no target: name one in the manifest, or with --arch", listed.where));

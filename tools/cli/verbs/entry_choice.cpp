@@ -1,0 +1,185 @@
+#include "verbs/entry_choice.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <ctime>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "output.h"
+#include "system/nearest_name.h"
+#include "table.h"
+#include "verbs/entry_list.h"
+#include "verbs/inspect.h"
+#include "verbs/kernel_names.h"
+#include "verbs/kernel_rows.h"
+
+namespace kiln::cli {
+
+namespace {
+
+using Entries = std::vector<EntrySummary>;
+using IsMeant = std::function<bool(const KernelInfo&)>;
+
+tl::unexpected<Error> failure(ErrorCode code, std::string message, std::string log = {}) {
+  return tl::unexpected(Error{code, std::move(message), std::move(log), 0});
+}
+
+template <class Is>
+Entries those(const Entries& all, const Is& is) {
+  Entries chosen;
+  std::ranges::copy_if(all, std::back_inserter(chosen), is);
+  return chosen;
+}
+
+// The entries that have such a kernel.
+std::set<Digest> with_kernel(const std::vector<KernelRow>& kernels, const IsMeant& is_meant) {
+  std::set<Digest> keys;
+  for (const auto& row : kernels) {
+    if (is_meant(row.kernel)) keys.insert(row.entry.key);
+  }
+  return keys;
+}
+
+/// For people; a glob may fit all that there is.
+constexpr std::size_t most_candidates = 10;
+
+std::string table_of(const Entries& candidates, std::size_t key_digits) {
+  Table table({{"KEY"},
+               {"PROGRAM"},
+               {"ARCH"},
+               {"IMAGE", Align::left, 1},
+               {"KERNELS", Align::right, 3},
+               {"AGE", Align::right, 2}});
+  const auto now = std::time(nullptr);
+  const auto shown = std::min(candidates.size(), most_candidates);
+  for (const auto& entry : std::span(candidates).first(shown)) {
+    table.add({entry.key.hex().substr(0, key_digits), entry.program, entry.arch, entry.kind,
+               std::to_string(entry.kernels), format_age(entry.created, now)});
+  }
+  auto text = table.text(false, width_of(stderr));
+  if (shown < candidates.size())
+    text += fmt::format("… and {} more; kiln ls lists them\n", candidates.size() - shown);
+  return text;
+}
+
+// What people write of a kernel: its symbol; its expression, or that without the arguments of a template.
+std::vector<std::string> spellings(const KernelInfo& kernel) {
+  return {kernel.expression, kernel.symbol,
+          kernel.expression.substr(0, kernel.expression.find('<'))};
+}
+
+// The name that was probably meant, whole; empty where none is near.
+std::string nearest_name(const std::string& word, const Entries& all,
+                         const std::vector<KernelRow>& kernels) {
+  constexpr std::size_t longest = 100;  // To compare takes the product of the lengths.
+  std::map<std::string, std::string> whole;
+  for (const auto& entry : all) whole.emplace(entry.program, entry.program);
+  for (const auto& row : kernels) {
+    for (auto& spelling : spellings(row.kernel)) {
+      if (spelling.size() <= longest) whole.emplace(std::move(spelling), row.kernel.expression);
+    }
+  }
+  std::vector<std::string> known;
+  known.reserve(whole.size());
+  for (const auto& [spelling, name] : whole) known.push_back(spelling);
+  const auto nearest = word.size() <= longest ? system::nearest_name(word, known) : std::nullopt;
+  return nearest ? printable(whole.at(*nearest)) : std::string();
+}
+
+std::size_t digits_in_common(std::string_view one, std::string_view other) {
+  return static_cast<std::size_t>(std::ranges::mismatch(one, other).in1 - one.begin());
+}
+
+// The key that has most of its first digits in common with the word; empty for what is no key.
+std::string nearest_key(const std::string& word, const Entries& all) {
+  if (word.find_first_not_of("0123456789abcdef") != std::string::npos) return {};
+  std::string nearest;
+  std::size_t most = 2;  // Of some hundred keys, one has as many in common with any word.
+  for (const auto& entry : all) {
+    const auto key = entry.key.hex();
+    const auto common = digits_in_common(word, key);
+    if (common <= most) continue;
+    most = common;
+    nearest = key;
+  }
+  return nearest;
+}
+
+tl::unexpected<Error> none_fits(const std::string& word, const Entries& all,
+                                const std::vector<KernelRow>& kernels) {
+  auto meant = nearest_key(word, all);
+  if (meant.empty()) meant = nearest_name(word, all, kernels);
+  auto advice = meant.empty()
+                    ? std::string("kiln ls lists the entries, and kiln kernels their kernels")
+                    : fmt::format("did you mean '{}'?", meant);
+  if (all.empty()) advice = fmt::format("nothing is kept yet: {} fills it", ways_to_fill);
+  return failure(
+      ErrorCode::not_found,
+      fmt::format("no entry fits '{}': it begins no key, and names no program and no kernel; {}",
+                  word, advice));
+}
+
+Result<Digest> the_one_of(const Entries& candidates, std::string_view what, const Entries& all) {
+  if (candidates.size() == 1) return candidates.front().key;
+  return failure(ErrorCode::ambiguous,
+                 fmt::format("{} {} entries: name one by the first digits of its key", what,
+                             candidates.size()),
+                 table_of(candidates, shortest_unique_prefix(all)));
+}
+
+Result<Digest> choose_by_name(Cache& cache, const Entries& all, const std::string& word) {
+  const auto of_program = those(all, [&](const auto& entry) { return entry.program == word; });
+  if (!of_program.empty())
+    return the_one_of(of_program, fmt::format("'{}' is the program of", word), all);
+  const auto kernels = read_kernels(cache, all, "").rows;
+  const auto named =
+      with_kernel(kernels, [&](const KernelInfo& kernel) { return is_named(kernel, word); });
+  const auto of_kernel = those(all, [&](const auto& entry) { return named.contains(entry.key); });
+  if (!of_kernel.empty())
+    return the_one_of(of_kernel, fmt::format("'{}' is a kernel of", word), all);
+  const auto fit =
+      with_kernel(kernels, [&](const KernelInfo& kernel) { return fits(kernel, word); });
+  const auto fitting = those(all, [&](const auto& entry) {
+    return matches(word, entry.program) || fit.contains(entry.key);
+  });
+  if (!fitting.empty()) return the_one_of(fitting, fmt::format("'{}' fits", word), all);
+  return none_fits(word, all, kernels);
+}
+
+}  // namespace
+
+Result<Digest> choose_entry(Cache& cache, const std::string& word) {
+  if (word.empty()) {
+    return failure(ErrorCode::invalid_argument,
+                   "'' names no entry: give a key or the first digits of it, or the name of a "
+                   "program or a kernel");
+  }
+  auto key = cache.resolve(word);
+  if (key) return key;
+  const auto code = key.error().code;
+  const bool begins_several = code == ErrorCode::ambiguous;
+  const bool begins_none = code == ErrorCode::not_found || code == ErrorCode::invalid_argument;
+  if (!begins_several && !begins_none) return key;
+  const auto all = cache.list();
+  if (!all) return tl::unexpected(all.error());
+  if (begins_none) return choose_by_name(cache, *all, word);
+  const auto begun =
+      those(*all, [&](const auto& entry) { return entry.key.hex().starts_with(word); });
+  return the_one_of(begun, fmt::format("'{}' begins the keys of", word), *all);
+}
+
+StoredEntry find_entry(Cache& cache, const std::string& word) {
+  return cache.entry(choose_entry(cache, word).value()).value();
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "kiln/cache.h"
+#include "kiln/digest.h"
+#include "kiln/error.h"
+
+namespace kiln::cli {
+
+/// The key of the one entry that a word of the command line names. The first of these that any entry fits decides, so that
+/// what begins a key is never taken for a name:
+///
+///   1. a key, or the first digits of one;
+///   2. the name of a program;
+///   3. a kernel's expression, in which spaces do not matter, or its symbol;
+///   4. a shell's glob for any of these names.
+///
+/// 3 and 4 read the kernels of all entries. Errors: invalid_argument for the empty word; ambiguous, whose log lists the first
+/// of the entries by their keys; not_found, naming what was probably meant; cache_unusable, io_failed.
+[[nodiscard]] Result<Digest> choose_entry(Cache& cache, const std::string& word);
+
+/// The whole of that entry. Errors: as choose_entry() and Cache::entry().
+[[nodiscard]] StoredEntry find_entry(Cache& cache, const std::string& word);
+
+}  // namespace kiln::cli
