@@ -1,5 +1,5 @@
 """Checks an installed tree: no program or shared library in it has symbols or debug information that nobody needs to
-run it, and the licence and the notices are there, as in the sources.
+run it, and the licence, the notices and the schema of what the tool prints are there, as in the sources.
 
 Usage: installed_tree.py READELF SOURCE_DIR PREFIX
 """
@@ -25,6 +25,10 @@ def main():
         installed = PREFIX / "share/doc/kiln" / source.name
         if not installed.is_file() or installed.read_bytes() != source.read_bytes():
             faults.append(f"{installed} is not {source}")
+    schema = SOURCES / "tools/cli/kiln.schema.json"
+    installed = PREFIX / "share/kiln" / schema.name
+    if (PREFIX / "bin/kiln").exists() and not (installed.is_file() and installed.read_bytes() == schema.read_bytes()):
+        faults.append(f"{installed} is not {schema}")
     print(*faults, f"{len(binaries)} binaries of {len(files)} files, {len(faults)} faults", sep="\n")
     return 1 if faults or not binaries else 0
 

@@ -63,6 +63,7 @@ endforeach()
 
 if(KILN_BUILD_TOOLS)
   install(TARGETS kiln_tool RUNTIME COMPONENT tool)
+  install(FILES tools/cli/kiln.schema.json DESTINATION "${CMAKE_INSTALL_DATADIR}/kiln" COMPONENT tool)
 
   # Distributions put zsh's elsewhere.
   set(KILN_ZSH_COMPLETIONS_DIR "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" CACHE STRING
