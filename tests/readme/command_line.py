@@ -18,7 +18,7 @@ SECTIONS = ("On the command line", "Shipping a cache")
 NEEDED = ("can_compile", "can_link", "can_pack", "can_disassemble")
 # Tells what failed, with which status, and goes on, as a terminal does.
 PASTED = """
-trap 'echo "$? $BASH_COMMAND" >>failed' ERR
+trap 'echo "$? $BASH_COMMAND" >>"$FAILED"' ERR
 exec 2>&1
 """
 
@@ -35,10 +35,10 @@ def paste(commands):
     (SCRATCH / "tools").symlink_to(SOURCES / "tools")
     (SCRATCH / "build/release").symlink_to(BUILD)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KILN_") or name == "KILN_NVRTC"}
-    script = PASTED.replace(">>failed", f">>'{SCRATCH}/failed'") + "\n".join(commands)
-    done = subprocess.run(["bash", "-c", script], cwd=SCRATCH, capture_output=True, text=True, check=False,
-                          env={**kept, "HOME": str(SCRATCH), "PATH": f"{KILN.parent}:{kept['PATH']}"})
     failed = SCRATCH / "failed"
+    done = subprocess.run(["bash", "-c", PASTED + "\n".join(commands)], cwd=SCRATCH, capture_output=True, text=True,
+                          check=False, env={**kept, "HOME": str(SCRATCH), "FAILED": str(failed),
+                                            "PATH": f"{KILN.parent}:{kept['PATH']}"})
     return done.stdout, failed.read_text().splitlines() if failed.exists() else []
 
 
