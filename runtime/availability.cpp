@@ -62,17 +62,19 @@ Availability Runtime::compiler() const {
   const auto& search = impl_->compiler.search();
   const auto& opened = impl_->compiler.open();
   const auto path = search.files ? search.files->library : std::filesystem::path{};
-  if (!opened) return {false, {}, opened.error().message, path, {}};
+  const auto& include_dirs = impl_->compiler.include_dirs();
+  if (!opened) return {false, {}, opened.error().message, path, {}, include_dirs};
   auto details = lines_of(search.steps);
   details.push_back(search.files->builtins.empty()
                         ? "builtins: none beside it"
                         : "builtins: " + search.files->builtins.string());
-  details.push_back(headers_in_words(impl_->compiler.include_dirs()));
+  details.push_back(headers_in_words(include_dirs));
   return {true,
           fmt::format("{}, {} ({})", opened->text(), path.string(), search.files->origin),
           {},
           path,
-          std::move(details)};
+          std::move(details),
+          include_dirs};
 }
 
 Availability Runtime::driver() const {

@@ -141,14 +141,14 @@ class ManifestReader {
                    "include_dirs", "header_dirs", "headers", "standard_headers", "recorded_headers",
                    "working_directory", "targets", "image", "variants"});
     folders_of_sources_.clear();
-    listed.spec.source = source_of(program);
+    listed.spec.source = source_of(program, "default", listed);
     listed.spec.kernels = strings(program, "kernels");
     listed.spec.options = strings(program, "options");
     for (const auto& folder : strings(program, "include_dirs")) {
       if (folder.empty()) wrong("include_dirs", "names no folder");
       listed.spec.include_dirs.push_back(folder_ / folder);
     }
-    read_variants(program, listed.spec);
+    read_variants(program, listed);
     add_folders_of_sources(listed.spec.include_dirs);
     read_headers(program, listed);
     listed.working_directory = string(program, "working_directory");
@@ -158,25 +158,25 @@ class ManifestReader {
     programs_.push_back(std::move(listed));
   }
 
-  void read_variants(const Json& program, ProgramSpec& spec) {
+  void read_variants(const Json& program, ListedProgram& listed) {
     const auto variants = program.find("variants");
     if (variants == program.end()) return;
     if (!variants->is_array()) return wrong("variants", "must be a list of variants");
     const auto program_place = place_;
     for (const auto& variant : *variants) {
-      place_ = fmt::format("{}: variants[{}]", program_place, spec.variants.size());
-      if (is_object(variant)) spec.variants.push_back(variant_of(variant));
+      place_ = fmt::format("{}: variants[{}]", program_place, listed.spec.variants.size());
+      if (is_object(variant)) listed.spec.variants.push_back(variant_of(variant, listed));
     }
     place_ = program_place;
   }
 
-  VariantSpec variant_of(const Json& variant) {
+  VariantSpec variant_of(const Json& variant, ListedProgram& listed) {
     check_members(variant, {"name", "since", "file", "source", "source_file", "source_text",
                             "options", "kernels"});
     VariantSpec spec{.name = string(variant, "name"),
                      .since = string(variant, "since"),
                      .file = string(variant, "file")};
-    if (sources_in(variant) > 0) spec.source = source_of(variant);
+    if (sources_in(variant) > 0) spec.source = source_of(variant, spec.name, listed);
     if (variant.contains("options")) spec.options = strings(variant, "options");
     const auto kernels = variant.find("kernels");
     if (kernels == variant.end()) return spec;
@@ -193,7 +193,8 @@ class ManifestReader {
     return program.count("source") + program.count("source_file") + program.count("source_text");
   }
 
-  std::string source_of(const Json& program) {
+  // Of a program, or of the variant of this name.
+  std::string source_of(const Json& program, const std::string& variant, ListedProgram& listed) {
     const auto given = sources_in(program);
     if (given != 1) wrong("source", "give one of source, source_file and source_text");
     if (program.contains("source")) return string(program, "source");
@@ -205,6 +206,7 @@ class ManifestReader {
     }
     const auto path = folder_ / string(program, "source_file");
     folders_of_sources_.push_back(path.parent_path());
+    listed.source_files.emplace(variant, path);
     auto text = read_file(path);
     if (!text && given == 1)
       wrong("source_file",
@@ -288,6 +290,7 @@ class ManifestReader {
                    fmt::format("cannot read {}: {}", folder.string(), failure.message()),
                    ErrorCode::io_failed);
     listed.spec.headers.push_back(HeaderSet::from_texts(std::move(texts)));
+    listed.header_dirs.push_back(folder);
   }
 
   void read_targets(const Json& program, ListedProgram& listed) {

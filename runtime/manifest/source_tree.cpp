@@ -1,16 +1,20 @@
 #include "manifest/source_tree.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/add_once.h"
 #include "base/contained_folder.h"
 #include "kiln/link.h"
 #include "kiln/sources.h"
+#include "source/header_files.h"
 #include "source/header_search.h"
 #include "source/output_paths.h"
 #include "source/places.h"
@@ -62,6 +66,38 @@ class Placing {
   std::vector<std::string> places_;
 };
 
+// The folder that a compiler searches to find a header at its place; nothing where that is no matter of folders.
+std::optional<std::string> include_dir_of(const Dependency& lookup, const std::string& place) {
+  const auto name = "/" + fs::path(name_of(lookup)).lexically_normal().string();
+  if (lookup.beside || !place.ends_with(name)) return std::nullopt;
+  return place.substr(0, place.size() - name.size());
+}
+
+// Folders of this machine that a compiler searches as well.
+class Present {
+ public:
+  explicit Present(const std::vector<fs::path>& folders) : folders_(folders) {}
+
+  [[nodiscard]] bool has(const PlacedText& placed) {
+    return std::any_of(folders_.begin(), folders_.end(), [&](const fs::path& folder) {
+      return has(folder.string(), elsewhere, placed) ||
+             has(folder.string(), folder.string(), placed);
+    });
+  }
+
+ private:
+  // `root`: what its place begins with.
+  bool has(const std::string& folder, const std::string& root, const PlacedText& placed) {
+    const auto name = below(root, placed.place);
+    if (!name) return false;
+    const auto here = HeaderFinder::find_file(folder + "/" + std::string(*name));
+    return here.found() && files_.digest(here.path, here.stamp) == placed.text;
+  }
+
+  const std::vector<fs::path>& folders_;
+  HeaderFiles files_;
+};
+
 using TextOf = std::function<Result<std::string>(const Digest& digest)>;
 
 tl::unexpected<Error> stored_without(std::string_view what) {
@@ -94,19 +130,27 @@ class Layout {
 
 // Only a program without a source is an error.
 Result<LaidOutSources> lay_out(const std::vector<PlacedText>& tree, const fs::path& folder,
-                               const TextOf& text_of) {
+                               const TextOf& text_of,
+                               const std::vector<fs::path>& folders_present = {}) {
   const auto contained = ContainedFolder::make(folder);
   if (!contained) return tl::unexpected(contained.error());
   Layout layout(*contained, text_of);
+  Present present(folders_present);
+  const auto in_folder = [&](const std::string& place) {
+    return folder / fs::path(place).relative_path();
+  };
   LaidOutSources result;
   for (const auto& placed : tree) {
+    if (present.has(placed)) continue;
     auto written = layout.write(placed);
     if (!written && result.files.empty()) return tl::unexpected(std::move(written.error()));
-    if (written) {
-      result.files.push_back(folder / fs::path(placed.place).relative_path());
-    } else {
+    if (!written) {
       result.skipped.push_back(std::move(written.error().message));
+      continue;
     }
+    result.files.push_back(in_folder(placed.place));
+    for (const auto& include_dir : placed.include_dirs)
+      add_once(result.include_dirs, in_folder(include_dir));
   }
   return result;
 }
@@ -116,20 +160,23 @@ Result<LaidOutSources> lay_out(const std::vector<PlacedText>& tree, const fs::pa
 std::vector<PlacedText> source_tree_of(const Request& request, const DependencySet& dependencies) {
   const auto program = fs::path(virtual_name(request.program)).lexically_normal().string();
   std::vector<PlacedText> tree{{program, request.source}};
-  std::set<std::pair<std::string, Digest>> known{{program, request.source}};
+  std::map<std::pair<std::string, Digest>, std::size_t> known{{{program, request.source}, 0}};
   Placing placing(program, dependencies);
   for (const auto& lookup : dependencies.lookups) {
     const auto& place = placing.next(lookup);
     // What was only asked for was not read, and its text not kept.
     if (lookup.content.empty() || lookup.reach == Dependency::Reach::presence) continue;
-    if (known.emplace(place, lookup.content).second)
-      tree.push_back({place, lookup.content, lookup.modified_ns});
+    const auto [at, is_new] = known.emplace(std::pair(place, lookup.content), tree.size());
+    if (is_new) tree.push_back({place, lookup.content, lookup.modified_ns});
+    if (auto include_dir = include_dir_of(lookup, place))
+      add_once(tree[at->second].include_dirs, std::move(*include_dir));
   }
   return tree;
 }
 
 Result<LaidOutSources> lay_out_sources(Cache& cache, const StoredEntry& entry,
-                                       const fs::path& folder) {
+                                       const fs::path& folder,
+                                       const std::vector<fs::path>& present) {
   if (made_of_images(entry.request)) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} was made of other images and has no source: name an entry that it "
@@ -141,10 +188,28 @@ Result<LaidOutSources> lay_out_sources(Cache& cache, const StoredEntry& entry,
       !source && source.error().code == ErrorCode::not_found) {
     return stored_without(entry.request.program);
   }
-  auto laid_out = lay_out(source_tree_of(entry.request, entry.dependencies), folder,
-                          [&](const Digest& digest) { return cache.text(digest); });
+  auto laid_out = lay_out(
+      source_tree_of(entry.request, entry.dependencies), folder,
+      [&](const Digest& digest) { return cache.text(digest); }, present);
   if (laid_out) laid_out->line_information = asks_for_line_information(entry.request.options);
   return laid_out;
+}
+
+Result<LaidOutSources> lay_out_texts(const std::vector<HeaderSet::NamedText>& texts,
+                                     const fs::path& folder) {
+  const auto contained = ContainedFolder::make(folder);
+  if (!contained) return tl::unexpected(contained.error());
+  LaidOutSources result;
+  result.include_dirs = {folder};
+  for (const auto& [name, text] : texts) {
+    const auto written = contained->write(name, text, 0);
+    if (written) {
+      result.files.push_back(folder / fs::path(name).relative_path());
+    } else {
+      result.skipped.push_back(written.error().message);
+    }
+  }
+  return result;
 }
 
 SourcesDirectory::SourcesDirectory(fs::path folder, const Reporter& reporter)

@@ -19,6 +19,9 @@ struct PlacedText {
       place;  ///< Absolute and lexically normal: the image's own name for it, where it tells one.
   Digest text;
   std::int64_t modified_ns = 0;  ///< The file's time, where it reaches the output; else 0.
+  /// The folders below which it is found by the names that it is included by; none where it is always its includer's
+  /// neighbour.
+  std::vector<std::string> include_dirs = {};
 
   bool operator==(const PlacedText&) const = default;
 };

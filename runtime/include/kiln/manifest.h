@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +44,11 @@ struct ListedProgram {
   std::vector<Target> targets = {};    ///< Distinct; none where the manifest names none.
   ImageKind kind = ImageKind::cubin;   ///< For targets that somebody else names.
   std::string where = {};              ///< For messages: "engine.json: programs[3] (attn.cu)".
+  /// The files that its sources were read from, by the names of its variants, its own by "default". Absolute. A source
+  /// that was written into the manifest has none.
+  std::map<std::string, std::filesystem::path> source_files = {};
+  /// The folders whose files are among the headers of `spec`. Absolute.
+  std::vector<std::filesystem::path> header_dirs = {};
 };
 
 /// Reads a manifest: one JSON document, or a record, which is one document per line. Where a process was

@@ -65,6 +65,9 @@ struct Availability {
   /// What else was found, a line each: the places that were searched and what was there, a compiler's
   /// builtins and headers, a driver's devices.
   std::vector<std::string> details = {};
+  /// Of the compiler: the folders of CUDA's own headers, which are searched after all others. Some machines have these
+  /// and no compiler.
+  std::vector<std::filesystem::path> include_dirs = {};
 };
 
 /// The pipeline: asks the cache, compiles on a miss, stores, loads.

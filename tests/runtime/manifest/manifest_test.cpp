@@ -47,12 +47,15 @@ TEST_F(Manifest, IsReadRelativeToItself) {
   ASSERT_NE(a.spec.headers[0].find("engine/deep/vec.cuh"), nullptr);
   EXPECT_EQ(a.spec.headers[0].find("engine/deep/vec.cuh")->text(), "// vec");
   EXPECT_THAT(archs_of(a), ElementsAre("sm_80", "sm_90a"));
+  EXPECT_THAT(a.source_files, ElementsAre(testing::Pair("default", scratch_ / "m/kernels/a.cu")));
+  EXPECT_THAT(a.header_dirs, ElementsAre(scratch_ / "m/device"));
   const auto& b = listing->at(1);
   EXPECT_EQ(b.spec.headers[0].find("engine/x.cuh")->text(), "// x");
   ASSERT_EQ(b.spec.headers.size(), 3u);
   EXPECT_NE(b.spec.headers[2].find("cstdint"), nullptr);
   EXPECT_THAT(archs_of(b), ElementsAre("compute_90"));
   EXPECT_EQ(b.targets[0].kind(), ImageKind::ptx);
+  EXPECT_TRUE(b.source_files.empty() && b.header_dirs.empty()) << "the manifest holds all of it";
 }
 
 TEST_F(Manifest, NonsenseIsNamedWithFileProgramAndField) {
@@ -124,6 +127,8 @@ TEST_F(Manifest, MayListVariants) {
   EXPECT_FALSE(variants[0].options) << "left out, so the program's";
   EXPECT_EQ(variants[0].kernels.at("k<1>"), "hopper::k<1, 4>");
   EXPECT_FALSE(variants[1].source);
+  EXPECT_THAT(listing->at(0).source_files,
+              ElementsAre(testing::Pair("hopper", scratch_ / "m/kernels/hopper.cu")));
   EXPECT_EQ(variants[1].options, std::vector<std::string>()) << "none, and not the program's";
 }
 

@@ -72,6 +72,23 @@ TEST(SourceTree, HasEachHeaderOnceAndOnlyWhatWasRead) {
               ElementsAre("/kiln/k.cu", "/include/a.h"));
 }
 
+TEST(SourceTree, TellsWhereEachHeaderIsSearchedFor) {
+  Request request;
+  request.program = "k.cu";
+  auto beside = read("own.h", of_source, "o");
+  const auto tree = source_tree_of(
+      request,
+      {.lookups = {read("e/a.h", of_nobody, "a", "/opt/e/a.h"),
+                   read("a.h", of_nobody, "a", "/opt/e/a.h"), beside,
+                   read("x/../p.h", of_nobody, "p"), read("1/f/q.h", Dependency::at_place, "q")}});
+  std::map<std::string, std::vector<std::string>> include_dirs;
+  for (const auto& placed : tree) include_dirs[placed.place] = placed.include_dirs;
+  EXPECT_THAT(include_dirs["/opt/e/a.h"], ElementsAre("/opt", "/opt/e"));
+  EXPECT_THAT(include_dirs["/kiln/own.h"], IsEmpty()) << "beside the program";
+  EXPECT_THAT(include_dirs["/include/p.h"], ElementsAre("/include"));
+  EXPECT_THAT(include_dirs["/include/f/q.h"], ElementsAre("/include"));
+}
+
 TEST(SourceTree, NoNameLeadsUpwards) {
   EXPECT_THAT(
       places_of("k.cu",
@@ -189,6 +206,38 @@ TEST_F(LaidOut, AHostileEntryStaysWithin) {
   EXPECT_FALSE(laid_out->line_information);
   EXPECT_TRUE(fs::is_empty(scratch_ / "elsewhere"));
   EXPECT_FALSE(fs::exists(scratch_ / "outside"));
+}
+
+TEST_F(LaidOut, AHeaderThatLiesInAFolderAlikeIsNotWritten) {
+  auto cache = open_cache();
+  const auto toolkit = scratch_ / "toolkit";
+  write_file(toolkit / "lib/same.h", "same");
+  write_file(toolkit / "lib/other.h", "changed");
+  const auto entry =
+      put(cache,
+          {read("lib/same.h", of_nobody, "same"), read("lib/other.h", of_nobody, "other"),
+           read("at.h", of_nobody, "same", (toolkit / "lib/same.h").string())},
+          {"same", "other"});
+  const auto laid_out = lay_out_sources(cache, entry, sources_, {scratch_ / "none", toolkit});
+  ASSERT_TRUE(laid_out) << laid_out.error().message;
+  EXPECT_THAT(laid_out->files,
+              ElementsAre(sources_ / "kiln/k.cu", sources_ / "include/lib/other.h"));
+  EXPECT_THAT(laid_out->include_dirs, ElementsAre(sources_ / "include"));
+  EXPECT_THAT(laid_out->skipped, IsEmpty());
+}
+
+TEST_F(LaidOut, TextsOfAnyOriginStayWithinToo) {
+  const auto laid_out = lay_out_texts(
+      {{"e/two.h", two_}, {"../up.h", "up"}, {"a\nb.h", "line"}, {"/abs.h", "abs"}}, sources_);
+  ASSERT_TRUE(laid_out) << laid_out.error().message;
+  EXPECT_THAT(laid_out->files, ElementsAre(sources_ / "e/two.h", sources_ / "abs.h"));
+  EXPECT_THAT(laid_out->include_dirs, ElementsAre(sources_));
+  EXPECT_THAT(laid_out->skipped, SizeIs(2));
+  EXPECT_EQ(read_file(sources_ / "e/two.h"), two_);
+  EXPECT_FALSE(fs::exists(scratch_ / "up.h"));
+  write_file(scratch_ / "home/.profile", "mine");
+  EXPECT_EQ(lay_out_texts({{"a.h", ""}}, scratch_ / "home").error().code,
+            ErrorCode::invalid_argument);
 }
 
 TEST_F(LaidOut, WhatIsNotThereIsNamed) {
