@@ -120,6 +120,50 @@ TEST_F(Disasm, PtxIsPrintedAsItIsStored) {
   EXPECT_TRUE(one.out.ends_with("}\n")) << one.out;
 }
 
+TEST_F(Disasm, CommentsInInlineAssemblyEndAndBeginNoKernel) {
+  const auto source = file("comments.cu", R"cu(
+#define COMMENTS asm volatile("/*{*/ // {\n// }}\n/* \" } // \n */ .pragma \"}{//\";")
+extern "C" __global__ void one(int* x) { COMMENTS; *x = 1; }
+extern "C" __global__ void two(int* x) { COMMENTS; *x = 2; }
+extern "C" __global__ void three(int* x) { COMMENTS; *x = 3; }
+)cu");
+  const std::string key = compile({source, "--arch", "compute_80", "--image", "ptx", "--name",
+                                   "one", "--name", "two", "--name", "three"})["key"];
+  for (const std::string name : {"one", "two", "three"}) {
+    const auto outcome = run({"disasm", key, name}, without_disassembler());
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr(".entry " + name), HasSubstr("/*{*/ // {")));
+    const auto first = outcome.out.find(".entry ");
+    EXPECT_EQ(outcome.out.find(".entry ", first + 1), std::string::npos) << outcome.out;
+    EXPECT_TRUE(outcome.out.ends_with("}\n")) << outcome.out;
+  }
+}
+
+TEST_F(Disasm, AFatbinOfPtxAlonePrintsThat) {
+  const auto compile_for = [&](const std::string& archs) {
+    Circumstances with_nvfatbin;
+#ifdef KILN_TEST_NVFATBIN
+    with_nvfatbin.environment["KILN_NVFATBIN"] = KILN_TEST_NVFATBIN;
+#endif
+    return run(
+        {"--json", "compile", source_, "--arch", archs, "--image", "fatbin", "--name", "fill"},
+        with_nvfatbin);
+  };
+  const auto ptx = compile_for("compute_80,compute_90");
+  const auto both = compile_for("sm_80,compute_90");
+  if (ptx.exit_code != 0 || both.exit_code != 0) GTEST_SKIP() << ptx.err;
+  const auto cuobjdump = file("a tool's folder/cuobjdump", "#!/bin/sh\necho \"given $1\"\n");
+  fs::permissions(cuobjdump, fs::perms::owner_all);
+  const auto show = [&](const Outcome& made) {
+    return run({"--json", "disasm", made.documents().at(0)["key"]}, with_stand_in())
+        .documents()
+        .at(0);
+  };
+  EXPECT_EQ(show(ptx)["form"], "ptx");
+  EXPECT_EQ(show(both)["form"], "sass");
+  EXPECT_EQ(show(both)["text"], "given -sass\n");
+}
+
 TEST_F(Disasm, PtxIsMadeAgainAndNotKept) {
   const auto before = snapshot(cache());
   const auto made = run({"--json", "disasm", key_, "--ptx"});

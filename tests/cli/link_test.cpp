@@ -91,7 +91,6 @@ TEST_F(Link, WhatIsNoInput) {
   EXPECT_EQ(run({"link", caller_, "--arch", "sm_90"}).exit_code, 2) << "a source";
   EXPECT_EQ(run({"link", "/nonexistent.cubin", "--arch", "sm_90"}).exit_code, 3);
   EXPECT_EQ(run({"link", caller_, "--arch", "sm_90", "--image", "fatbin"}).exit_code, 2);
-  EXPECT_EQ(run({"link", caller_, "--arch", "sm_90", "-o", "-"}).exit_code, 2);
   EXPECT_EQ(run({"link", "--arch", "sm_90"}).exit_code, 2);
 }
 

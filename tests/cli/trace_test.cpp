@@ -116,6 +116,39 @@ TEST_F(Trace, AProgramThatFailsIsNamedAndTheOthersAreTold) {
   EXPECT_EQ(documents[1]["programs"].size(), 1u);
 }
 
+TEST_F(Trace, AFileThatCannotBeReadIsNamedAndTheOthersAreTold) {
+  const auto wrong = file("wrong.json", "{}");
+  const auto half = file("half.json", Json{{"kiln_manifest", 1},
+                                           {"programs",
+                                            {{{"name", "none.cu"}, {"source", ""}},
+                                             {{"name", "own.cu"},
+                                              {"source", "extern \"C\" __global__ void k() {}"},
+                                              {"targets", {"sm_80"}}}}}}
+                                          .dump());
+  const auto outcome = run({"--json", "trace", scratch("none.json"), wrong, half});
+  EXPECT_EQ(outcome.exit_code, 3);
+  const auto documents = outcome.documents();
+  ASSERT_EQ(documents.size(), 4u) << outcome.out;
+  EXPECT_THAT(documents[0]["error"]["message"].get<std::string>(), HasSubstr("none.json"));
+  EXPECT_THAT(documents[1]["error"]["message"].get<std::string>(), HasSubstr("wrong.json"));
+  EXPECT_THAT(documents[2]["error"]["message"].get<std::string>(), HasSubstr("(none.cu)"));
+  ASSERT_EQ(documents[3]["programs"].size(), 1u);
+  EXPECT_EQ(documents[3]["programs"][0]["program"], "own.cu");
+
+  const auto absent =
+      run({"--json", "trace", scratch("none.cu"), one_, "--arch", "sm_80", "-I", include_});
+  EXPECT_EQ(absent.exit_code, 3);
+  EXPECT_THAT(absent.err, HasSubstr("none.cu: No such file"));
+  EXPECT_EQ(absent.documents().at(1)["programs"].size(), 1u);
+}
+
+TEST_F(Trace, TellsWhatTheCompilerWasGivenWhereThatIsAskedFor) {
+  const auto bad = file("bad.cu", "__global__ void k() { missing(); }\n");
+  const std::string given = "the options were";
+  EXPECT_THAT(run({"trace", bad, "--arch", "sm_80"}).err, Not(HasSubstr(given)));
+  EXPECT_THAT(run({"trace", bad, "--arch", "sm_80", "--verbose"}).err, HasSubstr(given));
+}
+
 TEST_F(Trace, RefusesWhatMakesNoSense) {
   EXPECT_THAT(run({"trace", one_}).err, HasSubstr("--arch"));
   EXPECT_THAT(run({"trace", one_, "--arch", "sm_80,sm_90"}).err, HasSubstr("one architecture"));

@@ -121,7 +121,9 @@ void add_program(CLI::App& verb, ProgramWords& words) {
 }
 
 void add_output(CLI::App& verb, std::string& output) {
-  verb.add_option("-o", output, "Write the image there; {arch} in the name is replaced")
+  verb.add_option("-o", output,
+                  "Write the image there; {arch} in the name is replaced; - is standard output, in "
+                  "the place of the report")
       ->type_name("FILE");
 }
 
@@ -190,6 +192,7 @@ void add_trace(Grammar& grammar) {
           "Write the traces there too, for Perfetto or chrome://tracing; - is standard output, "
           "in the place of the tables")
       ->type_name("FILE");
+  verb->add_flag("--verbose", words->verbose, "With an error, all that the compiler was given");
 }
 
 // The parser's own check for numbers above nothing tells of all that there are.
@@ -395,7 +398,8 @@ void add_pins(Grammar& grammar) {
   add("unpin", "Let pinned entries go again", false);
 }
 
-constexpr const char* whole_or_not = "The file to write; it appears whole or not at all";
+constexpr const char* whole_or_not =
+    "The file to write, which appears whole or not at all; - is standard output";
 
 void add_shipped(CLI::App& verb, std::vector<std::filesystem::path>& files) {
   required_operand(verb.add_option("FILE", files, "Bundles, or folders of caches"));

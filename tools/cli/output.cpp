@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -92,6 +93,13 @@ bool is_plain_file_or_absent(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(status) || !std::filesystem::exists(status);
 }
 
+[[noreturn]] void refuse_terminal() {
+  refuse(
+      ErrorCode::invalid_argument,
+      "what is asked for is binary and standard output is a terminal: name a file with -o, or pipe "
+      "it");
+}
+
 std::string_view value_of(const char* variable) {
   const char* value = system::variable(variable);
   return value != nullptr ? value : "";
@@ -165,6 +173,46 @@ void write_file(const std::filesystem::path& path, std::string_view bytes, mode_
     unlink(temporary.c_str());
     throw;
   }
+}
+
+void check_standard_output(const Globals& globals, const std::filesystem::path& output) {
+  if (output == "-" && globals.json) {
+    refuse(ErrorCode::invalid_argument,
+           "-o - with --json: standard output takes one of the two; name a file with -o");
+  }
+}
+
+void check_binary_output(const Globals& globals, const std::filesystem::path& output) {
+  check_standard_output(globals, output);
+  if (output == "-" && is_terminal(stdout)) refuse_terminal();
+}
+
+void write_output(const std::filesystem::path& path, std::string_view bytes) {
+  if (path != "-") return write_file(path, bytes);
+  if (is_terminal(stdout) && bytes.find('\0') != std::string_view::npos) refuse_terminal();
+  std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  flush_standard_output();
+}
+
+void copy_to_standard_output(const std::filesystem::path& path) {
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) io_failure("cannot read", path);
+  std::array<char, 65536> buffer;
+  while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+    if (std::fwrite(buffer.data(), 1, count, stdout) != count) break;
+  }
+  if (std::ferror(file.get()) != 0) io_failure("cannot read", path);
+  flush_standard_output();
+}
+
+void warn_of_each(const Globals& globals, const std::vector<std::string>& lines,
+                  std::string_view title) {
+  constexpr std::size_t most_lines = 10;
+  if (globals.quiet) return;
+  for (std::size_t at = 0; at < std::min(lines.size(), most_lines); ++at)
+    say("kiln: warning: {}{}\n", title, printable(lines[at]));
+  if (lines.size() > most_lines)
+    say("kiln: warning: and {} more; --json names them all\n", lines.size() - most_lines);
 }
 
 void flush_standard_output() {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -88,6 +89,24 @@ void print_log(std::string_view title, std::string_view log);
 /// A file appears whole or not at all, and replaces what was there. A device, a pipe or a link is
 /// written in place. Errors: io_failed, naming the path. `mode` is what a new file gets, without what the umask takes away.
 void write_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0666);
+
+/// Where a file's name may be "-", for standard output. Errors: invalid_argument for that with `--json`, whose document
+/// goes there too.
+void check_standard_output(const Globals& globals, const std::filesystem::path& output);
+
+/// The same for what is no text. Errors: also invalid_argument for "-" where that is a terminal.
+void check_binary_output(const Globals& globals, const std::filesystem::path& output);
+
+/// Writes a file as write_file() does, or for "-" standard output. Errors: io_failed; invalid_argument for what is no text
+/// where that is a terminal.
+void write_output(const std::filesystem::path& path, std::string_view bytes);
+
+/// The same of a file that may be larger than memory. Errors: io_failed.
+void copy_to_standard_output(const std::filesystem::path& path);
+
+/// Warns of each on standard error, up to a number that people read; `--json` tells all.
+void warn_of_each(const Globals& globals, const std::vector<std::string>& lines,
+                  std::string_view title = {});
 
 /// Flushes what was printed. Errors: io_failed, also for a failure some lines ago.
 void flush_standard_output();

@@ -104,6 +104,20 @@ std::string joined(const std::vector<std::string>& cells, const std::vector<Show
 
 }  // namespace
 
+std::string printable(std::string_view text, std::string_view allowed) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = byte < 0x20 || byte == 0x7f;
+    if (control && allowed.find(c) == std::string_view::npos) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
 void Table::add(std::vector<std::string> cells) {

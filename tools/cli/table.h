@@ -39,6 +39,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// Spells out control characters, but for those allowed. Names come from bundles that others write: an escape among them
+/// must not reach the terminal, nor a line break a table.
+[[nodiscard]] std::string printable(std::string_view text, std::string_view allowed = {});
+
 /// A label and what belongs to it; further lines of the value are indented below the first.
 using Field = std::pair<std::string, std::string>;
 

@@ -40,6 +40,7 @@ struct TraceWords : ProgramWords {
   std::vector<std::filesystem::path> files;  ///< Sources and manifests, in the place of `file`.
   std::size_t top = 20;                      ///< Rows of each table.
   std::string output;
+  bool verbose = false;
 };
 
 struct LinkWords {

@@ -63,15 +63,17 @@ Runtime open_runtime(const Globals& globals, Keeping& keeping) {
   return Runtime::open(std::move(options)).value();
 }
 
-void check_is_file(const std::string& output) {
-  if (output == "-") {
-    refuse(ErrorCode::invalid_argument,
-           "-o -: standard output is for the report; name a file, or use kiln extract");
+void check_image_output(const Globals& globals, const std::string& output,
+                        const std::string& kind) {
+  if (kind == to_string(ImageKind::ptx)) {
+    check_standard_output(globals, output);
+  } else {
+    check_binary_output(globals, output);
   }
 }
 
 void write_image(const std::string& pattern, const Artifact& artifact) {
-  if (!pattern.empty()) write_file(output_path(pattern, artifact.arch), artifact.image);
+  if (!pattern.empty()) write_output(output_path(pattern, artifact.arch), artifact.image);
 }
 
 void tell(const Globals& globals, const Artifact& artifact, const Keeping& keeping) {

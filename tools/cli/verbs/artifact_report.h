@@ -20,11 +20,12 @@ struct Keeping {
 /// Errors: invalid_setting.
 [[nodiscard]] Runtime open_runtime(const Globals& globals, Keeping& keeping);
 
-/// Errors: invalid_argument for "-", which is where the report goes.
-void check_is_file(const std::string& output);
+/// Before an image of this kind is made for this output, which may be "-". Errors: as check_standard_output() for text and
+/// check_binary_output() for others.
+void check_image_output(const Globals& globals, const std::string& output, const std::string& kind);
 
-/// Writes the image where the pattern says, with the architecture in the place of "{arch}"; nowhere where it is empty.
-/// Errors: io_failed.
+/// Writes the image where the pattern says, with the architecture in the place of "{arch}", or to standard output, which has
+/// no report then; nowhere where it is empty. Errors: io_failed.
 void write_image(const std::string& pattern, const Artifact& artifact);
 
 /// What stands in a pattern for the architecture.

@@ -19,15 +19,16 @@ namespace kiln::cli {
 
 namespace {
 
-void check_output(const CompileWords& words) {
-  check_is_file(words.output);
+void check_output(const Globals& globals, const CompileWords& words) {
+  check_image_output(globals, words.output, words.image);
   const bool named_for_each = words.output.find(arch_placeholder) != std::string::npos;
   const bool one_image = words.archs.size() == 1 || words.image == to_string(ImageKind::fatbin);
   if (!words.output.empty() && !one_image && !named_for_each) {
-    refuse(ErrorCode::invalid_argument,
-           fmt::format("-o {}: one file cannot hold the images of {} architectures; put {} into "
-                       "its name",
-                       words.output, words.archs.size(), arch_placeholder));
+    refuse(
+        ErrorCode::invalid_argument,
+        fmt::format("-o {}: one file cannot hold the images of {} architectures; name a file with "
+                    "{} in it",
+                    words.output, words.archs.size(), arch_placeholder));
   }
 }
 
@@ -42,25 +43,13 @@ std::vector<Share> shares_of(const std::vector<Target>& targets) {
   return shares;
 }
 
-// What the compiler was given stands at the end of a message, and hides from most what is wrong.
-std::string without_options(std::string message) {
-  message.resize(std::min(message.size(), message.rfind("; the options were: ")));
-  return message;
-}
-
 // All that the compiler says names the file as the command line does.
 Artifact compile_one(Runtime& runtime, const CompileWords& words, const Program& program,
                      const Share& share) {
   const auto& target = share.front();
   auto made = target.kind() == ImageKind::fatbin ? runtime.fatbin(program, share)
                                                  : runtime.compile(program, target);
-  if (!made) {
-    auto error = std::move(made.error());
-    error.message = with_given_name(std::move(error.message), words);
-    if (!words.verbose) error.message = without_options(std::move(error.message));
-    error.log = with_given_name(std::move(error.log), words);
-    throw Failure(std::move(error));
-  }
+  if (!made) throw Failure(as_given(std::move(made.error()), words, words.verbose));
   made->log = with_given_name(std::move(made->log), words);
   return std::move(*made);
 }
@@ -100,7 +89,7 @@ void warn_of_templates(const Globals& globals, const Program& program) {
 
 ExitCode compile(const Globals& globals, const CompileWords& words) {
   const auto targets = parse_targets(words);
-  check_output(words);
+  check_output(globals, words);
   const auto program = make_program(words);
   warn_of_templates(globals, program);
   Keeping keeping;
@@ -117,7 +106,7 @@ ExitCode compile(const Globals& globals, const CompileWords& words) {
     done.push_back(std::move(artifact));
     return ExitCode::done;
   });
-  if (!globals.json && !globals.quiet && !done.empty()) {
+  if (!globals.json && !globals.quiet && !done.empty() && words.output != "-") {
     print_artifacts(done);
     if (served.count > 0) fmt::print("{}", served.text(done.size()));
   }

@@ -71,6 +71,41 @@ class SectionFilter {
   const bool all_;
 };
 
+// What of PTX's lines is code: without comments, of which inline assembly brings some, and without what stands in quotes.
+class PtxCode {
+ public:
+  std::string operator()(std::string_view line) {
+    std::string code;
+    while (!line.empty()) {
+      if (in_comment_) {
+        in_comment_ = !skip_to("*/", line);
+      } else if (line.starts_with("//")) {
+        break;
+      } else if (line.starts_with("/*")) {
+        line.remove_prefix(2);
+        in_comment_ = true;
+      } else if (line.starts_with('"')) {
+        line.remove_prefix(1);
+        (void)skip_to("\"", line);
+      } else {
+        code += line.front();
+        line.remove_prefix(1);
+      }
+    }
+    return code;
+  }
+
+ private:
+  // Whether that is there; else nothing stays of the line.
+  static bool skip_to(std::string_view end, std::string_view& line) {
+    const auto at = line.find(end);
+    line.remove_prefix(at == std::string_view::npos ? line.size() : at + end.size());
+    return at != std::string_view::npos;
+  }
+
+  bool in_comment_ = false;
+};
+
 // The same of PTX. A kernel's definition begins with a directive that names it, and ends with its body.
 class PtxFilter {
  public:
@@ -78,7 +113,7 @@ class PtxFilter {
       : kernels_(kernels), put_(put), all_(all) {}
 
   void operator()(std::string_view line) {
-    const auto code = line.substr(0, line.find("//"));
+    const auto code = code_of_(line);
     if (depth_ == 0 && !in_kernel_) in_kernel_ = begins_kernel(code);
     if (all_ || in_kernel_ || is_about_all(code)) put_(line);
     const auto before = depth_;
@@ -105,6 +140,7 @@ class PtxFilter {
   const Kernels& kernels_;
   const PutLine& put_;
   const bool all_;
+  PtxCode code_of_;
   bool in_kernel_ = false;
   std::ptrdiff_t depth_ = 0;
 };
@@ -198,12 +234,19 @@ Json listing_json(const Listing& listing, const std::string& tool, std::string t
           {"text", std::move(text)}};
 }
 
+// PTX, or a fatbin of nothing else.
+bool holds_ptx_alone(const Artifact& artifact) {
+  if (artifact.kind != to_string(ImageKind::fatbin))
+    return artifact.kind == to_string(ImageKind::ptx);
+  return artifact.arch.find("sm_") == std::string::npos;
+}
+
 }  // namespace
 
 ExitCode disassemble(const Globals& globals, const DisasmWords& words) {
   auto cache = open_for_inspection(globals).value();
   const auto entry = find_entry(cache, words.key);
-  const bool ptx = words.ptx || entry.artifact.kind == to_string(ImageKind::ptx);
+  const bool ptx = words.ptx || holds_ptx_alone(entry.artifact);
   const Listing listing{entry, chosen_kernels(entry.artifact, words.kernel), words.kernel.empty(),
                         ptx};
   if (globals.json) {

@@ -7,9 +7,9 @@ namespace kiln::cli {
 
 ExitCode export_bundle(const Globals& globals, const ExportWords& words) {
   auto cache = open_whole(globals);
-  const auto report =
-      cache.export_bundle(words.bundle, {.without_sources = words.without_sources}).value();
-  return tell_of_bundle(globals, words.bundle, report);
+  return write_bundle(globals, words.bundle, [&](const std::filesystem::path& file) {
+    return cache.export_bundle(file, {.without_sources = words.without_sources}).value();
+  });
 }
 
 }  // namespace kiln::cli

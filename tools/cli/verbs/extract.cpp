@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -42,17 +41,6 @@ std::string wanted_part(Cache& cache, const StoredEntry& entry, const Globals& g
   return entry.artifact.image.string();
 }
 
-void write_part(const ExtractWords& words, const std::string& part) {
-  if (words.output != "-") return write_file(words.output, part);
-  const bool binary = part.find('\0') != std::string::npos;
-  if (binary && is_terminal(stdout)) {
-    refuse(
-        ErrorCode::invalid_argument,
-        "the image is binary and standard output is a terminal: name a file with -o, or pipe it");
-  }
-  fmt::print("{}", part);
-}
-
 // As cuda-gdb and shells read it.
 std::string quoted(const std::string& path) {
   constexpr std::string_view harmless =
@@ -82,18 +70,12 @@ std::string sources_text(const LaidOutSources& sources, const std::string& folde
 }
 
 void warn_of_missing(const Globals& globals, const LaidOutSources& sources) {
-  constexpr std::size_t most_lines = 10;
-  if (globals.quiet) return;
-  if (!sources.line_information) {
+  if (!sources.line_information && !globals.quiet) {
     say("kiln: warning: the image has no line information, so no tool asks for these files: "
         "compile "
         "with --option=-lineinfo\n");
   }
-  for (std::size_t at = 0; at < std::min(sources.skipped.size(), most_lines); ++at)
-    say("kiln: warning: left out: {}\n", sources.skipped[at]);
-  if (sources.skipped.size() > most_lines) {
-    say("kiln: warning: and {} more; --json names them all\n", sources.skipped.size() - most_lines);
-  }
+  warn_of_each(globals, sources.skipped, "left out: ");
 }
 
 ExitCode lay_out(const Globals& globals, Cache& cache, const StoredEntry& entry,
@@ -121,7 +103,7 @@ ExitCode extract(const Globals& globals, const ExtractWords& words) {
   auto cache = open_for_inspection(globals).value();
   const auto entry = find_entry(cache, words.key);
   if (words.sources) return lay_out(globals, cache, entry, *words.sources);
-  write_part(words, wanted_part(cache, entry, globals, words));
+  write_output(words.output, wanted_part(cache, entry, globals, words));
   return ExitCode::done;
 }
 

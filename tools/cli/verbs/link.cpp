@@ -69,14 +69,14 @@ LinkSpec make_spec(const Globals& globals, const LinkWords& words) {
 }  // namespace
 
 ExitCode link(const Globals& globals, const LinkWords& words) {
-  check_is_file(words.output);
+  check_image_output(globals, words.output, words.image);
   auto spec = make_spec(globals, words);
   Keeping keeping;
   auto runtime = open_runtime(globals, keeping);
   const auto artifact = runtime.link(std::move(spec)).value();
   write_image(words.output, artifact);
   tell(globals, artifact, keeping);
-  if (!globals.json && !globals.quiet) print_artifacts({artifact});
+  if (!globals.json && !globals.quiet && words.output != "-") print_artifacts({artifact});
   return ExitCode::done;
 }
 

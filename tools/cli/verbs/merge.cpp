@@ -13,8 +13,9 @@ ExitCode merge(const Globals& globals, const MergeWords& words) {
   for (auto source = sources.begin() + 1; source != sources.end(); ++source) {
     options.also.push_back(&*source);
   }
-  const auto report = sources.front().export_bundle(words.bundle, options).value();
-  return tell_of_bundle(globals, words.bundle, report);
+  return write_bundle(globals, words.bundle, [&](const std::filesystem::path& file) {
+    return sources.front().export_bundle(file, options).value();
+  });
 }
 
 }  // namespace kiln::cli

@@ -1,5 +1,6 @@
 #include "verbs/program_words.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kiln/headers.h"
@@ -27,6 +28,11 @@ std::vector<fs::path> include_dirs_of(const ProgramWords& words) {
 
 }  // namespace
 
+std::string without_options(std::string message) {
+  message.resize(std::min(message.size(), message.rfind("; the options were: ")));
+  return message;
+}
+
 std::vector<Target> parse_targets(const ProgramWords& words) {
   const auto kind = value_of("--image", parse_image_kind(words.image));
   std::vector<Target> targets;
@@ -46,6 +52,13 @@ Program make_program(const ProgramWords& words) {
                         .kernels = words.expressions,
                         .options = words.options})
       .value();
+}
+
+Error as_given(Error error, const ProgramWords& words, bool verbose) {
+  if (!verbose) error.message = without_options(std::move(error.message));
+  error.message = with_given_name(std::move(error.message), words);
+  error.log = with_given_name(std::move(error.log), words);
+  return error;
 }
 
 std::string with_given_name(std::string text, const ProgramWords& words) {

@@ -1,8 +1,11 @@
 #include "verbs/ship.h"
 
-#include <cstddef>
+#include <cerrno>
+#include <cstdlib>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,6 +22,47 @@ Cache or_failure(Result<Cache> cache) {
   if (!cache && cache.error().code == ErrorCode::not_found)
     refuse(ErrorCode::io_failed, std::move(cache.error().message));
   return std::move(cache).value();
+}
+
+/// A folder that nobody else can look into, and that goes with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code failure;
+    const auto parent = std::filesystem::temp_directory_path(failure);
+    auto path = (parent / "kiln-XXXXXX").string();
+    if (!failure && ::mkdtemp(path.data()) == nullptr)
+      failure = std::error_code(errno, std::generic_category());
+    if (failure) {
+      refuse(ErrorCode::io_failed,
+             fmt::format("the temporary directory {} takes no folder: {}; TMPDIR names another",
+                         parent.string(), failure.message()));
+    }
+    path_ = path;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code nobody_to_tell;
+    std::filesystem::remove_all(path_, nobody_to_tell);
+  }
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A bundle is made by a database, which wants a file.
+ExitCode write_to_standard_output(
+    const Globals& globals,
+    const std::function<ExportReport(const std::filesystem::path& file)>& write) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "bundle.kiln";
+  const auto report = write(file);
+  warn_of_skipped(globals, report.skipped);
+  copy_to_standard_output(file);
+  return exit_code_of(report.skipped);
 }
 
 }  // namespace
@@ -41,20 +85,18 @@ Json skipped_json(const std::vector<Finding>& skipped) {
 }
 
 void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped) {
-  constexpr std::size_t most_lines = 10;
-  if (globals.quiet) return;
-  for (std::size_t at = 0; at < skipped.size(); ++at) {
-    if (at == most_lines) {
-      say("kiln: warning: and {} more; --json names them all\n", skipped.size() - at);
-      return;
-    }
-    const auto& row = skipped[at];
-    say("kiln: warning: {} {} {}; it is left out\n", row.what, row.name, row.problem);
-  }
+  std::vector<std::string> lines;
+  lines.reserve(skipped.size());
+  for (const auto& row : skipped)
+    lines.push_back(fmt::format("{} {} {}; it is left out", row.what, row.name, row.problem));
+  warn_of_each(globals, lines);
 }
 
-ExitCode tell_of_bundle(const Globals& globals, const std::filesystem::path& bundle,
-                        const ExportReport& report) {
+ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundle,
+                      const std::function<ExportReport(const std::filesystem::path& file)>& write) {
+  check_binary_output(globals, bundle);
+  if (bundle == "-") return write_to_standard_output(globals, write);
+  const auto report = write(bundle);
   warn_of_skipped(globals, report.skipped);
   print_report(globals,
                {{"bundle", bundle.string()},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "exit_code.h"
@@ -22,9 +23,10 @@ namespace kiln::cli {
 /// Warns of what was left out, a line each.
 void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped);
 
-/// Reports what a bundle that was written holds, and gives the exit status that it deserves.
-ExitCode tell_of_bundle(const Globals& globals, const std::filesystem::path& bundle,
-                        const ExportReport& report);
+/// Has a bundle written to a file, or for "-" to standard output, and reports what it holds: not there, where the bundle
+/// itself is. Gives the exit status that it deserves. Errors: those of `write`; as check_binary_output(); io_failed.
+ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundle,
+                      const std::function<ExportReport(const std::filesystem::path& file)>& write);
 
 [[nodiscard]] constexpr ExitCode exit_code_of(const std::vector<Finding>& skipped) noexcept {
   return skipped.empty() ? ExitCode::done : ExitCode::findings;

@@ -40,7 +40,8 @@ struct Traced {
 
 bool is_manifest(const fs::path& file) { return file.extension() == ".json"; }
 
-void check(const TraceWords& words) {
+void check(const Globals& globals, const TraceWords& words) {
+  check_standard_output(globals, words.output);
   const bool any_manifest = std::any_of(words.files.begin(), words.files.end(), is_manifest);
   const bool any_source = !std::all_of(words.files.begin(), words.files.end(), is_manifest);
   const bool says_more = !words.expressions.empty() || !words.include_dirs.empty() ||
@@ -77,29 +78,30 @@ Target target_of(const TraceWords& words, const ListedProgram& listed) {
   return listed.targets.front();
 }
 
-std::vector<Item> items_of(Runtime& runtime, const TraceWords& words) {
-  std::vector<Item> items;
-  for (const auto& file : words.files) {
+// Appends what is to be traced of all files. One that cannot be read is reported, and no other is lost by it. Gives the worst
+// exit status.
+ExitCode read_items(const Globals& globals, Runtime& runtime, const TraceWords& words,
+                    std::vector<Item>& items) {
+  return for_each(globals, words.files, [&](const fs::path& file) {
     if (!is_manifest(file)) {
       items.push_back(item_of_source(words, file));
-      continue;
+      return ExitCode::done;
     }
     const auto manifest = read_manifest(file).value();
-    for (const auto& listed : manifest)
+    return for_each(globals, manifest, [&](const ListedProgram& listed) {
       items.push_back({runtime.program_of(listed).value(), target_of(words, listed)});
-  }
-  return items;
+      return ExitCode::done;
+    });
+  });
 }
 
-// What the compiler says of a source names the file as the command line does.
-TimeTrace trace_of(Runtime& runtime, const Item& item) {
+TimeTrace trace_of(Runtime& runtime, const TraceWords& words, const Item& item) {
   auto trace = runtime.trace(item.program, item.target);
-  if (!trace && item.words) {
-    auto& error = trace.error();
-    error.message = with_given_name(std::move(error.message), *item.words);
-    error.log = with_given_name(std::move(error.log), *item.words);
-  }
-  return std::move(trace).value();
+  if (trace) return std::move(*trace);
+  auto error = std::move(trace.error());
+  if (item.words) throw Failure(as_given(std::move(error), *item.words, words.verbose));
+  if (!words.verbose) error.message = without_options(std::move(error.message));
+  throw Failure(std::move(error));
 }
 
 // The events of all compiles as one document, in which each compile is a process.
@@ -133,7 +135,7 @@ class Tracing {
   Tracing(const Globals& globals, const TraceWords& words) : globals_(globals), words_(words) {}
 
   void trace(Runtime& runtime, const Item& item) {
-    const auto trace = trace_of(runtime, item);
+    const auto trace = trace_of(runtime, words_, item);
     const bool to_file = !words_.output.empty();
     if (to_file) file_.begin(item);
     const TraceSummary::SeeEvent keep = [&](nlohmann::json& event) { file_.put(std::move(event)); };
@@ -147,11 +149,8 @@ class Tracing {
   }
 
   void report() const {
-    if (words_.output == "-") {
-      fmt::print("{}", file_.text());
-      return;
-    }
-    if (!words_.output.empty()) write_file(words_.output, file_.text());
+    if (!words_.output.empty()) write_output(words_.output, file_.text());
+    if (words_.output == "-") return;
     print_report(globals_, document(), globals_.json || globals_.quiet ? "" : text());
   }
 
@@ -224,11 +223,12 @@ class Tracing {
 }  // namespace
 
 ExitCode trace(const Globals& globals, const TraceWords& words) {
-  check(words);
+  check(globals, words);
   auto options = runtime_options(globals);
   options.cache_disabled = true;
   auto runtime = Runtime::open(std::move(options)).value();
-  const auto items = items_of(runtime, words);
+  std::vector<Item> items;
+  const auto read = read_items(globals, runtime, words, items);
   Tracing tracing(globals, words);
   std::optional<Progress> progress(std::in_place, shape_of_progress(globals), items.size());
   std::size_t done = 0;
@@ -240,7 +240,7 @@ ExitCode trace(const Globals& globals, const TraceWords& words) {
   });
   progress.reset();
   if (done > 0) tracing.report();
-  return worst;
+  return std::max(read, worst);
 }
 
 }  // namespace kiln::cli
