@@ -350,6 +350,34 @@ void add_disasm(Grammar& grammar) {
   verb->add_flag("--ptx", words->ptx, "PTX, and not the machine code");
 }
 
+void add_compile_commands(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<CompileCommandsWords>(
+      "compile-commands", "Tell clangd how to read the programs of a cache or a manifest",
+      compile_commands);
+  verb->footer(
+      "Macros and the language's version are carried over, other options of the compiler left out. "
+      "A program that is stored for several architectures is read as for the highest one.");
+  verb->add_option("CACHE", words->from,
+                   "A bundle, or the folder of a cache; else the one that --cache names")
+      ->type_name("");
+  verb->add_option("--manifest", words->manifest, "The programs of this manifest instead")
+      ->type_name("MANIFEST");
+  verb->add_option(
+          "--sources", words->sources,
+          "Where to lay out what has no file of its own: sources that are stored, embedded "
+          "headers, and what the compiler brings along")
+      ->required()
+      ->type_name("DIR");
+  verb->add_option("--arch", words->arch,
+                   "Read all as for this architecture, e.g. sm_90a; of a manifest's program its "
+                   "first, if none is named")
+      ->type_name("A");
+  verb->add_option("-o", words->output,
+                   "Where to; compile_commands.json in this folder, if nothing is said; - is "
+                   "standard output")
+      ->type_name("FILE");
+}
+
 void add_stats(Grammar& grammar) {
   const auto [verb, words] =
       grammar.verb<StatsWords>("stats", "Sum up what a cache holds, and what it did", stats);
@@ -472,9 +500,10 @@ void add_globals(CLI::App& app, Globals& globals) {
 
 void add_verbs(CLI::App& app, Grammar& grammar) {
   for (const auto add :
-       {add_compile, add_link, add_explain, add_trace, add_prewarm, add_ls, add_kernels, add_diff,
-        add_show, add_extract, add_disasm, add_stats, add_verify, add_gc, add_clear, add_pins,
-        add_export, add_import, add_merge}) {
+       {add_compile, add_link,   add_explain, add_trace,   add_prewarm, add_ls,
+        add_kernels, add_diff,   add_show,    add_extract, add_disasm,  add_compile_commands,
+        add_stats,   add_verify, add_gc,      add_clear,   add_pins,    add_export,
+        add_import,  add_merge}) {
     add(grammar);
   }
   add_config(grammar);
@@ -527,6 +556,7 @@ void describe_filling(DescribedOption& option) {
   static const std::map<std::string, Values> values{
       {"FILE", {Filling::file}},
       {"MANIFEST", {Filling::file}},
+      {"CACHE", {Filling::file}},
       {"BUNDLE", {Filling::file}},
       {"DIR", {Filling::folder}},
       {"KEY", {Filling::entry}},

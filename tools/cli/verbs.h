@@ -22,6 +22,7 @@ namespace kiln::cli {
 [[nodiscard]] ExitCode show(const Globals& globals, const ShowWords& words);
 [[nodiscard]] ExitCode extract(const Globals& globals, const ExtractWords& words);
 [[nodiscard]] ExitCode disassemble(const Globals& globals, const DisasmWords& words);
+[[nodiscard]] ExitCode compile_commands(const Globals& globals, const CompileCommandsWords& words);
 [[nodiscard]] ExitCode stats(const Globals& globals, const StatsWords& words);
 [[nodiscard]] ExitCode verify(const Globals& globals, const VerifyWords& words);
 [[nodiscard]] ExitCode collect(const Globals& globals, const GcWords& words);

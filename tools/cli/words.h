@@ -111,6 +111,14 @@ struct DisasmWords {
   bool ptx = false;
 };
 
+struct CompileCommandsWords {
+  std::filesystem::path from;      ///< A cache's folder or a bundle; empty for the usual cache.
+  std::filesystem::path manifest;  ///< In its place.
+  std::string arch;                ///< In the place of those written down.
+  std::filesystem::path sources;   ///< A folder.
+  std::optional<std::filesystem::path> output;
+};
+
 struct StatsWords {
   bool reset = false;
 };
