@@ -237,6 +237,15 @@ TEST_F(CompileCommands, WhatJsonCannotNameIsLeftOut) {
   EXPECT_THAT(said_, HasSubstr("not UTF-8"));
 }
 
+TEST_F(CompileCommands, WhatNoFileCanBeNamedIsLeftOut) {
+  const auto path =
+      manifest({{{"name", std::string(300, 'n')}, {"source", ""}},
+                {{"name", "k.cu"}, {"source", ""}, {"headers", {{"../up.h", "up"}, {"h.h", ""}}}}});
+  EXPECT_THAT(commands({"--manifest", path}, 1), SizeIs(1));
+  EXPECT_THAT(said_, AllOf(HasSubstr("File name too long"), HasSubstr("../up.h")));
+  EXPECT_FALSE(fs::exists(sources_ / "up.h"));
+}
+
 TEST_F(CompileCommands, WritesAFileAndReportsIt) {
   const auto path = manifest({{{"name", "k.cu"}, {"source", ""}}});
   const auto output = scratch("compile_commands.json").string();

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,10 @@ TEST_F(StandardOutput, TakesABundle) {
     EXPECT_TRUE(outcome.out == read(bundle)) << words[0];
   }
   EXPECT_TRUE(fs::is_empty(scratch("tmp"))) << "nothing is left behind";
+  const auto line = "TMPDIR='" + scratch("tmp").string() + "' KILN_CACHE_DIR='" + cache().string() +
+                    "' '" KILN_TOOL "' export - | true";
+  EXPECT_EQ(std::system(line.c_str()), 0);
+  EXPECT_TRUE(fs::is_empty(scratch("tmp"))) << "nor where the reader goes away";
   const auto nowhere = run({"export", "-"}, {.environment = {{"TMPDIR", "/nonexistent"}}});
   EXPECT_EQ(nowhere.exit_code, 3);
   EXPECT_THAT(nowhere.err, HasSubstr("TMPDIR"));

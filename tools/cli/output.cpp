@@ -194,14 +194,12 @@ void write_output(const std::filesystem::path& path, std::string_view bytes) {
   flush_standard_output();
 }
 
-void copy_to_standard_output(const std::filesystem::path& path) {
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) io_failure("cannot read", path);
+void copy_to_standard_output(std::istream& from) {
   std::array<char, 65536> buffer;
-  while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+  while (from.read(buffer.data(), buffer.size()) || from.gcount() > 0) {
+    const auto count = static_cast<std::size_t>(from.gcount());
     if (std::fwrite(buffer.data(), 1, count, stdout) != count) break;
   }
-  if (std::ferror(file.get()) != 0) io_failure("cannot read", path);
   flush_standard_output();
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <istream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -101,8 +102,8 @@ void check_binary_output(const Globals& globals, const std::filesystem::path& ou
 /// where that is a terminal.
 void write_output(const std::filesystem::path& path, std::string_view bytes);
 
-/// The same of a file that may be larger than memory. Errors: io_failed.
-void copy_to_standard_output(const std::filesystem::path& path);
+/// Copies all from here on, which may be more than there is memory. Errors: io_failed where standard output cannot be written.
+void copy_to_standard_output(std::istream& from);
 
 /// Warns of each on standard error, up to a number that people read; `--json` tells all.
 void warn_of_each(const Globals& globals, const std::vector<std::string>& lines,

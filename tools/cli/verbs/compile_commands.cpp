@@ -50,46 +50,39 @@ struct Found {
 class SourcesFolder {
  public:
   SourcesFolder(const fs::path& folder, Found& found) : folder_(plain(folder)), found_(found) {
-    write({{prelude_name, std::string(clang_prelude)}}, folder_);
-    if (!found_.left_out.empty()) refuse(ErrorCode::io_failed, found_.left_out.front());
+    const auto prelude =
+        lay_out_texts({{prelude_name, std::string(clang_prelude)}}, folder_).value();
+    if (!prelude.skipped.empty()) refuse(ErrorCode::io_failed, prelude.skipped.front());
   }
 
   [[nodiscard]] const fs::path& path() const { return folder_; }
   [[nodiscard]] fs::path prelude() const { return folder_ / prelude_name; }
 
-  // Gives the folder that they are in.
-  fs::path lay_out(const Texts& texts) {
+  const LaidOutSources& lay_out(const Texts& texts) {
     std::string all;
     for (const auto& [name, text] : texts) all += name + '\0' + digest_of(text).hex();
-    auto folder = folder_of(all);
-    if (known_.try_emplace(folder).second) write(texts, folder);
-    return folder;
+    return once(all, [&](const fs::path& folder) { return lay_out_texts(texts, folder).value(); });
   }
 
   // An entry's program and headers, but for those that the toolkit has. Entries of one program share them.
   const LaidOutSources& lay_out(Cache& cache, const StoredEntry& entry,
                                 const std::vector<fs::path>& toolkit_dirs) {
     const auto& request = entry.request;
-    const auto folder =
-        folder_of(request.program + '\0' + request.source.hex() + entry.dependencies.material());
-    const auto [at, is_new] = known_.try_emplace(folder);
-    if (!is_new && !at->second.files.empty()) return at->second;
-    at->second = lay_out_sources(cache, entry, folder, toolkit_dirs).value();
-    append(at->second.skipped);
-    return at->second;
+    return once(request.program + '\0' + request.source.hex() + entry.dependencies.material(),
+                [&](const fs::path& folder) {
+                  return lay_out_sources(cache, entry, folder, toolkit_dirs).value();
+                });
   }
 
  private:
-  [[nodiscard]] fs::path folder_of(std::string_view what) const {
-    return folder_ / digest_of(what).hex().substr(0, 12);
-  }
-
-  void write(const Texts& texts, const fs::path& folder) {
-    append(lay_out_texts(texts, folder).value().skipped);
-  }
-
-  void append(const std::vector<std::string>& skipped) {
-    found_.left_out.insert(found_.left_out.end(), skipped.begin(), skipped.end());
+  // What has been written is not written again.
+  template <class Write>
+  const LaidOutSources& once(std::string_view what, const Write& write) {
+    const auto folder = folder_ / digest_of(what).hex().substr(0, 12);
+    if (const auto known = known_.find(folder); known != known_.end()) return known->second;
+    auto laid_out = write(folder);
+    found_.left_out.insert(found_.left_out.end(), laid_out.skipped.begin(), laid_out.skipped.end());
+    return known_.emplace(folder, std::move(laid_out)).first->second;
   }
 
   const fs::path folder_;
@@ -145,7 +138,9 @@ fs::path file_of(const ListedProgram& listed, const ProgramChoice& choice, Sourc
   const bool has_own_source = variant != variants.end() && variant->source;
   const auto file = listed.source_files.find(has_own_source ? variant->name : "default");
   if (file != listed.source_files.end()) return plain(file->second);
-  return folder.lay_out({{program.name(), program.source()}}) / program.name();
+  const auto& laid_out = folder.lay_out({{program.name(), program.source()}});
+  if (laid_out.files.empty()) refuse(ErrorCode::io_failed, "its source cannot be laid out");
+  return laid_out.files.front();
 }
 
 void add_choice(const ListedProgram& listed, const ProgramChoice& choice, const Target& target,
@@ -155,7 +150,7 @@ void add_choice(const ListedProgram& listed, const ProgramChoice& choice, const 
                         .arch = target.arch(),
                         .options = program.options()};
   if (const auto texts = texts_of(program, listed.header_dirs); !texts.empty())
-    source.include_dirs.push_back(common.folder.lay_out(texts));
+    source.include_dirs = common.folder.lay_out(texts).include_dirs;
   for (const auto& folder : listed.header_dirs) source.include_dirs.push_back(plain(folder));
   for (const auto& folder : program.include_dirs()) source.include_dirs.push_back(plain(folder));
   if (program.toolkit_headers()) source.toolkit_dirs = common.toolkit_dirs;

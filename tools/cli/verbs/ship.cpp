@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -57,11 +59,17 @@ class TemporaryFolder {
 ExitCode write_to_standard_output(
     const Globals& globals,
     const std::function<ExportReport(const std::filesystem::path& file)>& write) {
-  const TemporaryFolder folder;
-  const auto file = folder.path() / "bundle.kiln";
+  std::optional<TemporaryFolder> folder(std::in_place);
+  const auto file = folder->path() / "bundle.kiln";
   const auto report = write(file);
   warn_of_skipped(globals, report.skipped);
-  copy_to_standard_output(file);
+  std::ifstream bundle(file, std::ios::binary);
+  if (!bundle) refuse(ErrorCode::io_failed, fmt::format("cannot read {}", file.string()));
+  // It goes before it is copied: who reads standard output may end this process by reading no more.
+  folder.reset();
+  copy_to_standard_output(bundle);
+  if (bundle.bad())
+    refuse(ErrorCode::io_failed, "cannot read the bundle from the temporary directory");
   return exit_code_of(report.skipped);
 }
 
