@@ -1,5 +1,5 @@
-// What it takes to list a large cache: whole processes of `kiln ls` and `kiln kernels`, over 10,000 entries that hold the
-// demo's images.
+// What it takes to list a large cache: whole processes of `kiln ls`, `kiln kernels` and `kiln report`, over 10,000 entries
+// that hold the demo's images.
 
 #include <cstdint>
 #include <cstdio>
@@ -65,6 +65,15 @@ void list(benchmark::State& state, const std::string& words) {
     state.SetIterationTime(time_process({"/bin/sh", "-c", command}));
 }
 
+void report(benchmark::State& state) {
+  const auto page = data_folder() / "report.html";
+  for ([[maybe_unused]] auto iteration : state) {
+    state.SetIterationTime(time_process({KILN_TOOL, "--quiet", "--cache", listed_cache().string(),
+                                         "report", "-o", page.string()}));
+  }
+  state.counters["page_bytes"] = static_cast<double>(std::filesystem::file_size(page));
+}
+
 BENCHMARK_CAPTURE(list, ls, "ls")->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(list, ls_of_a_kernel, "ls --kernel 'gemm*'")
     ->UseManualTime()
@@ -75,6 +84,7 @@ BENCHMARK_CAPTURE(list, kernels, "kernels --sort spill")
 BENCHMARK_CAPTURE(list, kernels_as_json, "--json kernels")
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(report)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace kiln::bench

@@ -299,6 +299,28 @@ void add_diff(Grammar& grammar) {
            "FIGURE=GROWTH");
 }
 
+void add_report(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<ReportWords>(
+      "report", "Write a page that shows what a cache holds, and what it did", write_report);
+  verb->footer(
+      "The page is one HTML file that loads nothing. Which headers cost most is known of traces: "
+      "of files, or of a manifest's programs, each of which is compiled once for its first target "
+      "and not kept.");
+  verb->add_option("CACHE", words->of, "A cache's folder or a bundle, in the place of --cache")
+      ->type_name("");
+  one_each(verb->add_option("--manifest", words->manifests,
+                            "Only what serves the programs of this manifest; also which of them "
+                            "would not be served, and why; repeatable"),
+           "MANIFEST");
+  one_each(verb->add_option("--trace", words->traces,
+                            "Time trace that kiln trace has written, in the place of a "
+                            "manifest's compiles; repeatable"),
+           "FILE");
+  verb->add_option("-o", words->output, "The page to write; - is standard output")
+      ->required()
+      ->type_name("FILE");
+}
+
 constexpr const char* entry_hint =
     "An entry is named by its key or the first digits of it, by its program, or by one of its "
     "kernels; of the two latter a glob will do. What begins a key is never taken for a name.";
@@ -500,10 +522,10 @@ void add_globals(CLI::App& app, Globals& globals) {
 
 void add_verbs(CLI::App& app, Grammar& grammar) {
   for (const auto add :
-       {add_compile, add_link,   add_explain, add_trace,   add_prewarm, add_ls,
-        add_kernels, add_diff,   add_show,    add_extract, add_disasm,  add_compile_commands,
-        add_stats,   add_verify, add_gc,      add_clear,   add_pins,    add_export,
-        add_import,  add_merge}) {
+       {add_compile,          add_link,   add_explain, add_trace, add_prewarm, add_ls,
+        add_kernels,          add_diff,   add_report,  add_show,  add_extract, add_disasm,
+        add_compile_commands, add_stats,  add_verify,  add_gc,    add_clear,   add_pins,
+        add_export,           add_import, add_merge}) {
     add(grammar);
   }
   add_config(grammar);
@@ -558,6 +580,7 @@ void describe_filling(DescribedOption& option) {
       {"MANIFEST", {Filling::file}},
       {"CACHE", {Filling::file}},
       {"BUNDLE", {Filling::file}},
+      {"CACHE", {Filling::file}},
       {"DIR", {Filling::folder}},
       {"KEY", {Filling::entry}},
       {"INPUT", {Filling::entry_or_file}},

@@ -19,6 +19,7 @@ namespace kiln::cli {
 [[nodiscard]] ExitCode list_entries(const Globals& globals, const LsWords& words);
 [[nodiscard]] ExitCode list_kernels(const Globals& globals, const KernelsWords& words);
 [[nodiscard]] ExitCode diff(const Globals& globals, const DiffWords& words);
+[[nodiscard]] ExitCode write_report(const Globals& globals, const ReportWords& words);
 [[nodiscard]] ExitCode show(const Globals& globals, const ShowWords& words);
 [[nodiscard]] ExitCode extract(const Globals& globals, const ExtractWords& words);
 [[nodiscard]] ExitCode disassemble(const Globals& globals, const DisasmWords& words);

@@ -90,6 +90,13 @@ struct DiffWords {
   std::vector<std::string> allowed;  ///< "registers=8", "size=5%".
 };
 
+struct ReportWords {
+  std::string of;  ///< A cache's folder or a bundle; empty for that of --cache and the settings.
+  std::vector<std::filesystem::path> manifests;
+  std::vector<std::filesystem::path> traces;
+  std::string output;
+};
+
 struct ShowWords {
   std::string key;
   bool all = false;

@@ -124,6 +124,8 @@ constexpr std::array examples{
             "Tell whether it would be served; if not, what differs from what is kept."},
     Example{"kiln ls --sort size", "List what is kept, the largest first."},
     Example{"kiln stats", "Tell how much was served, and what that saved."},
+    Example{"kiln report -o kernels.html",
+            "Write a page to look at: sizes, registers and spills, hits and misses."},
     Example{"kiln export kernels.kiln", "Write all that is kept into one file, to be shipped."},
     Example{"kiln --cache kernels.kiln ls", "Look into such a file."},
     Example{"kiln gc --older-than 30d --dry-run", "Tell what a clean-up would remove."}};
