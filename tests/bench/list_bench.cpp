@@ -68,8 +68,8 @@ void list(benchmark::State& state, const std::string& words) {
 void report(benchmark::State& state) {
   const auto page = data_folder() / "report.html";
   for ([[maybe_unused]] auto iteration : state) {
-    state.SetIterationTime(time_process({KILN_TOOL, "--quiet", "--cache", listed_cache().string(),
-                                         "report", "-o", page.string()}));
+    state.SetIterationTime(time_process(
+        {KILN_TOOL, "--quiet", "--cache", listed_cache().string(), "report", "-o", page.string()}));
   }
   state.counters["page_bytes"] = static_cast<double>(std::filesystem::file_size(page));
 }

@@ -100,13 +100,17 @@ def write_report(folder):
 
 
 def multiplied(page, times):
-    """The same page as if each entry were so many."""
+    """The same page as if each entry were so many, each of a program of its own."""
     def multiply(found):
         data = json.loads(found[2])
         entries = len(data["entries"]["key"])
         for table in ("entries", "kernels"):
             data[table] = {name: values * times for name, values in data[table].items()}
         data["entries"]["key"] = [f"{number:032x}" for number in range(entries * times)]
+        for number, program in enumerate(data["entries"]["program"]):
+            data["entries"]["program"][number] = len(data["names"])
+            data["names"].append(f"{data['names'][program]} {number}")
+            data["entries"]["bytes"][number] += number * number // 500
         rows = len(data["kernels"]["entry"]) // times
         data["kernels"]["entry"] = [entry + number // rows * entries
                                     for number, entry in enumerate(data["kernels"]["entry"])]
@@ -245,6 +249,18 @@ class ReportPage(unittest.TestCase):
         for row in rows:
             self.assertTrue(all(word in row for word in words), row)
 
+    def test_the_map_tells_what_the_pointer_is_on(self):
+        page = self.open()
+        x, y = page.run("""(() => {
+          const { left, top, width, height } = document.querySelector('.treemap .cell').getBoundingClientRect();
+          return [left + width / 2, top + height / 2];
+        })()""")
+        tip = "(tip => tip.hidden ? null : tip.textContent)(document.getElementById('tip'))"
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.assertRegex(page.run(tip), r"^spilling\.cu, sm_[89]0\n.* KiB, 1 entry$")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+        self.assertIsNone(page.run(tip))
+
     def test_tables_sort_and_filter(self):
         page = self.open()
         column = """[...document.querySelectorAll('#kernels tbody td:nth-child(3)')]
@@ -295,6 +311,8 @@ class ReportPage(unittest.TestCase):
           filter.dispatchEvent(new Event('input'));
         })()""")
         self.assertEqual(page.run("document.querySelector('#entries .status').textContent"), "1 entry")
+        self.assertLess(page.run("document.querySelectorAll('.treemap div').length"), 500)
+        self.assertGreater(page.run("document.querySelectorAll('.treemap .cell').length"), 1)
         page.run("document.querySelector('#kernels .plain').click()")
         self.assertEqual(page.run("document.querySelectorAll('#kernels tbody tr').length"), 120)
         page.screenshot(FOLDER / "large-360-light.png")

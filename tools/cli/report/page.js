@@ -152,6 +152,7 @@ function drawTime() {
 // ---- Kernels
 
 function drawKernels() {
+  if (entries.length === 0) return content('kernels').append(nothingKept());
   content('kernels').append(table({
     what: ['kernel', 'kernels'], rows: kernels, shown: 20,
     search: row => `${row.expression} ${row.entry.program} ${row.entry.arch} ${row.entry.key}`,
@@ -267,15 +268,17 @@ function missesByReason() {
 }
 
 function compiledAgain() {
-  return table({
-    what: ['request', 'requests'], rows: data.compiled_again, shown: 10, empty: 'No request is stored twice.',
+  if (data.compiled_again.length === 0) return [hint('No request is stored more than once.')];
+  return [table({
+    what: ['request', 'requests'], rows: data.compiled_again, shown: 10,
     search: row => `${row.program} ${row.arch} ${row.differences.join(' ')}`,
     columns: [
       { title: 'Program', kind: 'name', of: row => row.program, below: row => `${row.arch}, ${row.image}` },
       { title: 'Entries', of: row => row.entries, text: count },
       { title: 'In what the newest differs from the one before', kind: 'text', of: row => row.differences.join('\n') },
     ],
-  });
+  }), hint('Requests of which the cache holds several entries. All but the first were compiled because none of those ',
+    'before them fitted.')];
 }
 
 // What would miss comes first.
@@ -290,7 +293,7 @@ function lookups() {
       { title: 'Served', kind: 'word', of: row => row.hit ? 'yes' : 'no' },
       {
         title: 'Why not, and how the nearest entry differs', kind: 'text',
-        of: row => row.hit ? null : [row.reason, ...row.differences].join('\n'),
+        of: row => row.hit ? null : [...new Set([row.reason, ...row.differences])].join('\n'),
       },
     ],
   }));
@@ -298,9 +301,7 @@ function lookups() {
 
 function drawMisses() {
   if (data.lookups) content('misses').append(lookups());
-  content('misses').append(part('By reason', ...missesByReason()), part('Compiled again', compiledAgain(),
-    hint('Requests of which the cache holds several entries. All but the first were compiled because none of those ',
-      'before them fitted.')));
+  content('misses').append(part('By reason', ...missesByReason()), part('Compiled again', ...compiledAgain()));
 }
 
 // ---- Age and use
@@ -390,5 +391,5 @@ drawKernels();
 drawHistory();
 drawMisses();
 drawAge();
-content('entries').append(entryTable.host);
+content('entries').append(entries.length === 0 ? nothingKept() : entryTable.host);
 drawFoot();

@@ -8,8 +8,8 @@
  * second line. What is minor is left out on narrow screens.
  */
 class DataTable {
-  constructor({ what, columns, rows, search, shown = 15, empty = 'None.' }) {
-    Object.assign(this, { what, columns, rows, search, shown, empty });
+  constructor({ what, columns, rows, search, shown = 15 }) {
+    Object.assign(this, { what, columns, rows, search, shown });
     this.kept = rows;
     this.searched = new Map();
     this.most = new Map(columns.filter(column => column.bar)
@@ -101,7 +101,7 @@ class DataTable {
     this.body.replaceChildren(...rows.map(row =>
       element('tr', {}, ...this.columns.map(column => this.cell(row, column)))));
     if (rows.length === 0) {
-      const text = this.rows.length === 0 ? this.empty : 'None fits the filter.';
+      const text = this.rows.length === 0 ? 'None.' : 'None fits the filter.';
       this.body.append(element('tr', {}, element('td', { colspan: this.columns.length }, text)));
     }
     const all = counted(this.kept.length, ...this.what);

@@ -41,7 +41,7 @@ function visible(nodes, room, least) {
   const rest = nodes.slice(seen.length);
   if (rest.length === 0) return nodes;
   const others = {
-    name: counted(rest.length, 'other', 'others'),
+    name: counted(rest.length, 'small one', 'small ones'),
     rows: rest.flatMap(node => node.rows),
     value: sum(rest, node => node.value),
     isOthers: true,
@@ -60,9 +60,10 @@ class Treemap {
     this.outer = 'program';
     this.archs = nodesOf(entries, entry => entry.arch).slice(0, 8);
     this.hues = new Map(this.archs.map(({ name }, at) => [name, `hue${at}`]));
-    this.tips = new Map();
+    this.drawn = new Map();
     this.tip = document.getElementById('tip');
     this.map = element('div', { class: 'treemap', role: 'img' });
+    this.map.addEventListener('click', event => this.click(event));
     this.map.addEventListener('pointermove', event => this.point(event));
     this.map.addEventListener('pointerleave', () => { this.tip.hidden = true; });
     this.host = element('div', {},
@@ -94,9 +95,9 @@ class Treemap {
     this.width = this.map.clientWidth;
     const height = Math.round(Math.min(460, Math.max(280, 0.42 * this.width)));
     styled(this.map, { height: `${height}px` });
-    this.tips.clear();
+    this.drawn.clear();
     this.map.replaceChildren();
-    const groups = visible(nodesOf(this.entries, entry => entry[this.outer]), this.width * height, 150);
+    const groups = visible(nodesOf(this.entries, entry => entry[this.outer]), this.width * height, 250);
     this.map.setAttribute('aria-label', `Sizes by ${this.outer === 'arch' ? 'architecture' : 'program'}: ` +
       groups.slice(0, 5).map(group => `${group.name} ${bytes(group.value)}`).join(', '));
     for (const placed of squarify(groups, { x: 0, y: 0, width: this.width, height })) this.drawGroup(placed);
@@ -104,10 +105,9 @@ class Treemap {
 
   drawGroup(placed) {
     const { item: group, width, height } = placed;
-    const made = this.box(group.isOthers ? 'group other' : 'group', placed);
+    const made = this.box('group', placed, [group]);
     this.map.append(made);
-    if (group.isOthers) return this.tell(made, placed, [group]);
-    const hue = this.outer === 'arch' ? this.hueOf(group.name) : 'other';
+    const hue = this.outer === 'arch' && !group.isOthers ? this.hueOf(group.name) : 'other';
     const head = width >= 44 && height >= 52 ? 20 : 0;
     if (head > 0) made.append(element('span', { class: 'head' }, group.name));
     const inner = this.outer === 'arch' ? 'program' : 'arch';
@@ -115,31 +115,39 @@ class Treemap {
     const room = { x: 0, y: head, width: Math.max(1, width - 2), height: Math.max(1, height - head - 2) };
     const cells = visible(nodesOf(group.rows, entry => entry[inner]), room.width * room.height, 40);
     for (const cell of squarify(cells, room)) {
-      const drawn = this.box('cell', cell);
+      const drawn = this.box('cell', cell, [group, cell.item]);
       drawn.classList.add(cell.item.isOthers || inner === 'program' ? hue : this.hueOf(cell.item.name));
-      this.tell(drawn, cell, [group, cell.item]);
+      drawn.append(...this.lines(cell));
       made.append(drawn);
     }
   }
 
-  box(kind, { x, y, width, height }) {
-    return styled(element('div', { class: kind, 'aria-hidden': 'true' }),
+  /** `nodes`: what it stands for, and before that the group that it is in. */
+  box(kind, { x, y, width, height }, nodes) {
+    const made = styled(element('div', { class: kind, 'aria-hidden': 'true' }),
       { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
+    this.drawn.set(made, nodes);
+    return made;
   }
 
-  /** Writes into a box what fits, and has it tell the rest. `nodes`: its group, and itself where it is in one. */
-  tell(made, { width, height }, nodes) {
-    const node = nodes[nodes.length - 1];
-    const lines = [node.name, bytes(node.value)].slice(0, Math.max(0, Math.floor((height - 8) / 15)));
-    if (width >= 40) made.append(...lines.map(line => element('span', {}, line)));
-    this.tips.set(made, nodes);
-    made.addEventListener('click', () =>
-      this.found(nodes.filter(each => !each.isOthers).map(each => each.name).join(' ')));
+  /** As much of its text as fits. */
+  lines({ item: { name, value }, width, height }) {
+    const fitting = width >= 40 ? Math.max(0, Math.floor((height - 8) / 15)) : 0;
+    return [name, bytes(value)].slice(0, fitting).map(line => element('span', {}, line));
+  }
+
+  nodesAt(event) {
+    return this.drawn.get(event.target.closest('.cell, .group')) ?? [];
+  }
+
+  click(event) {
+    const names = this.nodesAt(event).filter(node => !node.isOthers).map(node => node.name);
+    if (names.length > 0) this.found(names.join(' '));
   }
 
   point(event) {
-    const nodes = this.tips.get(event.target.closest('.cell, .group'));
-    this.tip.hidden = nodes === undefined;
+    const nodes = this.nodesAt(event);
+    this.tip.hidden = nodes.length === 0;
     if (this.tip.hidden) return;
     const node = nodes[nodes.length - 1];
     this.tip.textContent = `${nodes.map(each => each.name).join(', ')}\n` +
