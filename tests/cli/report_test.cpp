@@ -166,6 +166,16 @@ TEST_F(Report, HasTheHistoryOfStats) {
   EXPECT_GT(told["days"][0]["saved_ms"], 0);
 }
 
+TEST_F(Report, LeavesOutDaysThatAWrongClockTold) {
+  change(
+      "INSERT INTO state VALUES('day.9000000000000.hits_local', 5), ('day.3.hits_local', 5), "
+      "('counter.hits_local', 10)");
+  const auto told = data();
+  ASSERT_EQ(told["days"].size(), 1U) << told["days"];
+  EXPECT_EQ(told["days"][0]["misses"], 2);
+  EXPECT_EQ(told["history"]["hits"], 10);
+}
+
 TEST_F(Report, SaysWhyARequestWasCompiledAgain) {
   const auto header = file("include/by.h", "#define BY 2\n");
   const auto by =
@@ -261,9 +271,11 @@ TEST_F(Report, OfAManifestHasWhatServesItAndWhyTheRestWouldMiss) {
   const auto before = snapshot(cache());
   const auto told = data({"--manifest", manifest()}, {});
   EXPECT_EQ(snapshot(cache()), before);
-  ASSERT_EQ(told["lookups"].size(), 4U);
+  EXPECT_EQ(told["lookups"]["asked"], 4);
+  EXPECT_EQ(told["lookups"]["served"], 2);
+  EXPECT_EQ(told["lookups"]["rows"][0]["program"], "by.cu") << "what would miss comes first";
   std::map<std::string, Json> lookups;
-  for (const auto& row : told["lookups"])
+  for (const auto& row : told["lookups"]["rows"])
     lookups[row["program"].get<std::string>() + ' ' + row["arch"].get<std::string>()] = row;
   for (const auto* served : {"scale.cu sm_80", "scale.cu sm_90"})
     EXPECT_TRUE(lookups.at(served)["hit"]) << served;
@@ -288,7 +300,7 @@ TEST_F(Report, NamesTheDifferenceOfWhatAManifestWouldMiss) {
   file("include/by.h", "#define BY 3\n");
   const auto told = data({"--manifest", list});
   std::size_t named = 0;
-  for (const auto& row : told["lookups"]) {
+  for (const auto& row : told["lookups"]["rows"]) {
     if (row["program"] != "by.cu") continue;
     EXPECT_FALSE(row["hit"]);
     EXPECT_THAT(row["differences"].dump(), HasSubstr("by.h"));

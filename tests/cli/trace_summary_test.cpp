@@ -98,6 +98,15 @@ TEST(TraceSummary, HandsOnEachEventAndSkipsWhatIsNone) {
   EXPECT_THAT(lines(summary.phases()), ElementsAre("b 2 2 1"));
 }
 
+TEST(TraceSummary, NumbersThatNoCompileComesToCountForNothing) {
+  TraceSummary summary;
+  summary.add(
+      R"({"traceEvents":[{"ph":"X","name":"a","ts":9000000000000000000,"dur":9000000000000000000},
+                                 {"ph":"X","name":"b","ts":-1e300,"dur":1e300,"pid":18446744073709551615},
+                                 {"ph":"X","name":"c","ts":1e18,"dur":5,"args":3}]})");
+  EXPECT_THAT(lines(summary.phases()), ElementsAre("c 5 5 1"));
+}
+
 TEST(TraceSummary, WhatIsNoTraceAddsNothing) {
   TraceSummary summary;
   for (const std::string text :

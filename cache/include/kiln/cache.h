@@ -74,10 +74,10 @@ struct EntrySummary {
   std::uint64_t compile_us = 0;
   std::int64_t created = 0;  ///< Seconds since 1970; 0 in a bundle.
   bool pinned = false;
-  Digest
-      request;  ///< What was asked for: entries that share it differ in their headers or compiler.
-  /// What was stored in the cache since this entry's use was last marked, which the first hit after an eighth of the
-  /// size cap does: when room is needed, the greatest goes first. Bytes; 0 in a bundle.
+  /// Of what was asked for. Entries that share it differ in their headers or in their compiler.
+  Digest request;
+  /// What was stored in the cache since this entry's use was last marked. A use is marked anew once that has come to an
+  /// eighth of the size cap. When room is needed, the entry with the most goes first. Bytes; 0 in a bundle.
   std::uint64_t stored_since_use = 0;
 };
 

@@ -12,6 +12,7 @@ namespace kiln::cli {
 
 namespace {
 
+constexpr std::size_t most_rows = 2'000;
 constexpr std::size_t most_differences = 8;
 
 std::vector<std::string> differences_of(const Explanation& explanation) {
@@ -33,49 +34,43 @@ std::string why_not(const Explanation& explanation) {
   return fmt::format("{}; never kept: {}", explanation.reason, explanation.not_stored);
 }
 
-void look_up_one(Runtime& runtime, const Program& program, const Target& target, Lookups& lookups) {
-  Json row{{"program", program.name()},
-           {"arch", target.arch()},
-           {"image", to_string(target.kind())},
-           {"hit", false},
-           {"reason", ""},
-           {"differences", Json::array()}};
-  const auto explanation = runtime.explain(program, target);
+/// Of one row what the look-up comes to; the key of what is served too.
+Json look_up_one(Runtime& runtime, const Result<Program>& program, const Target& target,
+                 std::set<Digest>& served) {
+  const auto explanation =
+      program.and_then([&](const Program& known) { return runtime.explain(known, target); });
+  Json row{{"hit", false}, {"reason", ""}, {"differences", Json::array()}};
   if (!explanation) {
     row["reason"] = explanation.error().message;
   } else if (explanation->hit) {
     row["hit"] = true;
-    lookups.served.insert(explanation->key);
+    served.insert(explanation->key);
   } else {
     row["reason"] = why_not(*explanation);
     row["differences"] = differences_of(*explanation);
   }
-  lookups.rows.push_back(std::move(row));
-}
-
-void refuse_lookups(const ListedProgram& listed, const Error& error, Lookups& lookups) {
-  for (const auto& target : listed.targets) {
-    lookups.rows.push_back({{"program", listed.spec.name},
-                            {"arch", target.arch()},
-                            {"image", to_string(target.kind())},
-                            {"hit", false},
-                            {"reason", error.message},
-                            {"differences", Json::array()}});
-  }
+  return row;
 }
 
 }  // namespace
 
 Lookups look_up(Runtime& runtime, const std::vector<ListedProgram>& programs) {
   Lookups lookups;
+  std::vector<Json> rows;
   for (const auto& listed : programs) {
     const auto program = runtime.program_of(listed);
-    if (!program) {
-      refuse_lookups(listed, program.error(), lookups);
-      continue;
+    for (const auto& target : listed.targets) {
+      rows.push_back({{"program", listed.spec.name},
+                      {"arch", target.arch()},
+                      {"image", to_string(target.kind())}});
+      rows.back().update(look_up_one(runtime, program, target, lookups.served));
     }
-    for (const auto& target : listed.targets) look_up_one(runtime, *program, target, lookups);
   }
+  const auto hits =
+      std::ranges::stable_partition(rows, [](const Json& row) { return row["hit"] == false; });
+  lookups.report = {{"asked", rows.size()}, {"served", hits.size()}, {"rows", Json::array()}};
+  rows.resize(std::min(rows.size(), most_rows));
+  for (auto& row : rows) lookups.report["rows"].push_back(std::move(row));
   return lookups;
 }
 

@@ -17,12 +17,13 @@ namespace kiln::cli {
 
 /// What look-ups of listed programs would come to now.
 struct Lookups {
-  /// For each program and target `program arch image hit reason differences[]`.
-  Json rows = Json::array();
+  /// `asked served rows[]`: how many look-ups there are, how many would be served, and for some thousand of them, those that
+  /// would not first, `program arch image hit reason differences[]`.
+  Json report;
   std::set<Digest> served;  ///< Keys of the entries that would serve.
 };
 
-/// Asks for each program and target and compiles nothing. What cannot be asked for is a row with the reason.
+/// Asks for each program and target and compiles nothing. What cannot be asked for would not be served, with the reason.
 [[nodiscard]] Lookups look_up(Runtime& runtime, const std::vector<ListedProgram>& programs);
 
 /// Where the time of compiles went.

@@ -281,11 +281,8 @@ function compiledAgain() {
     'before them fitted.')];
 }
 
-// What would miss comes first.
-function lookups() {
-  const rows = [...data.lookups].sort((a, b) => Number(a.hit) - Number(b.hit));
-  const served = rows.filter(row => row.hit).length;
-  return part(`What the manifest lists: ${count(served)} of ${count(rows.length)} would be served`, table({
+function lookups({ asked, served, rows }) {
+  return part(`What the manifest lists: ${count(served)} of ${count(asked)} would be served`, table({
     what: ['request', 'requests'], rows, shown: 10,
     search: row => `${row.program} ${row.arch} ${row.reason} ${row.differences.join(' ')}`,
     columns: [
@@ -300,7 +297,7 @@ function lookups() {
 }
 
 function drawMisses() {
-  if (data.lookups) content('misses').append(lookups());
+  if (data.lookups) content('misses').append(lookups(data.lookups));
   content('misses').append(part('By reason', ...missesByReason()), part('Compiled again', ...compiledAgain()));
 }
 

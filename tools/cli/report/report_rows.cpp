@@ -18,7 +18,7 @@ namespace kiln::cli {
 namespace {
 
 // Of the page's 10 MB, what rows and names may take; entries no more than half of it.
-constexpr std::size_t most_bytes = 9'000'000;
+constexpr std::size_t most_bytes = 8'000'000;
 // More than any row takes without its names.
 constexpr std::size_t bytes_of_an_entry = 160;
 constexpr std::size_t bytes_of_a_kernel = 100;

@@ -1,6 +1,7 @@
 #include "verbs/trace_summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -28,9 +29,12 @@ struct Span {
   [[nodiscard]] std::int64_t length() const { return end - begin; }
 };
 
+// 0 for what no compile comes to: a trace may be anybody's file.
 std::int64_t number(const json& event, const char* name) {
+  constexpr double most = 1e15;  // Microseconds, 30 years.
   const auto at = event.find(name);
-  return at != event.end() && at->is_number() ? at->get<std::int64_t>() : 0;
+  const auto value = at != event.end() && at->is_number() ? at->get<double>() : 0;
+  return std::abs(value) <= most ? static_cast<std::int64_t>(value) : 0;
 }
 
 std::string text(const json& event, const char* name) {
