@@ -111,6 +111,8 @@ def use(tool):
     tool.write("k.cu", KERNEL)
     tool.write("timed.cu", TIMED)
     tool.write("manifest.json", json.dumps(MANIFEST))
+    tool.write("k.json", json.dumps({"kiln_manifest": 1, "targets": ["sm_80"],
+                                     "programs": [{"name": "k.cu", "source_file": "k.cu", "kernels": ["scale"]}]}))
     one = ("k.cu", "--arch", "sm_80")
     make(tool, one)
     look(tool, one)
@@ -147,6 +149,8 @@ def look(tool, one):
     tool.run("extract", key, "--sources", "sources")
     tool.run("disasm", key, "scale")
     tool.run("disasm", key, "--ptx")
+    tool.run("report", "-o", "report.html")
+    tool.run("compile-commands", "--manifest", "k.json", "--sources", "texts", "-o", "compile_commands.json")
 
 
 def carry(tool):
