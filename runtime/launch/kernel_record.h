@@ -84,10 +84,10 @@ class TakenArgs {
   /// Each launch asks, so it is one comparison of bytes.
   [[nodiscard]] bool are_like(const detail::GivenArgs& given) const noexcept {
     static_assert(std::has_unique_object_representations_v<detail::ArgPlace>);
-    if (count_.load(std::memory_order_acquire) != given.count) return false;
+    const auto count = count_.load(std::memory_order_acquire);
+    if (count != given.count || count > most) return false;
     // No arguments have no layout, which memcmp() must not be given.
-    return given.count == 0 ||
-           std::memcmp(places_.data(), given.layout, given.count * sizeof(places_[0])) == 0;
+    return count == 0 || std::memcmp(places_.data(), given.layout, count * sizeof(places_[0])) == 0;
   }
 
   /// REQUIRES: the kernel takes these.

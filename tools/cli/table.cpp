@@ -141,20 +141,6 @@ std::string Table::text(bool colour, std::size_t width) const {
   return result;
 }
 
-std::string printable(std::string_view text, std::string_view allowed) {
-  std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool control = byte < 0x20 || byte == 0x7f;
-    if (control && allowed.find(c) == std::string_view::npos) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 std::string field_list(const std::vector<Field>& fields, bool colour) {
   std::size_t width = 0;
   for (const auto& [label, value] : fields) width = std::max(width, width_of(label));

@@ -51,10 +51,6 @@ using Field = std::pair<std::string, std::string>;
 
 [[nodiscard]] std::string bold(std::string_view text, bool colour);
 
-/// The text with its control characters spelled out, but for those allowed. Names come from bundles that others write: an
-/// escape among them must not reach the terminal, nor a line break a table.
-[[nodiscard]] std::string printable(std::string_view text, std::string_view allowed = "");
-
 /// "-" for what is empty.
 [[nodiscard]] std::string or_dash(const std::string& text);
 
