@@ -165,7 +165,7 @@ function drawKernels() {
       { title: 'Registers', of: row => row.registers, bar: 255 },
       { title: 'Spill stores', of: row => row.spill_store_bytes, text: bytes, bar: true, hue: 'bad' },
       { title: 'Spill loads', of: row => row.spill_load_bytes, text: bytes, bar: true, hue: 'bad', isMinor: true },
-      { title: 'Stack', of: row => row.local_bytes, text: bytes, bar: true, isMinor: true },
+      { title: 'Local', of: row => row.local_bytes, text: bytes, bar: true, isMinor: true },
       { title: 'Shared', of: row => row.shared_bytes, text: bytes, bar: true },
       { title: 'Code', of: row => row.code_bytes, text: bytes, bar: true, isMinor: true },
       { title: 'Occupancy', of: row => row.occupancy, text: share => percent(share / 100), bar: 100 },
