@@ -315,7 +315,7 @@ TEST_F(Mistakes, InAProgram) {
       {with({"-I", ""}), 2, "invalid_argument", "'' is not a path", "include directory",
        "name a folder"},
       {with({"--arch", "sm_90", "-o", "x.cubin"}), 2, "invalid_argument", "2 architectures",
-       "-o x.cubin", "put {arch} into its name"},
+       "-o x.cubin", "name a file with {arch} in it"},
       {with({"-o", folder_}), 3, "io_failed", "Is a directory", folder_, "name a file in it"},
       {with({"-o", nowhere_}), 3, "io_failed", "No such file", nowhere_, "make its folder first"},
       {{"link", none_, "--arch", "sm_80"},

@@ -91,12 +91,6 @@ class Browser:
                     raise Failure(f"{method}: {answer['error']['message']}")
                 return answer["result"]
 
-    def wait_for(self, method, session):
-        """Waits for an event that has not come yet."""
-        until = time.monotonic() + TIMEOUT_S
-        while not any(event["method"] == method and event.get("sessionId") == session for event in self.events):
-            self.events.append(self._read(until))
-
 
 class Page:
     """A tab."""
@@ -122,7 +116,12 @@ class Page:
     def open(self, path):
         self._browser.events.clear()
         self.call("Page.navigate", url=f"file://{path}")
-        self._browser.wait_for("Page.loadEventFired", self._session)
+        # A load event may be that of the blank page before.
+        until = time.monotonic() + TIMEOUT_S
+        while self.run("document.readyState === 'complete' && decodeURI(document.URL)") != f"file://{path}":
+            if time.monotonic() > until:
+                raise Failure(f"{path} is not loaded after {TIMEOUT_S} s")
+            time.sleep(0.02)
 
     def run(self, script):
         """The value of an expression, once it is there; what it throws is a Failure."""

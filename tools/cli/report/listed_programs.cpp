@@ -66,9 +66,10 @@ Lookups look_up(Runtime& runtime, const std::vector<ListedProgram>& programs) {
       rows.back().update(look_up_one(runtime, program, target, lookups.served));
     }
   }
-  const auto hits =
-      std::ranges::stable_partition(rows, [](const Json& row) { return row["hit"] == false; });
-  lookups.report = {{"asked", rows.size()}, {"served", hits.size()}, {"rows", Json::array()}};
+  const auto first_hit = std::stable_partition(rows.begin(), rows.end(),
+                                               [](const Json& row) { return row["hit"] == false; });
+  lookups.report = {
+      {"asked", rows.size()}, {"served", rows.end() - first_hit}, {"rows", Json::array()}};
   rows.resize(std::min(rows.size(), most_rows));
   for (auto& row : rows) lookups.report["rows"].push_back(std::move(row));
   return lookups;
