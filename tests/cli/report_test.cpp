@@ -259,7 +259,8 @@ TEST_F(Report, OfNoCacheIsNone) {
 }
 
 TEST_F(Report, LeavesDamagedEntriesOutOfTheKernels) {
-  change("UPDATE entries SET payload = x'00' WHERE arch = 'sm_80'");
+  // Whose kernels are not told but by the image.
+  change("UPDATE entries SET payload = x'00' WHERE arch = 'sm_80'; DROP TABLE kernels");
   const auto told = data({}, without_cuda(), 1);
   EXPECT_EQ(told["damaged"], 1);
   EXPECT_EQ(kernels_of(told).size(), 1U);
