@@ -54,8 +54,8 @@ Json look_up_one(Runtime& runtime, const Result<Program>& program, const Target&
 
 }  // namespace
 
-Lookups look_up(Runtime& runtime, const std::vector<ListedProgram>& programs) {
-  Lookups lookups;
+Json look_up(Runtime& runtime, const std::vector<ListedProgram>& programs,
+             std::set<Digest>& served) {
   std::vector<Json> rows;
   for (const auto& listed : programs) {
     const auto program = runtime.program_of(listed);
@@ -63,16 +63,15 @@ Lookups look_up(Runtime& runtime, const std::vector<ListedProgram>& programs) {
       rows.push_back({{"program", listed.spec.name},
                       {"arch", target.arch()},
                       {"image", to_string(target.kind())}});
-      rows.back().update(look_up_one(runtime, program, target, lookups.served));
+      rows.back().update(look_up_one(runtime, program, target, served));
     }
   }
   const auto first_hit = std::stable_partition(rows.begin(), rows.end(),
                                                [](const Json& row) { return row["hit"] == false; });
-  lookups.report = {
-      {"asked", rows.size()}, {"served", rows.end() - first_hit}, {"rows", Json::array()}};
+  Json report{{"asked", rows.size()}, {"served", rows.end() - first_hit}, {"rows", Json::array()}};
   rows.resize(std::min(rows.size(), most_rows));
-  for (auto& row : rows) lookups.report["rows"].push_back(std::move(row));
-  return lookups;
+  for (auto& row : rows) report["rows"].push_back(std::move(row));
+  return report;
 }
 
 ExitCode trace_each(const Globals& globals, Runtime& runtime,

@@ -15,16 +15,12 @@
 
 namespace kiln::cli {
 
-/// What look-ups of listed programs would come to now.
-struct Lookups {
-  /// `asked served rows[]`: how many look-ups there are, how many would be served, and for some thousand of them, those that
-  /// would not first, `program arch image hit reason differences[]`.
-  Json report;
-  std::set<Digest> served;  ///< Keys of the entries that would serve.
-};
-
-/// Asks for each program and target and compiles nothing. What cannot be asked for would not be served, with the reason.
-[[nodiscard]] Lookups look_up(Runtime& runtime, const std::vector<ListedProgram>& programs);
+/// What look-ups of each program and target would come to now, of which none is compiled: `asked served rows[]`, how many
+/// look-ups there are, how many would be served, and for some thousand of them, those that would not first, `program arch
+/// image hit reason differences[]`. What cannot be asked for would not be served, with the reason. `served` gets the keys of
+/// the entries that would serve.
+[[nodiscard]] Json look_up(Runtime& runtime, const std::vector<ListedProgram>& programs,
+                           std::set<Digest>& served);
 
 /// Where the time of compiles went.
 struct TracedPrograms {

@@ -18,7 +18,7 @@ namespace {
 
 // What one entry came to.
 struct Read {
-  std::vector<KernelRow> rows;
+  std::vector<KernelRow> rows = {};
   bool damaged = false;
 };
 

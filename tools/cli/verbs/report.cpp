@@ -175,9 +175,7 @@ class Report {
     if (words_.manifests.empty()) return ExitCode::done;
     for (const auto& file : words_.manifests) data["manifests"].push_back(file.string());
     auto runtime = open_runtime_to_look(globals_);
-    auto lookups = look_up(runtime, programs_);
-    data["lookups"] = std::move(lookups.report);
-    served_ = std::move(lookups.served);
+    data["lookups"] = look_up(runtime, programs_, served_);
     if (!words_.traces.empty()) return ExitCode::done;
     const auto compiler = runtime.compiler();
     if (!compiler.available) {
