@@ -74,7 +74,9 @@ TEST(KernelsCodec, GoesBothWays) {
   EXPECT_EQ(decode_kernels(encode_kernels({})), std::vector<ListedKernel>());
 }
 
-TEST(KernelsCodec, IsPinned) { EXPECT_EQ(digest_of(encode_kernels(listed_kernels())).hex(), "529534c6aaa7bd3b7e04d9d3cac2e536"); }
+TEST(KernelsCodec, IsPinned) {
+  EXPECT_EQ(digest_of(encode_kernels(listed_kernels())).hex(), "529534c6aaa7bd3b7e04d9d3cac2e536");
+}
 
 TEST(KernelsCodec, EveryCutOffRecordDecodesToItselfOrNotAtAll) {
   const std::string record = encode_kernels(listed_kernels());
