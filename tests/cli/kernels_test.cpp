@@ -160,7 +160,9 @@ TEST_F(Kernels, ShowAndCompileTellTheSame) {
       shown, [](const Json& each) { return each["expression"] == "spilling<40>"; });
   ASSERT_NE(kernel, shown.end());
   for (const auto& [name, value] : kernel->items()) {
-    if (name != "params") EXPECT_EQ(row.at(name), value) << name;
+    if (name != "params") {
+      EXPECT_EQ(row.at(name), value) << name;
+    }
   }
   EXPECT_THAT(look({"show", key_}).out, HasSubstr("SPILL STORES"));
 }

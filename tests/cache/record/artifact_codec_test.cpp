@@ -82,7 +82,9 @@ TEST(KernelsCodec, EveryCutOffRecordDecodesToItselfOrNotAtAll) {
   const std::string record = encode_kernels(listed_kernels());
   for (std::size_t size = 0; size < record.size(); ++size) {
     const auto decoded = decode_kernels(record.substr(0, size));
-    if (decoded) EXPECT_EQ(encode_kernels(*decoded), record.substr(0, size)) << size;
+    if (decoded) {
+      EXPECT_EQ(encode_kernels(*decoded), record.substr(0, size)) << size;
+    }
   }
   EXPECT_FALSE(decode_kernels(record + '\0'));
 }
@@ -93,7 +95,9 @@ TEST(KernelsCodec, EveryFlippedBitDecodesToItselfOrNotAtAll) {
     std::string flipped = record;
     flipped[bit / 8] ^= static_cast<char>(1 << bit % 8);
     const auto decoded = decode_kernels(flipped);
-    if (decoded) EXPECT_EQ(encode_kernels(*decoded), flipped) << "bit " << bit;
+    if (decoded) {
+      EXPECT_EQ(encode_kernels(*decoded), flipped) << "bit " << bit;
+    }
   }
 }
 
