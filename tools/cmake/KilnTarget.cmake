@@ -36,6 +36,13 @@ function(kiln_target_defaults target)
   endif()
 endfunction()
 
+# The same for what runs once and does little itself: optimising a test takes half of the time of its compile.
+# tests/launch keeps its optimisation, since what it tests is inline and optimised by who uses it.
+function(kiln_test_defaults target)
+  kiln_target_defaults(${target})
+  target_compile_options(${target} PRIVATE -O0)
+endfunction()
+
 # The same for what libraries are made of: what no public header declares is hidden, and the code is small.
 # It is hardly slower than with -O2 (tests/bench/README.md): what is called often is inline or waits for files.
 function(kiln_library_defaults target)
