@@ -38,7 +38,7 @@ class Declarations {
  private:
   enum class What { kernel, its_template, its_instance };
 
-  // Skips directives and what `#if 0` leaves out, and gives false at the end.
+  // Skips directives and what `#if 0`, or the `#else` of `#if 1`, leaves out, and gives false at the end.
   bool skip_to_token(bool& line_begins) {
     for (;;) {
       scanner_.skip_blanks();
@@ -47,35 +47,44 @@ class Declarations {
         line_begins = true;
         scanner_.advance();
       } else if (line_begins && scanner_.skip_hash()) {
-        if (is_never(scanner_.rest_of_line())) skip_branch();
+        auto directive = scanner_.rest_of_line();
+        while (opens_dead_branch(directive)) directive = skip_branch();
       } else {
         return true;
       }
     }
   }
 
-  static bool is_never(std::string_view directive) {
+  bool opens_dead_branch(std::string_view directive) {
     directive = trimmed(directive);
-    if (!directive.starts_with("if")) return false;
-    const auto condition = trimmed(directive.substr(2));
-    return condition == "0" || condition == "false";
+    if (directive.starts_with("endif") && !certain_.empty()) certain_.pop_back();
+    if (directive.starts_with("if")) certain_.push_back(false);
+    if (directive.starts_with("el") && !certain_.empty() && certain_.back()) return true;
+    for (const std::string_view name : {"if", "elif"}) {
+      if (!directive.starts_with(name)) continue;
+      const auto condition = trimmed(directive.substr(name.size()));
+      if (condition == "0" || condition == "false") return true;
+      if (!certain_.empty()) certain_.back() = condition == "1" || condition == "true";
+    }
+    return false;
   }
 
-  // To the directive that ends the branch of `#if 0`.
-  void skip_branch() {
+  // Past the directive that ends this branch, which it gives; empty where none does.
+  std::string skip_branch() {
     int depth = 1;
     for (bool line_begins = false; !scanner_.done();) {
       scanner_.skip_blanks();
       if (line_begins && scanner_.skip_hash()) {
-        const auto directive = scanner_.rest_of_line();
+        auto directive = scanner_.rest_of_line();
         const auto name = trimmed(directive);
         if (name.starts_with("if")) ++depth;
         if (name.starts_with("endif")) --depth;
-        if (depth == 0 || (depth == 1 && name.starts_with("el"))) return;
+        if (depth == 0 || (depth == 1 && name.starts_with("el"))) return directive;
       }
       line_begins = scanner_.peek() == '\n';
       if (!scanner_.done()) scanner_.skip_word_or_token();
     }
+    return {};
   }
 
   // "a::b" of `namespace a::b {`; nothing for one without a name.
@@ -166,6 +175,8 @@ class Declarations {
   Scanner scanner_;
   std::string enters_;               // The namespace that the next brace opens.
   std::vector<std::string> scopes_;  // Of each open brace its namespace, or nothing.
+  std::vector<bool>
+      certain_;  // Of each open conditional, whether the branch before is always taken.
   std::vector<KernelDeclaration> found_;
 };
 

@@ -282,7 +282,7 @@ TEST_F(CompileCommands, WritesAFileAndReportsIt) {
                                               {"file", output},
                                               {"folder", sources_.string()},
                                               {"commands", 1},
-                                              {"left_out", Json::array()}}));
+                                              {"skipped", Json::array()}}));
   EXPECT_THAT(Json::parse(read(output)), SizeIs(1));
   auto quiet = words;
   quiet.insert(quiet.begin(), "--quiet");

@@ -366,7 +366,7 @@ TEST_F(Report, TellsWhatItWrote) {
               AllOf(HasSubstr(path), HasSubstr("2 entries, 3 kernels")));
   const auto document = run({"--json", "report", "-o", path}).documents().at(0);
   EXPECT_EQ(document["file"], path);
-  EXPECT_EQ(document["bytes"], fs::file_size(path));
+  EXPECT_EQ(document["file_bytes"], fs::file_size(path));
   EXPECT_EQ(document["entries"], 2);
   EXPECT_EQ(document["kernels"], 3);
   EXPECT_EQ(run({"--quiet", "report", "-o", path}).out, "");

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 /// The version of all documents, their first member. What a script may rely on stays as long as this does; members are added.
 inline constexpr int json_schema = 1;
 
-/// The line of a document with these members.
+/// The line of a document with these members, of which there is at least one.
 [[nodiscard]] std::string document_text(const Json& members);
 
 /// Prints one document on one line of standard output, at once.

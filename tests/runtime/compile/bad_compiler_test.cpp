@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 class BadCompiler : public CompileFixture {
@@ -54,6 +55,17 @@ TEST_F(BadCompiler, IsNotThere) {
   EXPECT_EQ(error.code, ErrorCode::compiler_missing);
   EXPECT_THAT(error.message, AllOf(HasSubstr(library_.string() + " (KILN_NVRTC): no such file"),
                                    HasSubstr("nvidia-cuda-nvrtc")));
+}
+
+TEST_F(BadCompiler, LeavesItsHeadersToBeFound) {
+  const auto toolkit = scratch_ / "toolkit";
+  fs::create_directories(toolkit / "include/cccl");
+  write_file(toolkit / "include/cuda_fp16.h", "");
+  const ScopedVariable compiler("KILN_NVRTC", library_.string());
+  const ScopedVariable root("CUDA_HOME", toolkit.string());
+  const auto told = Runtime::open({.cache_disabled = true, .log_level = LogLevel::off})->compiler();
+  EXPECT_FALSE(told.available);
+  EXPECT_THAT(told.include_dirs, ElementsAre(toolkit / "include/cccl", toolkit / "include"));
 }
 
 TEST_F(BadCompiler, IsCutShort) {

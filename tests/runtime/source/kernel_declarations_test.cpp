@@ -57,6 +57,14 @@ TEST(KernelDeclarations, AreNotInWhatIsNeverCompiled) {
             Names{"b"});
   EXPECT_EQ(declared("#if 0\n__global__ void a();"), Names{});
   EXPECT_EQ(declared("#if 01\n__global__ void a();\n#endif"), Names{"a"});
+  EXPECT_EQ(declared("#if 1\n__global__ void a();\n#elif X\n__global__ void b();\n#else\n"
+                     "__global__ void c();\n#endif\n__global__ void d();"),
+            (Names{"a", "d"}));
+  EXPECT_EQ(declared("#if X\n__global__ void a();\n#if 0\n#elif true\n__global__ void b();\n#else\n"
+                     "__global__ void c();\n#endif\n#else\n__global__ void d();\n#endif"),
+            (Names{"a", "b", "d"}));
+  EXPECT_EQ(declared("#endif\n#else\n__global__ void a();\n#elif 1\n__global__ void b();"),
+            (Names{"a", "b"}));
 }
 
 TEST(KernelTemplates, AreNamedWithTheirNamespaces) {

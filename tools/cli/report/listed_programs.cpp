@@ -52,6 +52,14 @@ Json look_up_one(Runtime& runtime, const Result<Program>& program, const Target&
   return row;
 }
 
+Result<void> trace_one(Runtime& runtime, const ListedProgram& listed, TraceSummary& summary) {
+  const auto trace = runtime.program_of(listed).and_then(
+      [&](const Program& program) { return runtime.trace(program, listed.targets.front()); });
+  if (!trace) return tl::unexpected(trace.error());
+  if (summary.add(trace->json)) return {};
+  return fail(ErrorCode::io_failed, "the compiler's trace is no JSON");
+}
+
 }  // namespace
 
 Json look_up(Runtime& runtime, const std::vector<ListedProgram>& programs,
@@ -80,13 +88,11 @@ ExitCode trace_each(const Globals& globals, Runtime& runtime,
   std::size_t done = 0;
   return for_each(globals, programs, [&](const ListedProgram& listed) {
     ++done;
-    const auto trace = runtime.program_of(listed).and_then(
-        [&](const Program& program) { return runtime.trace(program, listed.targets.front()); });
-    if (!trace) {
-      traced.failures.push_back(fmt::format("{}: {}", listed.spec.name, trace.error().message));
-      throw Failure(trace.error());
+    const auto added = trace_one(runtime, listed, traced.summary);
+    if (!added) {
+      traced.failures.push_back(fmt::format("{}: {}", listed.spec.name, added.error().message));
+      throw Failure(added.error());
     }
-    traced.summary.add(trace->json);
     progress.show(done, done, traced.failures.size(), listed.spec.name);
     return ExitCode::done;
   });

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kiln/resources.h"
+#include "milliseconds.h"
 
 namespace kiln::cli {
 
@@ -57,8 +58,6 @@ struct Column {
   const char* name;
   Json (*value)(const Row& row, Names& names);
 };
-
-double milliseconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1000; }
 
 constexpr std::array entry_columns{
     Column<EntrySummary>{"key", [](const auto& row, Names&) { return Json(row.key.hex()); }},

@@ -42,7 +42,7 @@ fs::path plain(const fs::path& path) {
 // The commands that are found, and what is not.
 struct Found {
   std::vector<SourceForClang> sources;
-  std::vector<std::string> left_out;  // Of each program and each file, and why.
+  std::vector<std::string> skipped;  // Of each program and each file, and why.
 };
 
 // The folder for what has no file of its own. Each program has a folder in it that is named after what it holds, so that
@@ -81,7 +81,7 @@ class SourcesFolder {
     const auto folder = folder_ / digest_of(what).hex().substr(0, 12);
     if (const auto known = known_.find(folder); known != known_.end()) return known->second;
     auto laid_out = write(folder);
-    found_.left_out.insert(found_.left_out.end(), laid_out.skipped.begin(), laid_out.skipped.end());
+    found_.skipped.insert(found_.skipped.end(), laid_out.skipped.begin(), laid_out.skipped.end());
     return known_.emplace(folder, std::move(laid_out)).first->second;
   }
 
@@ -104,7 +104,7 @@ void attempt(Found& found, const std::string& name, const Work& work) {
   try {
     work();
   } catch (const Failure& failure) {
-    found.left_out.push_back(fmt::format("{}: {}", name, failure.error().message));
+    found.skipped.push_back(fmt::format("{}: {}", name, failure.error().message));
   }
 }
 
@@ -243,8 +243,8 @@ std::set<std::string> commands_of(Found& found, const fs::path& prelude) {
     try {
       commands.insert(command.dump());
     } catch (const Json::exception&) {
-      found.left_out.push_back(fmt::format("{}: its name or an option is not UTF-8, which JSON is",
-                                           source.file.filename().string()));
+      found.skipped.push_back(fmt::format("{}: its name or an option is not UTF-8, which JSON is",
+                                          source.file.filename().string()));
     }
   }
   return commands;
@@ -294,19 +294,19 @@ std::vector<fs::path> toolkit_dirs_of(const Globals& globals, const Runtime& run
 }
 
 ExitCode tell(const Globals& globals, const fs::path& output, std::size_t commands,
-              const fs::path& folder, const std::vector<std::string>& left_out) {
-  warn_of_each(globals, left_out, "left out: ");
+              const fs::path& folder, const std::vector<std::string>& skipped) {
+  warn_of_each(globals, skipped, "left out: ");
   if (globals.json) {
     print_json({{"file", plain(output).string()},
                 {"folder", folder.string()},
                 {"commands", commands},
-                {"left_out", left_out}});
+                {"skipped", skipped}});
   } else if (!globals.quiet) {
     const auto where = output == "-" ? "on standard output" : "in " + output.string();
     say("kiln: {} {}; what has no file of its own is in {}\n",
         counted(commands, "command", "commands"), where, folder.string());
   }
-  return left_out.empty() ? ExitCode::done : ExitCode::findings;
+  return skipped.empty() ? ExitCode::done : ExitCode::findings;
 }
 
 }  // namespace
@@ -328,7 +328,7 @@ ExitCode compile_commands(const Globals& globals, const CompileCommandsWords& wo
   }
   const auto commands = commands_of(found, folder.prelude());
   write_output(output, fmt::format("[\n{}\n]\n", fmt::join(commands, ",\n")));
-  return tell(globals, output, commands.size(), folder.path(), found.left_out);
+  return tell(globals, output, commands.size(), folder.path(), found.skipped);
 }
 
 }  // namespace kiln::cli

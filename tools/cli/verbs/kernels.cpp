@@ -12,6 +12,7 @@
 
 #include "json.h"
 #include "kiln/resources.h"
+#include "milliseconds.h"
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
@@ -144,11 +145,11 @@ Json occupancy_json(const KernelRow& row, std::optional<std::uint32_t> asked) {
 }
 
 Json row_json(const KernelRow& row, std::optional<std::uint32_t> asked) {
-  const auto entry = summary_json(row.entry);
-  Json document;
-  for (const auto* name : {"key", "program", "arch", "image", "created", "compile_ms"})
-    document[name] = entry[name];
-  document.update(kernel_json(row.kernel, row.code));
+  Json document{{"key", row.entry.key.hex()},   {"program", row.entry.program},
+                {"arch", row.entry.arch},       {"image", row.entry.kind},
+                {"created", row.entry.created}, {"compile_ms", milliseconds(row.entry.compile_us)}};
+  for (auto& [name, value] : kernel_json(row.kernel, row.code).get_ref<Json::object_t&>())
+    document[name] = std::move(value);
   document["param_bytes"] = row.kernel.params_known ? Json(parameter_bytes(row.kernel)) : Json();
   document["occupancy"] = occupancy_json(row, asked);
   return document;

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "json.h"
 #include "kiln/kiln.h"
 #include "kiln/version.h"
+#include "milliseconds.h"
 #include "output.h"
 #include "report/compiled_again.h"
 #include "report/listed_programs.h"
@@ -31,8 +31,6 @@ namespace kiln::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-double milliseconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1000; }
 
 /// The operand goes where --cache would.
 Globals with_cache(const Globals& globals, const ReportWords& words) {
@@ -63,12 +61,7 @@ std::vector<ListedProgram> read_manifests(const std::vector<fs::path>& files) {
 
 void add_trace_file(const fs::path& file, TraceSummary& summary) {
   const auto before = summary.programs();
-  try {
-    summary.add(read_input(file));
-  } catch (const nlohmann::json::exception&) {
-    // Told below, as of JSON that is no trace.
-  }
-  if (summary.programs() == before) {
+  if (!summary.add(read_input(file)) || summary.programs() == before) {
     refuse(ErrorCode::invalid_argument,
            fmt::format("{} holds no time trace; kiln trace FILE --arch A -o {} writes one",
                        file.string(), file.string()));
@@ -234,7 +227,7 @@ ExitCode write_report(const Globals& globals, const ReportWords& words) {
   const auto& totals = data["totals"];
   print_report(globals,
                {{"file", words.output},
-                {"bytes", page.size()},
+                {"file_bytes", page.size()},
                 {"entries", totals["entries"]},
                 {"kernels", totals["kernels"]}},
                field_list({{"report", words.output},

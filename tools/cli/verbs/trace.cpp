@@ -12,6 +12,7 @@
 
 #include "json.h"
 #include "kiln/kiln.h"
+#include "milliseconds.h"
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
@@ -139,11 +140,9 @@ class Tracing {
     const bool to_file = !words_.output.empty();
     if (to_file) file_.begin(item);
     const TraceSummary::SeeEvent keep = [&](nlohmann::json& event) { file_.put(std::move(event)); };
-    try {
-      summary_.add(trace.json, to_file ? keep : TraceSummary::SeeEvent());
-    } catch (const nlohmann::json::exception& error) {
-      refuse(ErrorCode::io_failed, fmt::format("{}: the compiler's trace cannot be read: {}",
-                                               item.program.name(), error.what()));
+    if (!summary_.add(trace.json, to_file ? keep : TraceSummary::SeeEvent())) {
+      refuse(ErrorCode::io_failed,
+             fmt::format("{}: the compiler's trace is no JSON", item.program.name()));
     }
     traced_.push_back({item.program.name(), item.target.arch(), trace.compile_us});
   }
@@ -155,10 +154,6 @@ class Tracing {
   }
 
  private:
-  [[nodiscard]] static double milliseconds(std::uint64_t microseconds) {
-    return static_cast<double>(microseconds) / 1000;
-  }
-
   [[nodiscard]] Json document() const {
     auto programs = Json::array();
     for (const auto& [program, arch, compile_us] : traced_) {

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "milliseconds.h"
+
 namespace kiln::cli {
 
 namespace {
@@ -119,8 +121,6 @@ std::vector<TraceTime> sorted(const Times& times, const By& by) {
   return all;
 }
 
-double milliseconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1000; }
-
 }  // namespace
 
 nlohmann::ordered_json times_json(const std::vector<TraceTime>& times) {
@@ -135,7 +135,7 @@ nlohmann::ordered_json times_json(const std::vector<TraceTime>& times) {
   return list;
 }
 
-void TraceSummary::add(std::string_view text_of_trace, const SeeEvent& see) {
+bool TraceSummary::add(std::string_view text_of_trace, const SeeEvent& see) {
   std::vector<Span> spans;
   // Traces of large programs have millions of events, of which none is kept as JSON.
   const auto take = [&](int, json::parse_event_t event, json& value) {
@@ -156,7 +156,11 @@ void TraceSummary::add(std::string_view text_of_trace, const SeeEvent& see) {
     if (see) see(value);
     return false;
   };
-  [[maybe_unused]] const auto rest = json::parse(text_of_trace, take);
+  try {
+    [[maybe_unused]] const auto rest = json::parse(text_of_trace, take);
+  } catch (const json::exception&) {
+    return false;
+  }
   std::stable_sort(spans.begin(), spans.end(), comes_before);
   for (auto span = spans.begin(); span != spans.end(); ++programs_) {
     const auto process = span->lane.first;
@@ -164,6 +168,7 @@ void TraceSummary::add(std::string_view text_of_trace, const SeeEvent& see) {
     for (; span != spans.end() && span->lane.first == process; ++span) nesting.next(*span);
     nesting.finish();
   }
+  return true;
 }
 
 std::vector<TraceTime> TraceSummary::phases() const {

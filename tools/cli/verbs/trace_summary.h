@@ -33,8 +33,8 @@ class TraceSummary {
 
   /// Adds the trace of one program, or of several of which each is a process. What is no event of some length counts for
   /// nothing.
-  /// Errors: what is no JSON is an exception of nlohmann::json, and changes nothing.
-  void add(std::string_view json, const SeeEvent& see = {});
+  /// Gives false for what is no JSON, which changes nothing.
+  [[nodiscard]] bool add(std::string_view json, const SeeEvent& see = {});
 
   /// How many of which anything was told.
   [[nodiscard]] std::size_t programs() const noexcept { return programs_; }
