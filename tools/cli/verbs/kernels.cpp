@@ -148,8 +148,7 @@ Json row_json(const KernelRow& row, std::optional<std::uint32_t> asked) {
   Json document{{"key", row.entry.key.hex()},   {"program", row.entry.program},
                 {"arch", row.entry.arch},       {"image", row.entry.kind},
                 {"created", row.entry.created}, {"compile_ms", milliseconds(row.entry.compile_us)}};
-  for (auto& [name, value] : kernel_json(row.kernel, row.code).get_ref<Json::object_t&>())
-    document[name] = std::move(value);
+  document.update(kernel_json(row.kernel, row.code));
   document["param_bytes"] = row.kernel.params_known ? Json(parameter_bytes(row.kernel)) : Json();
   document["occupancy"] = occupancy_json(row, asked);
   return document;
