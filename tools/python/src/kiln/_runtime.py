@@ -1,0 +1,420 @@
+"""The runtime: asks the cache, compiles on a miss, stores, loads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import weakref
+from ctypes import byref, c_char_p, c_int32, c_size_t, c_void_p, cast
+
+from . import _library as c
+from ._artifact import Artifact
+from ._compiling import Compiling
+from ._errors import Error, error_of
+from ._kernel import Kernel
+from ._program import encoded
+from ._record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
+    from typing import Any, Union
+
+    from ._program import Program
+
+    Item = Union[tuple[Program, str], tuple[Program, str, str]]
+
+FIRST_PRIORITY = (1 << 31) - 1
+NO_WORKERS, AUTOMATIC_WORKERS = -1, -2
+
+
+class Event(Record):
+    """One thing that kiln did: kind is "hit", "miss", "compile_begin", "compile_end", "store", "not_stored", "load" or
+    "launch_failed". `origin` says who served a hit."""
+
+    __slots__ = ("kind", "origin", "program", "arch", "key", "milliseconds", "detail")
+
+    kind: str
+    origin: str
+    program: str
+    arch: str
+    key: str
+    milliseconds: float
+    detail: str
+
+
+class Explanation(Record):
+    """Whether a compile would be served now, by which layer and entry, and if not, why. `summary` is all of it in one line,
+    with the nearest entry's differences."""
+
+    __slots__ = ("hit", "origin", "key", "reason", "summary")
+
+    hit: bool
+    origin: str
+    key: str
+    reason: str
+    summary: str
+
+
+class Counters(Record):
+    """What a runtime did since it was opened."""
+
+    __slots__ = ("memory_hits", "local_hits", "bundle_hits", "misses", "compiles", "precompiled", "combines", "waits",
+                 "stores", "refusals", "cache_errors", "loads")
+
+    memory_hits: int
+    local_hits: int
+    bundle_hits: int
+    misses: int
+    compiles: int
+    precompiled: int
+    combines: int
+    waits: int
+    stores: int
+    refusals: int
+    cache_errors: int
+    loads: int
+
+
+class Availability(Record):
+    """Whether one tool of the machine was found, and why not."""
+
+    __slots__ = ("available", "description", "reason", "path")
+
+    available: bool
+    description: str
+    reason: str
+    path: str
+
+
+class Progress(Record):
+    """One item of a prefetch is done, with an origin or with an error; the other is None."""
+
+    __slots__ = ("done", "total", "program", "arch", "origin", "error")
+
+    done: int
+    total: int
+    program: Program
+    arch: str
+    origin: str | None
+    error: Error | None
+
+
+class PrefetchReport(Record):
+    """How many items were there, were compiled, and failed, or were not done since the prefetch was ended."""
+
+    __slots__ = ("hits", "compiled", "failures")
+
+    hits: int
+    compiled: int
+    failures: int
+
+
+def image_number(arch: str, image: str | None) -> int:
+    """A cubin where nothing else is asked for; PTX of an architecture that only PTX is for."""
+    return c.place_in(c.IMAGES, image or ("ptx" if arch.startswith("compute_") else "cubin"), "image")
+
+
+def on_log(user: int | None, level: int, line: bytes) -> None:
+    take = logs.get(user or 0)
+    if take is not None:
+        take(c.name_in(("", *c.LOG_LEVELS), level), c.text(line))
+
+
+def on_event(user: int | None, event: Any) -> None:
+    take = observers.get(user or 0)
+    if take is not None:
+        told = event.contents
+        take(Event(c.name_in(c.EVENTS, told.kind), c.name_in(c.ORIGINS, told.origin), c.text(told.program),
+                   c.text(told.arch), c.text(told.key), told.milliseconds, c.text(told.detail)))
+
+
+# Two callbacks for all runtimes, which are never freed: a thread of kiln's may call one after its runtime has ended. It then
+# finds nobody here.
+log_callback, observer_callback = c.LogCallback(on_log), c.Observer(on_event)
+logs: dict[int, Callable[[str, str], object]] = {}
+observers: dict[int, Callable[[Event], object]] = {}
+numbers = itertools.count(1)
+
+live: weakref.WeakSet[Runtime] = weakref.WeakSet()
+# Calls that nobody can end, and that the interpreter's end waits for.
+in_flight: set[object] = set()
+ending = False
+
+
+class Runtime:
+    """The pipeline, and a context manager that closes it. Threads share one.
+
+    Opening needs no GPU, no driver and no NVRTC. An argument that is given goes before its `KILN_*` variable, which goes
+    before the default; their meanings are those of the README's table of settings. `workers` is a number of processes that
+    compile, 0 for none, or "auto"; `cache` and `read_only` switch the cache on disk; `timeout` and `patience` are seconds;
+    `mode` is "jit", "warn" or "cache-only". `embedded_bundles` are bundles' bytes.
+
+    `log` takes each line that kiln logs, as (level, text), instead of standard error; `observer` takes each Event. Both are
+    called from any thread, must not call back into the runtime, and are called no more once it is closed.
+
+    A child that was forked does not use its parent's runtime; it opens one.
+    """
+
+    def __init__(self, *, cache_dir: str | os.PathLike[str] | None = None, cache: bool | None = None,
+                 read_only: bool | None = None, trust_others: bool | None = None, max_bytes: int | None = None,
+                 allow_ptx: bool | None = None, bundles: Iterable[str | os.PathLike[str]] | None = None,
+                 embedded_bundles: Iterable[bytes] = (), mode: str | None = None, workers: int | str | None = None,
+                 timeout: float | None = None, patience: float | None = None,
+                 nvrtc: str | os.PathLike[str] | None = None, nvjitlink: str | os.PathLike[str] | None = None,
+                 nvfatbin: str | os.PathLike[str] | None = None, driver: str | os.PathLike[str] | None = None,
+                 worker: str | os.PathLike[str] | None = None, variant: str | None = None,
+                 record: str | os.PathLike[str] | None = None, log_level: str | None = None,
+                 log: Callable[[str, str], object] | None = None,
+                 observer: Callable[[Event], object] | None = None) -> None:
+        self._number = next(numbers)
+        options = c.RuntimeOptions(
+            cache_directory=path_of(cache_dir), cache_disabled=switch(None if cache is None else not cache),
+            cache_read_only=switch(read_only), cache_trust_others=switch(trust_others), allow_ptx=switch(allow_ptx),
+            cache_max_bytes=max_bytes or 0, mode=0 if mode is None else c.place_in(c.MODES, mode, "mode") + 1,
+            compile_workers=workers_number(workers), compile_timeout=milliseconds(timeout),
+            compile_patience=milliseconds(patience), nvrtc=path_of(nvrtc) or nvrtc_elsewhere(),
+            nvjitlink=path_of(nvjitlink), nvfatbin=path_of(nvfatbin), cuda_driver=path_of(driver),
+            worker=path_of(worker), variant=None if variant is None else encoded(variant, "variant"),
+            record=path_of(record),
+            log_level=0 if log_level is None else c.place_in(c.LOG_LEVELS, log_level, "log_level") + 1)
+        if bundles is not None:
+            options.bundles, options.bundle_count = c.texts(os.path.abspath(bundle) for bundle in bundles)
+        self._embedded = [bytes(bundle) for bundle in embedded_bundles]
+        if self._embedded:
+            options.embedded_bundles = (c.Bytes * len(self._embedded))(
+                *(c.Bytes(cast(c_char_p(bundle), c_void_p), len(bundle)) for bundle in self._embedded))
+            options.embedded_bundle_count = len(self._embedded)
+        if log is not None:
+            logs[self._number] = log
+            options.log, options.log_user = log_callback, self._number
+        if observer is not None:
+            observers[self._number] = observer
+            options.observer, options.observer_user = observer_callback, self._number
+        handle = c.RuntimeHandle()
+        try:
+            c.check(c.runtime_open(byref(options), byref(handle)))
+        except Error:
+            forget_callbacks(self._number)
+            raise
+        # The bytes must outlive the runtime, whatever else keeps that alive.
+        handle.embedded = self._embedded
+        self._handle: c.RuntimeHandle | None = handle
+        live.add(self)
+
+    def close(self) -> None:
+        """Ends it once the calls that are under way and the kernels that it gave have ended. Compiles that are not done are
+        cancelled then. Closing twice does nothing."""
+        self._handle = None
+        forget_callbacks(self._number)
+
+    def __del__(self) -> None:
+        forget_callbacks(self._number)
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        self.close()
+
+    def compile(self, program: Program, arch: str, *, image: str | None = None) -> Artifact:
+        """The artifact of this program for this architecture ("sm_90a", "compute_90", "native"): from memory, from the cache,
+        or compiled and stored. Needs no GPU, but for "native". Threads and processes that ask for the same one share one
+        compile. `image` is "cubin", "ptx", "ltoir", "optixir"; by default a cubin, and PTX for `compute_`.
+
+        An interrupt (Ctrl-C) cancels it. Raises CompileError, NotFoundError, InvalidError, MissingError, NotCachedError, and
+        Error for a compile that took too long or whose worker failed."""
+        compiling = self.compile_async(program, arch, image=image, priority=FIRST_PRIORITY)
+        try:
+            return compiling.result()
+        except KeyboardInterrupt:
+            compiling.cancel()
+            raise
+
+    def compile_async(self, program: Program, arch: str, *, image: str | None = None, priority: int = 0) -> Compiling:
+        """As compile(), without waiting: a hit is ready at once, and a miss is queued, the higher priority first. Errors of
+        the compile come when it is awaited."""
+        handle = c.CompilingHandle()
+        c.check(c.runtime_compile_async(self._open(), program._handle, c_char_p(arch.encode()),
+                                        c_int32(image_number(arch, image)), c_int32(priority), byref(handle)))
+        return Compiling(handle)
+
+    def prefetch(self, items: Iterable[Item], *, progress: Callable[[Progress], object] | None = None) -> PrefetchReport:
+        """Brings all items, (program, arch) or (program, arch, image), into the cache, and compiles what is missing. Waits
+        until all are done; one that fails does not stop the others. `progress` is called in this thread as each is done. What
+        it raises ends the prefetch, and so does its answer False. So does an interrupt, when the next item is done."""
+        wanted = [(item[0], item[1], item[2] if len(item) == 3 else None) for item in items]
+        array = (c.PrefetchItem * max(1, len(wanted)))(*(
+            c.PrefetchItem(program._handle.value, arch.encode(), image_number(arch, image)) for program, arch, image in wanted))
+        raised: list[BaseException] = []
+
+        def on_item(_: Any, index: int, artifact: int | None, error: int | None, done: int, total: int) -> int:
+            try:
+                program, arch, _image = wanted[index]
+                told = None if progress is None else progress(
+                    Progress(done, total, program, arch, origin_of(artifact), borrowed(error)))
+                return 1 if ending or told is False else 0
+            except BaseException as failure:
+                raised.append(failure)
+                return 1
+
+        callback, report = c.PrefetchCallback(on_item), c.PrefetchFields()
+        self._blocking(c.runtime_prefetch, self._open(), array, c_size_t(len(wanted)), callback, None, byref(report))
+        if raised:
+            raise raised[0]
+        return PrefetchReport(report.hits, report.compiled, report.failures)
+
+    def explain(self, program: Program, arch: str, *, image: str | None = None) -> Explanation:
+        """Whether compile() would be served now, and if not, why. Compiles, writes and counts nothing."""
+        handle, fields = c.ExplanationHandle(), c.ExplanationFields()
+        c.check(c.runtime_explain(self._open(), program._handle, c_char_p(arch.encode()),
+                                  c_int32(image_number(arch, image)), byref(handle)))
+        c.check(c.explanation_get_info(handle, byref(fields)))
+        return Explanation(fields.hit != 0, c.name_in(c.ORIGINS, fields.origin), c.text(fields.key), c.text(fields.reason),
+                           c.text(fields.summary))
+
+    def link(self, name: str, inputs: Sequence[Artifact], arch: str, *, image: str = "cubin", options: Iterable[str] = (),
+             kernels: Iterable[str] = ()) -> Artifact:
+        """The inputs linked to one image: LTO-IR, relocatable cubins (compiled with "-rdc=true"), PTX, in order. `kernels` are
+        name expressions of the inputs, or symbols; without any all are listed. Raises CompileError with the linker's log."""
+        arguments, argument_count = c.texts(options)
+        expressions, expression_count = c.texts(kernels)
+        spec = c.LinkSpec(name=encoded(name, "the name"),
+                          inputs=(c_void_p * max(1, len(inputs)))(*(each._handle.value for each in inputs)),
+                          input_count=len(inputs), arch=arch.encode(), kind=image_number(arch, image),
+                          options=arguments, option_count=argument_count,
+                          kernels=expressions, kernel_count=expression_count)
+        handle = c.ArtifactHandle()
+        self._blocking(c.runtime_link, self._open(), byref(spec), byref(handle))
+        return Artifact(handle)
+
+    def fatbin(self, program: Program, archs: Iterable[str]) -> Artifact:
+        """One image of this program for all these architectures, PTX for a `compute_` one."""
+        targets = [c.Target(arch.encode(), image_number(arch, None)) for arch in archs]
+        handle = c.ArtifactHandle()
+        self._blocking(c.runtime_fatbin, self._open(), program._handle, (c.Target * max(1, len(targets)))(*targets),
+                       c_size_t(len(targets)), byref(handle))
+        return Artifact(handle)
+
+    def kernel(self, program: Program, name: str, *, arch: str | None = None, image: str | None = None) -> Kernel:
+        """The kernel of this expression for the device of the thread's current context, from the best stored image that the
+        device runs; compiled only where there is none. With `arch` from the image for exactly that. Loaded once, whoever
+        asks; still, keep it. Raises MissingError without a driver, and what compile() raises."""
+        handle, expression = c.KernelHandle(), c_char_p(name.encode())
+        if arch is None:
+            self._blocking(c.runtime_kernel, self._open(), program._handle, expression, byref(handle))
+        else:
+            self._blocking(c.runtime_kernel_for_target, self._open(), program._handle, expression, c_char_p(arch.encode()),
+                           c_int32(image_number(arch, image)), byref(handle))
+        handle.embedded = self._embedded
+        return Kernel(handle)
+
+    def set_mode(self, mode: str) -> None:
+        """What becomes of a miss from now on: "jit", "warn" or "cache-only"."""
+        c.check(c.runtime_set_mode(self._open(), c_int32(c.place_in(c.MODES, mode, "mode") + 1)))
+
+    def check_cache(self) -> None:
+        """Raises Error, with the code "cache_unusable", where the cache on disk cannot be used."""
+        c.check(c.runtime_check_cache(self._open()))
+
+    def counters(self) -> Counters:
+        fields = c.CountersFields()
+        c.check(c.runtime_get_counters(self._open(), byref(fields)))
+        return Counters(*(getattr(fields, name) for name in c.CountersFields.NAMES))
+
+    def availability(self, tool: str) -> Availability:
+        """Of "compiler", "driver", "linker", "packer" or "worker". Looks for it where that was not done yet."""
+        handle, fields = c.AvailabilityHandle(), c.AvailabilityFields()
+        c.check(c.runtime_availability(self._open(), c_int32(c.place_in(c.TOOLS, tool, "tool")), byref(handle)))
+        c.check(c.availability_get_info(handle, byref(fields)))
+        return Availability(fields.available != 0, c.text(fields.description), c.text(fields.reason), c.text(fields.path))
+
+    def _open(self) -> c.RuntimeHandle:
+        handle = self._handle
+        if not handle:
+            raise error_of("invalid_argument", "the runtime is closed, or was opened before this process was forked; open another "
+                                               "one")
+        return handle
+
+    def _blocking(self, call: Any, *arguments: Any) -> None:
+        """A call that may compile, and that nobody can end."""
+        token = object()
+        in_flight.add(token)
+        try:
+            c.check(call(*arguments))
+        finally:
+            in_flight.discard(token)
+
+
+def forget_callbacks(number: int) -> None:
+    logs.pop(number, None)
+    observers.pop(number, None)
+
+
+def path_of(path: str | os.PathLike[str] | None) -> bytes | None:
+    return None if path is None else os.fsencode(os.path.abspath(path))
+
+
+def switch(value: bool | None) -> int:
+    return 0 if value is None else 1 if value else 2
+
+
+def milliseconds(seconds: float | None) -> int:
+    return 0 if seconds is None else max(1, round(seconds * 1000))
+
+
+def workers_number(workers: int | str | None) -> int:
+    if workers is None:
+        return 0
+    if workers == "auto":
+        return AUTOMATIC_WORKERS
+    if not isinstance(workers, int) or workers < 0:
+        raise error_of("invalid_argument", f"workers is {workers!r}; it can be a number of processes, 0 for none, or 'auto'")
+    return workers or NO_WORKERS
+
+
+def nvrtc_elsewhere() -> bytes | None:
+    """NVRTC of a wheel that lies in another site-packages than kiln, as a user's beside a system's. kiln itself looks into its
+    own and into `VIRTUAL_ENV`."""
+    if "KILN_NVRTC" in os.environ:
+        return None
+    own = os.path.dirname(c.FOLDER)
+    folders = [folder for folder in sys.path if folder.endswith(("site-packages", "dist-packages"))]
+    if own in folders and wheel_library(own) is not None:
+        return None
+    for folder in folders:
+        library = wheel_library(folder)
+        if library is not None:
+            return os.fsencode(library)
+    return None
+
+
+def wheel_library(folder: str) -> str | None:
+    for place in ("nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"):
+        library = os.path.join(folder, place)
+        if os.path.isfile(library):
+            return library
+    return None
+
+
+def origin_of(artifact: int | None) -> str | None:
+    if artifact is None:
+        return None
+    fields = c.ArtifactFields()
+    c.check(c.artifact_get_info(c_void_p(artifact), byref(fields)))
+    return c.name_in(c.ORIGINS, fields.origin)
+
+
+def borrowed(error: int | None) -> Error | None:
+    return None if error is None else c.borrowed_error(error)
+
+
+def after_fork() -> None:
+    """In a child: what its parent opened is not its own, and is not closed here."""
+    in_flight.clear()
+    for runtime in c.all_of(live):
+        if runtime._handle is not None:
+            runtime._handle.value = None
