@@ -1,7 +1,10 @@
 #include "compilation.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "lookup/nearest_entry.h"
 #include "narrow/narrow.h"
 #include "queue/prefetch.h"
+#include "source/missing_headers.h"
 #include "source/mounts.h"
 #include "source/output_paths.h"
 #include "vendor/nvtx.h"
@@ -37,7 +41,7 @@ std::vector<FileStamp> lasting_stamps(const Closure& closure,
   return stamps;
 }
 
-// The source and each header that was read.
+// The source, by the digest that the request has of it, and each header that was read.
 std::vector<Text> texts_of(const Program& program, const Closure& closure) {
   std::vector<Text> texts{{program.source_digest(), program.source()}};
   std::set<Digest> known;
@@ -48,17 +52,34 @@ std::vector<Text> texts_of(const Program& program, const Closure& closure) {
   return texts;
 }
 
+// An error that names a header that is not there names the others too, so that nobody mends one a compile.
+Error with_all_missing(Error error, const Closure& closure) {
+  constexpr std::size_t most = 8;
+  if (error.code != ErrorCode::header_not_found) return error;
+  auto others = missing_headers(closure);
+  std::erase_if(others, [&](const std::string& name) {
+    return error.message.find(fmt::format("\"{}\"", name)) != std::string::npos;
+  });
+  if (others.empty()) return error;
+  const auto told = std::min(others.size(), most);
+  error.message += fmt::format(
+      ". Not found either, if the program gets to them: {}{}",
+      fmt::join(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(told), ", "),
+      others.size() > told ? fmt::format(" and {} more", others.size() - told) : "");
+  return error;
+}
+
 }  // namespace
 
 Compilation::Compilation(const Query& query, const Tools& tools,
                          std::function<void()> when_compiled)
-    : Making(query.request, query.request_digest, "compiling"),
+    : Making(query.request, query.request_digest, "compiling", query.program.keep()),
       query_(query),
       tools_(tools),
       when_compiled_(std::move(when_compiled)) {}
 
 Compilation::Compilation(const Query& query, const Tools& tools, const Loading& loading)
-    : Making(query.request, query.request_digest, "compiling"),
+    : Making(query.request, query.request_digest, "compiling", query.program.keep()),
       query_(query),
       tools_(tools),
       loading_(loading) {}
@@ -101,13 +122,14 @@ bool Compilation::prelude_repeats() {
 Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounters& counters) {
   const vendor::ProfilerRange range(
       fmt::format("compile {} for {}", request.program, request.arch));
+  if (auto there = query_.program.ensure_source(); !there) return tl::unexpected(there.error());
   const auto before = std::chrono::system_clock::now();
   ++counters.compiles;
   auto job = make_job(query_, closure());
   job.prelude_repeats = prelude_repeats();
   auto compiled = tools_.service.run(job, stop);
   if (when_compiled_) when_compiled_();
-  if (!compiled) return tl::unexpected(std::move(compiled.error()));
+  if (!compiled) return tl::unexpected(with_all_missing(std::move(compiled.error()), closure()));
   if (stop.stop_requested()) return cancelled();
   if (compiled->precompiled) ++counters.precompiled;
   const auto& readings = compiled->readings;
@@ -118,7 +140,12 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
   record_output_paths(query_, artifact.image, read_);
   artifact.not_kept = read_.not_stored;
   auto texts = texts_of(query_.program, read_);
-  if (tools_.sources != nullptr) tools_.sources->lay_out(request, read_.dependencies, texts);
+  if (tools_.sources != nullptr && keep)
+    tools_.sources->lay_out(request, read_.dependencies, texts);
+  if (!query_.program.source_word().empty()) {
+    artifact.source_text = digest_of(query_.program.source());
+    texts.erase(texts.begin());
+  }
   return Made{std::move(artifact),
               read_.dependencies,
               {query_.search.roots(), lasting_stamps(read_, before)},

@@ -158,7 +158,7 @@ void Args::append(const void* value, std::size_t size, const ArgType& type) {
     inline_layout_[count_] = place;
     inline_types_[count_] = &type;
   }
-  // An empty span may have no bytes to point to.
+  // No bytes may be nowhere.
   if (size != 0) std::memcpy(const_cast<std::byte*>(bytes()) + offset, value, size);
   used_bytes_ = offset + size;
   ++count_;

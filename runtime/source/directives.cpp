@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 5> path_tellers{
     "__FILE__", base_teller, "__builtin_FILE", "source_location", "__builtin_source_location"};
 
 // What the preprocessor takes a line for, as far as it matters here.
-enum class Line { code, definition, condition, name_test };
+enum class Line { code, definition, condition, name_test, prelude_end };
 
 // The definition of a macro, as far as it matters here.
 struct Definition {
@@ -220,6 +220,13 @@ void collect_macro(Scanner scanner, MacroBodies& macros) {
   macros.emplace(name, std::move(macro));
 }
 
+// Where it says so, NVRTC precompiles no header that follows.
+bool ends_prelude(Scanner pragma) {
+  pragma.skip_blanks();
+  const auto name = pragma.identifier();
+  return name == "nv_hdrstop" || name == "hdrstop";
+}
+
 Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macros) {
   scanner.skip_blanks();
   const auto name = scanner.identifier();
@@ -228,6 +235,7 @@ Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macro
   if (name == "define" && macros != nullptr) collect_macro(scanner, *macros);
   if (name == "define") return Line::definition;
   if (is_one_of(name, name_tests)) return Line::name_test;
+  if (name == "pragma") return ends_prelude(scanner) ? Line::prelude_end : Line::code;
   return name == "if" || name == "elif" ? Line::condition : Line::code;
 }
 
@@ -267,6 +275,7 @@ void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) 
       in_directive = true;
       line = read_directive(scanner, directives, macros);
       if (line == Line::definition) definition = read_definition(scanner);
+      in_directive = line != Line::prelude_end;
     } else if (begins_identifier(c)) {
       read_word(scanner, {line, line == Line::definition ? &definition : nullptr}, directives);
     } else if (c == '(') {

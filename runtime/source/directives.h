@@ -39,8 +39,8 @@ struct Directives {
   bool raw_literals = false;      ///< Has literals that mean something else before C++11,
   bool digit_separators = false;  ///< and before C++14.
   bool tells_base = false;        ///< Names `__BASE_FILE__`: the program, in any header.
-  /// The length of the prelude in bytes: what comes before the first token that belongs to no directive. A precompiled
-  /// header can hold it.
+  /// The length of the prelude in bytes: what comes before the first token that belongs to no directive, or before
+  /// `#pragma nv_hdrstop`. A precompiled header can hold it.
   std::size_t prelude = 0;
   /// Macros that ask for the header that is their only argument: `#define HAS(x) __has_include(x)`. The name between its
   /// brackets is expanded before, so what stands there is an operand of the form `macro`.

@@ -176,7 +176,9 @@ TEST(ArgsTest, ASpanIsItsElementsByValue) {
   numbers.fill(0);
   const std::array<float, 3> expected{1, 2, 3};
   EXPECT_EQ(args, Args(true, expected, expected));
-  EXPECT_EQ(Args(std::span<const float>()).operator[](0).bytes.size(), 0U);
+  EXPECT_EQ(Args(std::span<const float>())[0].bytes.size(), sizeof(float));
+  EXPECT_EQ(Args(std::array<float, 0>())[0].bytes.size(), sizeof(float));
+  EXPECT_EQ(Args(std::span<const std::byte>())[0].bytes.size(), 0U);
 }
 
 TEST(ArgsTest, NothingIsTakenAfterWhatDidNotFit) {

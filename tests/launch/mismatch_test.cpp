@@ -178,6 +178,22 @@ TEST_F(MismatchTest, SpansAreTheirElements) {
               testing::HasSubstr("takes 16 bytes, but 12 bytes were given (std::span<const float"));
 }
 
+TEST_F(MismatchTest, NoElementsAreTheDevicesArrayOfNone) {
+  const auto program = make_program(
+      "#include <cuda/std/array>\nextern \"C\" __global__ void take_none(int n, "
+      "const __grid_constant__ cuda::std::array<double, 0> none, float x) {}",
+      {"take_none"});
+  const auto kernel = runtime_.kernel(program, "take_none").value();
+  const LaunchConfig config{.grid = {1}, .block = {32}};
+  kernel.launch(nullptr, config, 1, std::span<const double>(), 2.0F).value();
+  EXPECT_EQ(received(launch_count_() - 1, 1), bytes_of(0.0));
+  EXPECT_EQ(received(launch_count_() - 1, 2), bytes_of(2.0F));
+  kernel.launch(nullptr, config, 1, std::array<double, 0>{}, 3.0F).value();
+  EXPECT_EQ(received(launch_count_() - 1, 2), bytes_of(3.0F));
+  EXPECT_TRUE(kernel.launch(nullptr, config, Args(1, std::span<double>(), 2.0F)));
+  EXPECT_FALSE(kernel.launch(nullptr, config, 1, std::span<const float>(), 2.0F));
+}
+
 TEST_F(MismatchTest, ChecksCanBeLeftOut) {
   const Kernel kernel = runtime_.kernel(program(), "take_pair").value();
   const LaunchConfig config{.grid = {1}, .block = {32}};

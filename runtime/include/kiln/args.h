@@ -146,14 +146,34 @@ struct ArgPassing<std::nullptr_t> {
   static constexpr std::size_t size(std::nullptr_t) noexcept { return fixed_size; }
 };
 
+/// What stands for no elements: the device's cuda::std::array<T, 0> is as large as one of them. No bytes stand for
+/// themselves.
+template <class T>
+struct NoElements {
+  using Aligned = T;
+  static constexpr std::size_t fixed_size =
+      std::is_same_v<std::remove_cv_t<T>, std::byte> ? 0 : sizeof(T);
+  alignas(T) static constexpr std::array<std::byte, fixed_size> bytes{};
+};
+
 template <class T, std::size_t extent>
 struct ArgPassing<std::span<T, extent>> {
   using Aligned = T;
   static constexpr std::size_t fixed_size =
       extent == std::dynamic_extent ? 0 : extent * sizeof(T);  ///< 0: only the value tells.
-  static const void* data(std::span<T, extent> value) noexcept { return value.data(); }
+  static const void* data(std::span<T, extent> value) noexcept {
+    return value.empty() ? NoElements<T>::bytes.data() : static_cast<const void*>(value.data());
+  }
   static constexpr std::size_t size(std::span<T, extent> value) noexcept {
-    return value.size_bytes();
+    return value.empty() ? NoElements<T>::fixed_size : value.size_bytes();
+  }
+};
+
+template <class T>
+struct ArgPassing<std::array<T, 0>> : NoElements<T> {
+  static const void* data(const std::array<T, 0>&) noexcept { return NoElements<T>::bytes.data(); }
+  static constexpr std::size_t size(const std::array<T, 0>&) noexcept {
+    return NoElements<T>::fixed_size;
   }
 };
 
@@ -280,7 +300,7 @@ struct ArgView {
 ///
 /// Takes bool, integers and enumerations, Half, BFloat16, Float8E4M3, Float8E5M2, float, double,
 /// pointers, any trivially copyable structure, and std::array and std::span, whose elements are
-/// passed by value. Holds no pointer into itself and none to the caller's variables (what a pointer
+/// passed by value (of none, zeros in the size of one, as the device's cuda::std::array<T, 0> is). Holds no pointer into itself and none to the caller's variables (what a pointer
 /// argument points to is the caller's business). Up to 32 arguments in 1,024 bytes take no memory
 /// from the heap. Not synchronised. A moved-from Args is empty.
 class Args {

@@ -295,6 +295,27 @@ TEST_F(Precompiled, TheProgramsNameIsItsOwn) {
 }
 
 // NVRTC forgets with a precompiled header which file it was.
+TEST_F(Precompiled, APragmaEndsThePrelude) {
+  auto with = runtime(std::uint64_t{1} << 30);
+  auto without = runtime(0);
+  for (int number = 0; number < 4; ++number) {
+    const auto text = std::to_string(number);
+    auto spec = program({}, number);
+    spec.source.insert(spec.source.find("template"),
+                       "#pragma nv_hdrstop\n#define OWN " + text + "\n#include <own.cuh>\n");
+    spec.source.insert(spec.source.rfind("; }"), " + OWN + f_own" + text + "(N)");
+    spec.headers.push_back(HeaderSet::from_texts(
+        {{"own.cuh",
+          "#define JOIN(a, b) a##b\n#define NAME(n) JOIN(f_own, n)\n"
+          "__device__ inline int NAME(OWN)(int x) { return x * OWN + 7; }\n"}}));
+    const auto made = Program::make(spec).value();
+    EXPECT_EQ(with.compile(made, "sm_80").value().image,
+              without.compile(made, "sm_80").value().image)
+        << number;
+  }
+  EXPECT_EQ(with.counters().precompiled, 2U) << "the first is met, the second makes it";
+}
+
 TEST_F(Precompiled, AHeaderOfTwoNamesIsReadOnce) {
   write_file(
       scratch_ / "include/one.h",

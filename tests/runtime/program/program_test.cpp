@@ -183,5 +183,28 @@ TEST_F(BadProgram, AHeaderThatIsNotFound) {
       << error.message;
 }
 
+TEST_F(BadProgram, AllHeadersThatAreNotFound) {
+  const auto error =
+      failure({.name = "a.cu",
+               .source = "#include <first.h>\n#include \"engine/x.cuh\"\n"
+                         "#if __has_include(<asked.h>)\n#include <asked.h>\n#endif\n"
+                         "#include <first.h>\n#include <third.h>\n",
+               .headers = {HeaderSet::from_texts(
+                   {{"engine/x.cuh", "#include <cuda_fp16.h>\n#include <second.h>\n"}})}});
+  EXPECT_EQ(error.code, ErrorCode::header_not_found);
+  EXPECT_NE(error.message.find("\"first.h\""), std::string::npos) << error.message;
+  EXPECT_TRUE(
+      error.message.ends_with(". Not found either, if the program gets to them: third.h, second.h"))
+      << error.message;
+}
+
+TEST_F(BadProgram, OfManyHeadersThatAreNotFoundTheFirst) {
+  std::string source;
+  for (int number = 0; number < 20; ++number)
+    source += "#include <lost" + std::to_string(number) + ".h>\n";
+  const auto error = failure({.name = "a.cu", .source = source});
+  EXPECT_TRUE(error.message.ends_with("lost7.h, lost8.h and 11 more")) << error.message;
+}
+
 }  // namespace
 }  // namespace kiln::test

@@ -36,6 +36,20 @@ TEST(Directives, Includes) {
   EXPECT_EQ(includes("#if 0\n#include <a.h>\n#endif"), (List{"<a.h>"}));
 }
 
+TEST(Directives, ThePreludeEndsWhereAPragmaSaysSo) {
+  const std::string prelude = "#include <a.h>\n#pragma once\n";
+  for (const std::string pragma :
+       {"#pragma nv_hdrstop", "#pragma hdrstop", " # pragma /* x */ nv_hdrstop"}) {
+    const auto hash = prelude.size() + pragma.find('#');
+    EXPECT_EQ(read_directives(prelude + pragma + "\n#define N 1\n#include <b.h>\nint x;").prelude,
+              hash);
+    EXPECT_EQ(read_directives("int x;\n" + pragma).prelude, 0U);
+  }
+  EXPECT_EQ(read_directives(prelude + "#pragma nv_hdrstopped\nint x;").prelude,
+            prelude.size() + std::string("#pragma nv_hdrstopped\n").size());
+  EXPECT_TRUE(read_directives("#pragma nv_hdrstop __TIME__").tells_time);
+}
+
 TEST(Directives, CommentsAndLiteralsHideThem) {
   EXPECT_EQ(includes("// #include <a.h>\n/*\n#include <b.h>\n*/ #include <c.h>"), (List{"<c.h>"}));
   EXPECT_EQ(includes("// goes on \\\n#include <a.h>\n#include <b.h>"), (List{"<b.h>"}));

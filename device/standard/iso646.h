@@ -1,0 +1,3 @@
+#pragma once
+
+// and, or, not and their like are words of the language.
