@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -160,6 +161,24 @@ Result<GcReport> Cache::clear() {
   return remove_in_steps(*impl_, "clearing", any, [](Connection& connection, const Victims& gone) {
     // After the last entry goes what belongs to none, as damage may leave behind.
     return commit_if(!gone.empty() || storage::remove_orphans(connection));
+  });
+}
+
+Result<GcReport> Cache::remove(std::span<const Digest> keys) {
+  const CallerState caller;
+  const auto next = [&](Connection& connection) -> std::optional<Victims> {
+    Victims victims;
+    while (!keys.empty() && victims.size() < entries_in_a_step) {
+      Statement row(connection, "SELECT id, length(payload) FROM entries WHERE key = ?",
+                    keys.front());
+      if (!row.for_each([&] { victims.push_back({row.integer(0), row.count(1)}); }))
+        return std::nullopt;
+      keys = keys.subspan(1);
+    }
+    return victims;
+  };
+  return remove_in_steps(*impl_, "removing", next, [](Connection&, const Victims& gone) {
+    return gone.empty() ? Step::roll_back : Step::commit;
   });
 }
 

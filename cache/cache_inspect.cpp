@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
+#include "file/schema.h"
 #include "kiln/caller_state.h"
 #include "rows/entry_reader.h"
 #include "rows/kernel_list.h"
@@ -20,7 +21,7 @@ constexpr int shown_candidates = 4;
 // The columns that summary_of() reads, in its order.
 #define SUMMARY_COLUMNS                                                                      \
   "program, arch, kind, toolchain_text, image_bytes, length(payload), kernels, compile_us, " \
-  "created, pinned, request, (SELECT value FROM state WHERE name = 'clock') - used"
+  "created, pinned, request, (SELECT value FROM state WHERE name = 'clock') - used, material"
 
 /// What the columns from `first` on hold; the key is not among them.
 EntrySummary summary_of(Statement& row, int first, const Digest& key) {
@@ -38,6 +39,8 @@ EntrySummary summary_of(Statement& row, int first, const Digest& key) {
   summary.pinned = row.integer(first + 9) != 0;
   summary.request = row.digest(first + 10).value_or(Digest());
   summary.stored_since_use = row.count(first + 11);
+  if (auto request = Request::from_material(row.blob(first + 12)))
+    summary.engine = std::move(request->engine);
   return summary;
 }
 

@@ -57,6 +57,12 @@ std::string headers_in_words(const std::vector<std::filesystem::path>& include_d
 
 }  // namespace
 
+std::string Runtime::toolchain() const {
+  const CallerState caller;
+  const auto* toolchain = impl_->compiler.toolchain();
+  return toolchain != nullptr ? toolchain->text : std::string();
+}
+
 Availability Runtime::compiler() const {
   const CallerState caller;
   const auto& search = impl_->compiler.search();

@@ -5,8 +5,8 @@
 namespace kiln {
 
 Combination::Combination(const Recipe& recipe, Layers& layers, Result<const Toolchain*> tool,
-                         const Make& make)
-    : Making(recipe.request, digest_of(recipe.request.material()), "making"),
+                         const Make& make, bool keep)
+    : Making(recipe.request, digest_of(recipe.request.material()), "making", keep),
       recipe_(recipe),
       layers_(layers),
       tool_(std::move(tool)),

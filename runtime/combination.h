@@ -16,9 +16,9 @@ class Combination final : public Making {
   using Make = std::function<Result<Artifact>()>;
 
   /// Borrows all but `tool`: who makes it on this machine, or why nobody can. `make` is not stopped once it has
-  /// begun.
-  Combination(const Recipe& recipe, Layers& layers, Result<const Toolchain*> tool,
-              const Make& make);
+  /// begun. `keep`: whether the images are to be kept that it is made of.
+  Combination(const Recipe& recipe, Layers& layers, Result<const Toolchain*> tool, const Make& make,
+              bool keep);
 
   /// What the tool of this machine made, or any did where it has none.
   [[nodiscard]] tl::expected<Found, std::string> look_up() override;

@@ -56,11 +56,12 @@ class Making {
   const Request& request;
   const Digest request_digest;
   const std::string_view doing;  ///< For messages: "compiling", "making".
+  const bool keep;  ///< Whether anything of it may get onto the disk, and other processes share it.
 
  protected:
   /// Borrows the request; `doing` is of static lifetime.
-  Making(const Request& asked, const Digest& digest, std::string_view verb)
-      : request(asked), request_digest(digest), doing(verb) {}
+  Making(const Request& asked, const Digest& digest, std::string_view verb, bool keep_it)
+      : request(asked), request_digest(digest), doing(verb), keep(keep_it) {}
 };
 
 }  // namespace kiln

@@ -107,7 +107,7 @@ Result<ServedArtifact> Obtainer::make_missing(Making& making, const Miss& miss,
 // One process makes what several ask for; those who waited share what it came to.
 Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_not,
                                               const std::stop_token& stop) {
-  auto turn = layers_.take_turn(turn_of(making), patience_, stop);
+  auto turn = making.keep ? layers_.take_turn(turn_of(making), patience_, stop) : std::nullopt;
   if (stop.stop_requested()) return making.cancelled();
   if (turn && turn->waited()) {
     ++counters_.waits;
@@ -144,7 +144,7 @@ Result<ServedArtifact> Obtainer::make_and_keep(Making& making, const std::stop_t
   const auto artifact = std::make_shared<const Artifact>(std::move(made->artifact));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
   if (artifact->not_kept.empty()) {
-    if (layers_.writable()) {
+    if (making.keep && layers_.writable()) {
       const auto code = kernel_code(*artifact);
       store({making.request, made->dependencies, toolchain, *artifact,
              made->witness.stamps.empty() ? nullptr : &made->witness, std::move(made->texts),

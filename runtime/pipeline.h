@@ -67,8 +67,10 @@ class Pipeline {
 
  private:
   void record(Compilation& asked, const Result<ServedArtifact>& obtained);
+  [[nodiscard]] Result<void> check_source(const Program& program, const Artifact& artifact) const;
 
   const Tools tools_;
+  const bool checks_sources_;
   const EligibleToolchains eligible_;
   std::optional<Recorder> recorder_;
   const std::unique_ptr<SourcesDirectory> sources_;  ///< Null where nobody wants them laid out.

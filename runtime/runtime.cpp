@@ -51,10 +51,10 @@ Result<Artifact> make_with(InstalledTool<Tool>& tool, const Recipe& recipe, cons
 
 template <class Tool, class Make>
 Result<ServedArtifact> combine(Layers& layers, Obtainer& obtainer, const Recipe& recipe,
-                               InstalledTool<Tool>& tool, const Make& make,
+                               InstalledTool<Tool>& tool, const Make& make, bool keep,
                                const std::stop_token& stop) {
   const Combination::Make make_now = [&] { return make_with(tool, recipe, make); };
-  Combination combination(recipe, layers, tool.identity(), make_now);
+  Combination combination(recipe, layers, tool.identity(), make_now, keep);
   return obtainer.obtain(combination, stop);
 }
 
@@ -174,7 +174,7 @@ Compiling Runtime::Impl::begin(const Program& program, const Target& target,
   const auto choice = choose(program, *resolved);
   const auto& chosen = choice.program();
   if (auto known = pipeline.served_before(chosen, *resolved)) return at_once(std::move(*known));
-  const auto asked = std::make_shared<const Query>(chosen, *resolved, compiler.include_dirs());
+  const auto asked = std::make_shared<const Query>(query(chosen, *resolved));
   if (auto found = pipeline.at_hand(*asked)) return at_once(std::move(*found));
   request.name = chosen.name();
   request.key = asked->flight();
@@ -212,12 +212,13 @@ Result<ServedArtifact> Runtime::Impl::fatbin(const Program& program,
     if (!image) return tl::unexpected(image.error());
     images.push_back(*image->artifact);
   }
-  const auto recipe = fatbin_recipe(program, images);
+  auto recipe = fatbin_recipe(program, images);
   if (!recipe) return tl::unexpected(recipe.error());
+  recipe->request.engine = settings.engine;
   const auto pack = [&](const vendor::NvFatbin& packer) {
     return pack_fatbin(packer, *recipe, images);
   };
-  return combine(layers, obtainer, *recipe, packer, pack, stop);
+  return combine(layers, obtainer, *recipe, packer, pack, program.keep(), stop);
 }
 
 Runtime::Runtime(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -246,10 +247,12 @@ Result<Artifact> Runtime::link(LinkSpec spec) {
   if (!target) return tl::unexpected(target.error());
   spec.target = *target;
   canonicalise(spec);
-  const auto recipe = link_recipe(spec);
+  auto recipe = link_recipe(spec);
   if (!recipe) return tl::unexpected(recipe.error());
+  recipe->request.engine = impl_->settings.engine;
   const auto link = [&](const vendor::NvJitLink& linker) { return link_images(linker, spec); };
-  return copy_of(combine(impl_->layers, impl_->obtainer, *recipe, impl_->linker, link, {}));
+  return copy_of(
+      combine(impl_->layers, impl_->obtainer, *recipe, impl_->linker, link, spec.keep, {}));
 }
 
 Result<Artifact> Runtime::fatbin(const Program& program, const std::vector<Target>& targets) {

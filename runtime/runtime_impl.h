@@ -65,7 +65,7 @@ class Runtime::Impl {
   [[nodiscard]] Program preferred(const Program& program) const;
 
   Query query(const Program& program, const Target& target) {
-    return {program, target, compiler.include_dirs()};
+    return {program, target, compiler.include_dirs(), settings.engine};
   }
 
   Result<ServedArtifact> obtain(const Program& program, const Target& target,

@@ -116,6 +116,13 @@ Result<LogLevel> parse_log_level(const char* variable, const std::string& value)
   return nonsense(variable, value, "a log level: use off, warn, info or debug");
 }
 
+Result<std::string> parse_engine(const char* variable, const std::string& value) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::any_of(value.begin(), value.end(), is_control))
+    return nonsense(variable, value, "an engine's name: leave control characters out");
+  return value;
+}
+
 Result<Mode> parse_mode(const char* variable, const std::string& value) {
   for (const auto& [name, mode] : modes) {
     if (value == name) return mode;
@@ -417,6 +424,9 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   const auto trust_others = decide<bool>("KILN_CACHE_TRUST_OTHERS", options.cache_trust_others,
                                          parse_flag, false, decisions);
   if (!trust_others) return tl::unexpected(trust_others.error());
+  auto engine =
+      decide<std::string>("KILN_ENGINE", options.engine, parse_engine, std::nullopt, decisions);
+  if (!engine) return tl::unexpected(engine.error());
   auto bundles = decide_bundles(options, decisions);
   if (!bundles) return tl::unexpected(bundles.error());
   const auto patience =
@@ -457,6 +467,9 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   auto sources =
       decide_path("KILN_SOURCES_DIR", options.sources_directory, std::nullopt, decisions);
   if (!sources) return tl::unexpected(sources.error());
+  const auto check_sources =
+      decide<bool>("KILN_CHECK_SOURCES", options.check_sources, parse_flag, false, decisions);
+  if (!check_sources) return tl::unexpected(check_sources.error());
   const auto level =
       decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, decisions);
   if (!level) return tl::unexpected(level.error());
@@ -469,6 +482,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.cache_read_only = **read_only;
   settings.cache_max_bytes = **max_bytes;
   settings.cache_trust_others = **trust_others;
+  settings.engine = engine->value_or("");
   settings.bundles = std::move(**bundles);
   settings.tells_hits = options.tells_hits;
   settings.embedded_bundles = options.embedded_bundles;
@@ -485,6 +499,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.cuda_driver = std::move(*driver);
   settings.record = std::move(*record);
   settings.sources_directory = std::move(*sources);
+  settings.check_sources = **check_sources;
   settings.log_level = **level;
   settings.unknown = decisions.unknown();
   settings.unread_files = decisions.unread();

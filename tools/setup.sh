@@ -22,7 +22,7 @@ kiln_demo_packages=(
 kiln_test_packages=(
   "${kiln_demo_packages[@]}" clang clang-format clang-tidy libclang-rt-14-dev
   libgtest-dev libgmock-dev libbenchmark-dev python3 strace binutils git zsh fish groff-base e2fsprogs
-  erofs-utils python3-jsonschema chromium-headless-shell
+  erofs-utils python3-jsonschema python3-pytest chromium-headless-shell
 )
 kiln_wheels=(
   nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85

@@ -72,10 +72,10 @@ CREATE INDEX entries_by_dependencies ON entries(dependencies);
 COMMIT;
 )sql";
 
-// Made by the first put that needs it, so that files of an earlier kiln get it too. See rows/kernel_list.h.
-constexpr const char* kernels_definition =
-    "CREATE TABLE IF NOT EXISTS kernels("
-    "id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, frame BLOB NOT NULL)";
+// Made by the first put that needs it, so that files of an earlier kiln get it too. As SQLite keeps it in the file. See
+// rows/kernel_list.h.
+constexpr std::string_view kernels_definition =
+    "CREATE TABLE kernels(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, frame BLOB NOT NULL)";
 
 /// No mmap, because a file that somebody truncates would end the process with a signal.
 constexpr const char* settings =
@@ -131,8 +131,16 @@ Content look_into(Connection& connection) {
 
 bool create_schema(Connection& connection) { return connection.execute(definition) == SQLITE_OK; }
 
+std::optional<bool> has_kernels(Connection& connection) {
+  return connection.has_row(
+      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'kernels' AND sql = ?",
+      kernels_definition);
+}
+
 bool create_kernels(Connection& connection) {
-  return connection.execute(kernels_definition) == SQLITE_OK;
+  const auto taken = connection.has_row("SELECT 1 FROM sqlite_schema WHERE name = 'kernels'");
+  if (taken != false) return taken.has_value();
+  return connection.run(kernels_definition);
 }
 
 std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection) {

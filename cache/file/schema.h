@@ -24,7 +24,10 @@ enum class Content {
 /// Makes the tables in an empty database, in one transaction. False on failure.
 [[nodiscard]] bool create_schema(Connection& connection);
 
-/// Makes the table `kernels` where there is none. Runs inside the caller's transaction. False on failure.
+/// Whether the file has the table `kernels`, as kiln defines it. Nothing where SQLite could not tell.
+[[nodiscard]] std::optional<bool> has_kernels(Connection& connection);
+
+/// Makes the table `kernels` where nothing has its name. Runs inside the caller's transaction. False on failure.
 [[nodiscard]] bool create_kernels(Connection& connection);
 
 /// A table or an index that is not as kiln makes it.

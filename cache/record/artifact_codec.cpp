@@ -46,6 +46,7 @@ constexpr auto artifact_fields = [](auto& fields, auto& artifact) {
   fields.field(Tag::log, artifact.log);
   fields.list(Tag::kernel_expression, artifact.kernels,
               [&](auto& kernel) { kernel_fields(fields, kernel); });
+  fields.optional(Tag::source_text, artifact.source_text, Digest());
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "kiln/error.h"
 
+#include <ostream>
 #include <string>
 #include <utility>
 
@@ -55,6 +56,14 @@ const char* to_string(ErrorCode code) noexcept {
       return "io_failed";
   }
   return "unknown";
+}
+
+std::ostream& operator<<(std::ostream& out, ErrorCode code) { return out << to_string(code); }
+
+std::ostream& operator<<(std::ostream& out, const Error& error) { return out << format_as(error); }
+
+std::string format_as(const Error& error) {
+  return error.log.empty() ? error.message : error.message + '\n' + error.log;
 }
 
 tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string log, int vendor_code) {

@@ -27,6 +27,7 @@ enum class Tag : std::uint8_t {
   arch = 0x07,
   kind = 0x08,
   standard_headers = 0x09,
+  engine = 0x0a,
 
   dependencies_version = 0x20,
   working_directory = 0x21,
@@ -60,6 +61,7 @@ enum class Tag : std::uint8_t {
   parameter_offset = 0x6a,
   parameter_size = 0x6b,
   image = 0x6c,
+  source_text = 0x6d,
 
   witness_version = 0x80,
   stamp_device = 0x81,

@@ -12,8 +12,8 @@ constexpr std::uint64_t key_version = 1;
 
 constexpr auto request_fields = [](auto& fields, auto& request) {
   // Names all, so that one that is added is not forgotten.
-  auto& [program, source, source_bytes, options, expressions, arch, kind, standard_headers] =
-      request;
+  auto& [program, source, source_bytes, options, expressions, arch, kind, standard_headers,
+         engine] = request;
   const auto texts = [&](Tag tag, auto& list) {
     fields.list(tag, list, [&](auto& text) { fields.field(tag, text); });
   };
@@ -26,6 +26,7 @@ constexpr auto request_fields = [](auto& fields, auto& request) {
   fields.field(Tag::arch, arch);
   fields.field(Tag::kind, kind);
   fields.field(Tag::standard_headers, standard_headers);
+  fields.optional(Tag::engine, engine, "");
 };
 
 constexpr auto lookup_fields = [](auto& fields, auto& lookup) {

@@ -6,16 +6,14 @@
 
 namespace kiln::storage {
 
-std::optional<bool> has_kernels(Connection& connection) {
-  return connection.has_row(
-      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'kernels'");
-}
-
 bool write_kernels(Connection& connection, const Digest& key, std::string_view frame) {
-  return create_kernels(connection) && connection.run(
-                                           "INSERT INTO kernels(key, frame) VALUES(?, ?) "
-                                           "ON CONFLICT(key) DO UPDATE SET frame = excluded.frame",
-                                           key, Blob{frame});
+  if (!create_kernels(connection)) return false;
+  const auto there = has_kernels(connection);
+  if (there != true) return there.has_value();
+  return connection.run(
+      "INSERT INTO kernels(key, frame) VALUES(?, ?) "
+      "ON CONFLICT(key) DO UPDATE SET frame = excluded.frame",
+      key, Blob{frame});
 }
 
 bool remove_kernels(Connection& connection, const Digest& key) {

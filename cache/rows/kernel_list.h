@@ -15,14 +15,11 @@ namespace kiln::storage {
 // Each entry's kernels stand a second time beside the entries, in the table `kernels`: whoever lists them need not
 // decompress all images. Nothing depends on it. A file that an earlier kiln made has no such table until the first put,
 // and an earlier kiln that removes an entry leaves its kernels; so they go by the entry's key and not by its id, which is
-// given to another entry.
+// given to another entry. What else may have its name is left alone, and the file then has no such table.
 //
 // They give false or nothing where SQLite refused something.
 
-/// Whether the file has the table.
-[[nodiscard]] std::optional<bool> has_kernels(Connection& connection);
-
-/// Makes the table where there is none. Runs inside the caller's transaction, as the others that write do.
+/// Makes the table where it can. Runs inside the caller's transaction, as the others that write do.
 [[nodiscard]] bool write_kernels(Connection& connection, const Digest& key, std::string_view frame);
 
 [[nodiscard]] bool remove_kernels(Connection& connection, const Digest& key);

@@ -48,7 +48,8 @@ CompileJob make_job(const Query& query, const Closure& closure) {
   job.arch = query.target.arch();
   job.kind = query.target.kind();
   job.seed = query.request_digest;
-  job.prelude = prelude_of(job, query.search, closure);
+  // A precompiled prelude is a file.
+  if (query.program.keep()) job.prelude = prelude_of(job, query.search, closure);
   return job;
 }
 

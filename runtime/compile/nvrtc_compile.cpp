@@ -93,7 +93,7 @@ std::optional<std::string> read_image(const Nvrtc& nvrtc, nvrtcProgram program, 
 }
 
 tl::unexpected<Error> unknown_arch(const Nvrtc& nvrtc, const std::string& arch,
-                                   const std::string& log) {
+                                   const std::string& log, nvrtcResult result) {
   std::vector<std::string> known;
   for (const int version : nvrtc.supported_archs()) known.push_back(fmt::format("sm_{}", version));
   return fail(
@@ -103,7 +103,7 @@ tl::unexpected<Error> unknown_arch(const Nvrtc& nvrtc, const std::string& arch,
           "with {}",
           nvrtc.text(), arch, fmt::join(known, ", "),
           nvrtc.has_family_targets() ? "'a' and 'f'" : "'a'; those with 'f' came with NVRTC 12.9"),
-      log, NVRTC_ERROR_INVALID_OPTION);
+      log, result);
 }
 
 // What stands between `before` and `after` in the log; empty if it does not say so.
@@ -199,7 +199,7 @@ std::string_view first_error(const Nvrtc& nvrtc, std::string_view log, nvrtcResu
 
 tl::unexpected<Error> describe_failure(const Nvrtc& nvrtc, const CompileJob& job,
                                        nvrtcResult result, const std::string& log) {
-  if (refuses_arch(log)) return unknown_arch(nvrtc, job.arch, log);
+  if (refuses_arch(log)) return unknown_arch(nvrtc, job.arch, log, result);
   const auto options = fmt::format("{}", fmt::join(all_options(nvrtc, job), " "));
   if (result == NVRTC_ERROR_INVALID_OPTION) {
     return fail(ErrorCode::invalid_option, job,
@@ -238,7 +238,7 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
   const auto archs = nvrtc.supported_archs();
   const auto arch = read_architecture(job.arch);
   if (!arch || std::find(archs.begin(), archs.end(), arch->version) == archs.end()) {
-    return unknown_arch(nvrtc, job.arch, {});
+    return unknown_arch(nvrtc, job.arch, {}, NVRTC_ERROR_INVALID_OPTION);
   }
   const Stopwatch watch;
   NvrtcProgram handle(nvrtc);

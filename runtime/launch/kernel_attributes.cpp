@@ -1,4 +1,4 @@
-// Attributes and occupancy of a kernel, without a launch.
+// Attributes and occupancy of a kernel, and its driver's handles, without a launch.
 
 #include <utility>
 
@@ -136,6 +136,20 @@ Result<std::uint32_t> Kernel::max_active_clusters(const LaunchConfig& config) co
 Result<std::uint32_t> Kernel::max_cluster_blocks(const LaunchConfig& config) const {
   return ask_of_clusters(*record_, config, record_->driver->functions().max_potential_cluster_size,
                          "how many blocks a cluster can have");
+}
+
+CUkernel Kernel::native_handle() const noexcept { return record_->kernel; }
+
+Result<CUfunction> Kernel::native_function() const {
+  if (auto alive = check_alive(*record_); !alive) return tl::unexpected(alive.error());
+  if (auto ready = record_->driver->ensure_context(record_->device); !ready)
+    return tl::unexpected(ready.error());
+  CUfunction function = nullptr;
+  const CUresult result =
+      record_->driver->functions().kernel_get_function(&function, record_->kernel);
+  if (result != CUDA_SUCCESS)
+    return cannot_tell(*record_, "its function in the current context", result);
+  return function;
 }
 
 }  // namespace kiln

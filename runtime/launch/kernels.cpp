@@ -37,9 +37,12 @@ bool is_refusal(const Error& error) {
   }
 }
 
-Result<void> check_listed(const Program& program, std::string_view expression) {
+// The program to load for this kernel: itself, or one of the kernel alone where it takes kernels that it does not list.
+Result<Program> with_kernel(const Program& program, const std::string& expression) {
   const auto& listed = program.kernels();
-  if (listed.empty() || std::binary_search(listed.begin(), listed.end(), expression)) return {};
+  if (std::binary_search(listed.begin(), listed.end(), expression)) return program;
+  if (program.extends()) return program.with_kernels({expression});
+  if (listed.empty()) return program;
   return fail(ErrorCode::unknown_kernel,
               fmt::format("{}: '{}' is not among the program's kernels: {}", program.name(),
                           expression, fmt::join(listed, "; ")));
@@ -98,10 +101,9 @@ Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver
   if (const auto* record = known_.find(program.id(), *device, expression)) return Kernel(*record);
   const CallerState caller;
   const auto canonical = canonical_expression(expression);
-  if (auto listed = check_listed(program, canonical); !listed)
-    return tl::unexpected(std::move(listed.error()));
-  const auto record =
-      record_of(loaded_for(driver, *device, program, canonical), program, canonical);
+  const auto asked = with_kernel(program, canonical);
+  if (!asked) return tl::unexpected(asked.error());
+  const auto record = record_of(loaded_for(driver, *device, *asked, canonical), *asked, canonical);
   if (!record) return tl::unexpected(record.error());
   known_.add(program.id(), *device, expression, **record);
   return Kernel(**record);
@@ -111,12 +113,12 @@ Result<Kernel> Kernels::find(const std::shared_ptr<const vendor::Driver>& driver
                              const Program& program, std::string_view expression,
                              const Obtain& obtain) {
   const auto canonical = canonical_expression(expression);
-  if (auto listed = check_listed(program, canonical); !listed)
-    return tl::unexpected(std::move(listed.error()));
+  const auto asked = with_kernel(program, canonical);
+  if (!asked) return tl::unexpected(asked.error());
   const auto device = driver->current_device();
   if (!device) return tl::unexpected(device.error());
   const auto record =
-      record_of(load_for(driver, *device, program, canonical, obtain), program, canonical);
+      record_of(load_for(driver, *device, *asked, canonical, obtain), *asked, canonical);
   if (!record) return tl::unexpected(record.error());
   return Kernel(**record);
 }

@@ -120,4 +120,6 @@ Result<Variable> Module::variable(std::string_view name) const {
 
 const std::string& Module::arch() const noexcept { return image_->arch(); }
 
+CUlibrary Module::native_handle() const noexcept { return image_->library(); }
+
 }  // namespace kiln

@@ -33,6 +33,8 @@ const char* to_string(Difference::Field field) noexcept {
       return "program";
     case Difference::Field::source:
       return "source";
+    case Difference::Field::engine:
+      return "engine";
     case Difference::Field::option:
       return "option";
     case Difference::Field::expression:

@@ -18,6 +18,7 @@ constexpr std::size_t longest_value = 160;
 // The same source is nearest, then the same name. Beyond that, what people change seldom weighs more.
 constexpr unsigned source_weight = 64;
 constexpr unsigned program_weight = 48;
+constexpr unsigned engine_weight = 16;
 constexpr unsigned kind_weight = 12;
 constexpr unsigned arch_weight = 10;
 constexpr unsigned option_weight = 4;
@@ -37,10 +38,11 @@ class Comparison {
 
   WeighedDifferences run() {
     // Names all, so that one that is added is not forgotten.
-    const auto& [program, source, source_bytes, options, expressions, arch, kind,
-                 standard_headers] = asked_;
+    const auto& [program, source, source_bytes, options, expressions, arch, kind, standard_headers,
+                 engine] = asked_;
     compare("program name", Field::program, program, stored_.program, program_weight);
     compare_sources();
+    compare("engine", Field::engine, named(engine), named(stored_.engine), engine_weight);
     compare("architecture", Field::arch, arch, stored_.arch, arch_weight);
     compare("image kind", Field::image, kind, stored_.kind, kind_weight);
     compare("standard headers", Field::header, offer(standard_headers),
@@ -51,6 +53,7 @@ class Comparison {
   }
 
  private:
+  static std::string named(const std::string& engine) { return engine.empty() ? "none" : engine; }
   static std::string offer(bool offered) { return offered ? "offered" : "not offered"; }
 
   // An option: where it stands, what it says, and the option whose value it is.
@@ -72,12 +75,18 @@ class Comparison {
     add(field, fmt::format("{}: {}, stored {}", what, shortened(asked), shortened(stored)), weight);
   }
 
+  // A word that stands for a source tells no size.
+  static std::string source_text(const Request& request) {
+    const auto digest = request.source.hex().substr(0, 12);
+    return request.source_bytes == 0
+               ? fmt::format("a word with digest {}", digest)
+               : fmt::format("{} bytes with digest {}", request.source_bytes, digest);
+  }
+
   void compare_sources() {
     if (asked_.source == stored_.source) return;
     add(Field::source,
-        fmt::format("source: {} bytes with digest {}, stored {} bytes with digest {}",
-                    asked_.source_bytes, asked_.source.hex().substr(0, 12), stored_.source_bytes,
-                    stored_.source.hex().substr(0, 12)),
+        fmt::format("source: {}, stored {}", source_text(asked_), source_text(stored_)),
         source_weight);
   }
 

@@ -137,11 +137,12 @@ class ManifestReader {
     place_ += fmt::format(" ({})", listed.spec.name);
     listed.where = place_;
     check_members(program,
-                  {"name", "source", "source_file", "source_text", "kernels", "options",
-                   "include_dirs", "header_dirs", "headers", "standard_headers", "recorded_headers",
-                   "working_directory", "targets", "image", "variants"});
+                  {"name", "source", "source_file", "source_text", "source_word", "kernels",
+                   "options", "include_dirs", "header_dirs", "headers", "standard_headers",
+                   "recorded_headers", "working_directory", "targets", "image", "variants"});
     folders_of_sources_.clear();
     listed.spec.source = source_of(program, "default", listed);
+    listed.spec.source_word = string(program, "source_word");
     listed.spec.kernels = strings(program, "kernels");
     listed.spec.options = strings(program, "options");
     for (const auto& folder : strings(program, "include_dirs")) {
@@ -328,8 +329,8 @@ class ManifestReader {
 
   static Digest identity(const ListedProgram& listed) {
     const auto& spec = listed.spec;
-    Json all{spec.name, digest_of(spec.source).hex(), spec.options, spec.kernels,
-             listed.working_directory};
+    Json all{spec.name,    digest_of(spec.source).hex(), spec.source_word, spec.options,
+             spec.kernels, listed.working_directory};
     for (const auto& folder : spec.include_dirs) all.push_back(folder.string());
     for (const auto& variant : spec.variants) all.push_back(identity(variant));
     for (const auto& set : spec.headers) {

@@ -194,8 +194,8 @@ class CacheReader {
 
   Result<ProgramSpec> spec_of(const Request& request) {
     // Names all, so that one that is added is not forgotten.
-    const auto& [program, digest, bytes, options, expressions, arch, kind, standard_headers] =
-        request;
+    const auto& [program, digest, bytes, options, expressions, arch, kind, standard_headers,
+                 engine] = request;
     const auto source = text(digest, program);
     if (!source) return tl::unexpected(source.error());
     return ProgramSpec{.name = program,
@@ -211,6 +211,7 @@ class CacheReader {
     auto without_target = request;
     without_target.arch.clear();
     without_target.kind.clear();
+    without_target.engine.clear();
     auto& programs = programs_[without_target.material()];
     for (auto& program : programs) {
       auto merged = program.headers;
@@ -317,7 +318,8 @@ Result<ListedProgram> list_request(const Query& query, const Closure& here,
                                 .source = program.source(),
                                 .headers = standard_headers_of(query.request.standard_headers),
                                 .kernels = program.kernels(),
-                                .options = program.options()},
+                                .options = program.options(),
+                                .source_word = program.source_word()},
                        .from_record = true,
                        .targets = {query.target},
                        .kind = query.target.kind(),

@@ -12,6 +12,7 @@
 
 #include "kiln/artifact.h"
 #include "program/architecture.h"
+#include "program/made_source.h"
 #include "program/variants.h"
 
 namespace kiln {
@@ -28,7 +29,8 @@ struct Program::State {
   ProgramSpec spec;
   Digest source_digest;
   std::uint64_t id;
-  std::vector<Architecture> since;  ///< Of the variants, in order.
+  std::shared_ptr<MadeSource> made_source;  ///< Null where the spec has the source.
+  std::vector<Architecture> since;          ///< Of the variants, in order.
   std::vector<Alternative>
       alternatives;  ///< The variants, then the default; none without variants.
 };
@@ -171,8 +173,25 @@ Result<void> check(const ProgramSpec& spec) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("program '{}': the source holds a NUL byte", spec.name));
   }
+  if (spec.make_source && !spec.source.empty()) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("program '{}': give its source, or what makes it, not both", spec.name));
+  }
+  if (spec.make_source && spec.source_word.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("program '{}': a source that is made on demand needs a source_word, "
+                            "which stands for it in the "
+                            "key: a version, or a digest of what it is made from",
+                            spec.name));
+  }
   if (auto optioned = check_options(spec); !optioned) return optioned;
   return check_kernels(spec);
+}
+
+// A word stands for a source that may be made later: its digest must be that of no text, and no source has a NUL byte.
+Digest source_digest_of(const ProgramSpec& spec) {
+  return digest_of(spec.source_word.empty() ? spec.source : '\0' + spec.source_word);
 }
 
 // Two spellings of one expression may stand for two of the variant's own: which one is meant, nobody can tell.
@@ -242,7 +261,11 @@ ProgramSpec spec_of(const ProgramSpec& spec, const VariantSpec& variant) {
   auto own = spec;
   own.variants.clear();
   if (!variant.file.empty()) own.name = variant.file;
-  if (variant.source) own.source = *variant.source;
+  if (variant.source) {
+    own.source = *variant.source;
+    own.source_word.clear();
+    own.make_source = nullptr;
+  }
   if (variant.options) own.options = *variant.options;
   for (auto& expression : own.kernels) {
     const auto mapped = variant.kernels.find(expression);
@@ -270,6 +293,12 @@ std::filesystem::path as_the_system_takes_it(const std::filesystem::path& direct
 Program::Program(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
 
 Result<Program> Program::make(ProgramSpec spec) {
+  auto made_source =
+      spec.make_source ? std::make_shared<MadeSource>(spec.name, spec.make_source) : nullptr;
+  return make(std::move(spec), std::move(made_source));
+}
+
+Result<Program> Program::make(ProgramSpec spec, std::shared_ptr<MadeSource> made_source) {
   if (auto sound = canonicalise(spec); !sound) return tl::unexpected(sound.error());
   if (auto checked = check(spec); !checked) return tl::unexpected(checked.error());
   for (auto& directory : spec.include_dirs) {
@@ -284,8 +313,9 @@ Result<Program> Program::make(ProgramSpec spec) {
   }
   std::sort(spec.kernels.begin(), spec.kernels.end());
   spec.kernels.erase(std::unique(spec.kernels.begin(), spec.kernels.end()), spec.kernels.end());
-  const auto digest = digest_of(spec.source);
-  const auto state = std::make_shared<State>(State{std::move(spec), digest, next_id(), {}, {}});
+  const auto digest = source_digest_of(spec);
+  const auto state = std::make_shared<State>(
+      State{std::move(spec), digest, next_id(), std::move(made_source), {}, {}});
   if (auto added = add_alternatives(*state); !added) return tl::unexpected(added.error());
   return Program(state);
 }
@@ -332,6 +362,21 @@ std::string_view ProgramChoice::expression(std::string_view asked) const {
   return mapped != kernels_->end() ? std::string_view(mapped->second) : asked;
 }
 
+Result<Program> Program::with_kernels(std::vector<std::string> kernels) const {
+  auto spec = state_->spec;
+  spec.kernels = std::move(kernels);
+  for (auto& expression : spec.kernels) expression = canonical_expression(expression);
+  for (auto& variant : spec.variants) {
+    std::erase_if(variant.kernels, [&](const auto& kernel) {
+      return std::find(spec.kernels.begin(), spec.kernels.end(), kernel.first) ==
+             spec.kernels.end();
+    });
+  }
+  auto program = make(std::move(spec), state_->made_source);
+  if (!program || pinned_ == nullptr) return program;
+  return program->with_variant(pinned_->name);
+}
+
 Result<Program> Program::with_variant(std::string_view name) const {
   const auto& all = state_->alternatives;
   const auto found = std::find_if(
@@ -365,8 +410,17 @@ ProgramChoice Program::for_target(const Target& target, std::string_view preferr
 }
 
 const std::string& Program::name() const noexcept { return state_->spec.name; }
-const std::string& Program::source() const noexcept { return state_->spec.source; }
+const std::string& Program::source() const {
+  return state_->made_source ? state_->made_source->text() : state_->spec.source;
+}
 const Digest& Program::source_digest() const noexcept { return state_->source_digest; }
+const std::string& Program::source_word() const noexcept { return state_->spec.source_word; }
+bool Program::has_source() const noexcept {
+  return !state_->made_source || state_->made_source->is_made();
+}
+Result<void> Program::ensure_source() const {
+  return state_->made_source ? state_->made_source->outcome() : Result<void>();
+}
 const std::vector<HeaderSet>& Program::headers() const noexcept { return state_->spec.headers; }
 const std::vector<std::filesystem::path>& Program::include_dirs() const noexcept {
   return state_->spec.include_dirs;
@@ -374,6 +428,8 @@ const std::vector<std::filesystem::path>& Program::include_dirs() const noexcept
 const std::vector<std::string>& Program::kernels() const noexcept { return state_->spec.kernels; }
 const std::vector<std::string>& Program::options() const noexcept { return state_->spec.options; }
 bool Program::toolkit_headers() const noexcept { return state_->spec.toolkit_headers; }
+bool Program::extends() const noexcept { return state_->spec.extends; }
+bool Program::keep() const noexcept { return state_->spec.keep; }
 const std::vector<VariantSpec>& Program::variants() const noexcept { return state_->spec.variants; }
 std::uint64_t Program::id() const noexcept {
   return pinned_ != nullptr ? pinned_->pinned_id : state_->id;

@@ -47,6 +47,8 @@ Result<ImageKind> parse_image_kind(std::string_view text) {
       fmt::format("unknown image kind '{}': use cubin, ptx, ltoir, optixir or fatbin", text));
 }
 
+Target::Target(const char* arch) : Target(parse(arch).value()) {}
+
 Result<Target> Target::parse(std::string_view arch, ImageKind kind) {
   const auto read = read_architecture(arch);
   if (!read && arch != "native") {

@@ -43,6 +43,11 @@ std::vector<Prelude> preludes_of(const std::vector<PrefetchItem>& items) {
   for (const auto& [asked, target] : items) {
     const auto choice = asked.for_target(target);
     const auto& program = choice.program();
+    if (!program.has_source()) {
+      // A hit needs no source: nobody makes it to tell what it begins with.
+      preludes.push_back({program.source_digest(), true});
+      continue;
+    }
     const auto [said, is_new] = scanned.try_emplace(program.source_digest());
     if (is_new) said->second = read_directives(program.source());
     preludes.push_back({prelude_text_of(program, target, said->second), said->second.prelude == 0});

@@ -1,8 +1,9 @@
-// What Runtime::kernel() costs on a handle that was resolved, and what launches of many threads take while
+// What Runtime::kernel() costs on a handle that was resolved, what a look-up by an engine's own name costs, and what launches of many threads take while
 // another one compiles beside what they take when none does; with a driver that does nothing.
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -44,6 +45,54 @@ void a_resolved_kernel(benchmark::State& state) {
   for ([[maybe_unused]] auto iteration : state) {
     benchmark::DoNotOptimize(runtime.kernel(program, "fill<float>"));
   }
+}
+
+constexpr std::uint64_t names = 10'000;
+
+std::string name_of(std::uint64_t number) { return "rms_norm.float16." + std::to_string(number); }
+
+/// Calls `find` for one name after the other while so many threads set further ones.
+template <class Find>
+void finding(benchmark::State& state, const Find& find) {
+  auto runtime = open_runtime();
+  const auto kernel = runtime.kernel(make_program(), "fill<float>").value();
+  NamedKernels kernels;
+  std::vector<std::string> all;
+  for (std::uint64_t number = 0; number < names; ++number) {
+    all.push_back(name_of(number));
+    kernels.set(all.back(), kernel);
+    kernels.set(number, kernel);
+  }
+  std::atomic<bool> over = false;
+  std::vector<std::thread> setting;
+  for (int thread = 0; thread < state.range(0); ++thread) {
+    setting.emplace_back([&, thread] {
+      for (auto number = names + thread; !over; number += 8) {
+        kernels.set(name_of(number), kernel);
+        kernels.set(number, kernel);
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+    });
+  }
+  std::uint64_t number = 0;
+  for ([[maybe_unused]] auto iteration : state) {
+    benchmark::DoNotOptimize(find(kernels, all[number], number));
+    number = number + 1 == names ? 0 : number + 1;
+  }
+  over = true;
+  for (auto& thread : setting) thread.join();
+}
+
+void a_named_kernel(benchmark::State& state) {
+  finding(state, [](const NamedKernels& kernels, const std::string& name, std::uint64_t) {
+    return kernels.find(name);
+  });
+}
+
+void a_numbered_kernel(benchmark::State& state) {
+  finding(state, [](const NamedKernels& kernels, const std::string&, std::uint64_t number) {
+    return kernels.find(number);
+  });
 }
 
 /// What one thread's launches take, one by one, until the time is over. Microseconds.
@@ -102,6 +151,8 @@ void launches_beside_a_compile(benchmark::State& state) {
 }
 
 BENCHMARK(a_resolved_kernel);
+BENCHMARK(a_named_kernel)->Arg(0)->Arg(8);
+BENCHMARK(a_numbered_kernel)->Arg(0)->Arg(8);
 BENCHMARK(launches_beside_a_compile)->UseManualTime()->Iterations(1)->Unit(benchmark::kNanosecond);
 
 }  // namespace

@@ -297,6 +297,21 @@ TEST_F(CacheCollect, ADryRunTellsAndChangesNothing) {
   EXPECT_EQ(cache.history().value()[Counter::evictions], removed.entries);
 }
 
+TEST_F(CacheCollect, RemovesTheEntriesThatAreNamed) {
+  Cache cache = open(std::uint64_t{1} << 30);
+  put(cache, 1, 200);
+  std::vector<Digest> keys;
+  for (int number = 11; number <= 200; ++number)
+    keys.push_back(as_found(make_sample(number, image_bytes)).key);
+  ASSERT_TRUE(cache.pin(keys.front(), true));
+  keys.insert(keys.begin() + 5, 100, digest_of("no key"));
+  EXPECT_EQ(cache.remove(keys).value().entries, 190u);
+  EXPECT_EQ(kept(cache, 200), (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(cache.remove(keys).value().entries, 0u);
+  EXPECT_EQ(cache.remove({}).value().entries, 0u);
+  expect_sound();
+}
+
 TEST_F(CacheCollect, ClearLeavesNothing) {
   Cache cache = open(std::uint64_t{1} << 30);
   put(cache, 1, 100);

@@ -175,12 +175,29 @@ TEST_F(CacheKernels, ThatTheirEntryDoesNotHaveAreFoundByADeepLook) {
   EXPECT_EQ(findings(true), "kernels: they are not those of its entry\n");
 }
 
-TEST_F(CacheKernels, ATableOfTheirNameThatIsAnotherIsFoundAndCostsNoHit) {
+TEST_F(CacheKernels, WhatElseHasTheirNameCostsNothingButTheList) {
+  for (const std::string definition :
+       {"TABLE kernels(nonsense)", "TABLE kernels(id INTEGER PRIMARY KEY, key BLOB, frame BLOB)",
+        "VIEW kernels AS SELECT id, key, payload AS frame FROM entries",
+        "TABLE other(x); CREATE INDEX kernels ON other(x)"}) {
+    SCOPED_TRACE(definition);
+    ASSERT_TRUE(cache_.put(one_.entry()));
+    run_sql("DROP TABLE kernels; CREATE " + definition);
+    EXPECT_NE(findings(false).find("is defined otherwise than kiln does"), std::string::npos);
+    EXPECT_TRUE(test::find(cache_, one_));
+    EXPECT_TRUE(cache_.kernels().value().empty());
+    EXPECT_TRUE(cache_.put(two_.entry()));
+    EXPECT_TRUE(test::find(cache_, two_));
+    EXPECT_TRUE(cache_.export_bundle(folder_.path() / "other.kiln", {}));
+    EXPECT_TRUE(cache_.collect({}));
+    EXPECT_EQ(cache_.clear().value().entries, 2u);
+    const auto kind = definition.starts_with("VIEW") ? "VIEW" : "TABLE";
+    run_sql(definition.find("INDEX") != std::string::npos
+                ? std::string("DROP TABLE other")
+                : std::string("DROP ") + kind + " kernels");
+  }
   ASSERT_TRUE(cache_.put(one_.entry()));
-  run_sql("DROP TABLE kernels; CREATE TABLE kernels(nonsense)");
-  EXPECT_NE(findings(false).find("is defined otherwise than kiln does"), std::string::npos);
-  EXPECT_TRUE(test::find(cache_, one_));
-  EXPECT_FALSE(cache_.kernels());
+  EXPECT_EQ(cache_.kernels().value().size(), 1u) << "made again where the name is free";
 }
 
 }  // namespace

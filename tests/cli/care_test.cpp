@@ -14,6 +14,7 @@
 namespace kiln::tests {
 namespace {
 
+using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
@@ -204,6 +205,24 @@ TEST_F(Care, ClearNeedsConsent) {
   EXPECT_THAT(done.out, HasSubstr("removed all 3 entries"));
   EXPECT_EQ(entries(), 0u);
   EXPECT_EQ(json({"clear", "--yes"})["entries"], 0);
+}
+
+TEST_F(Care, AnEnginesEntriesAreShownAndRemovedAlone) {
+  const Circumstances acme{.environment = {{"KILN_ENGINE", "acme 2"}}};
+  const auto made = run({"compile", source_, "--arch", "sm_80", "--name", "fill", "--json"}, acme);
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(made.documents().at(0)["origin"], "compiled") << "what no engine stored serves none";
+  EXPECT_THAT(care({"ls"}).out, AllOf(HasSubstr("ENGINE"), HasSubstr("acme 2")));
+  EXPECT_EQ(care({"--json", "ls", "--engine", "acme*"}).documents().size(), 1u);
+  EXPECT_EQ(care({"--json", "ls", "--engine", "other"}).documents().size(), 0u);
+  const auto why = run({"explain", source_, "--arch", "sm_80", "--name", "fill"},
+                       {.environment = {{"KILN_ENGINE", "acme 3"}}});
+  EXPECT_THAT(why.out, HasSubstr("engine: acme 3, stored"));
+  EXPECT_EQ(care({"clear", "--engine", "acme*"}).exit_code, 2);
+  const auto removed = care({"clear", "--engine", "acme*", "--yes"});
+  EXPECT_THAT(removed.out, HasSubstr("removed all 1 entries of engine acme*"));
+  EXPECT_EQ(entries(), 3u);
+  EXPECT_THAT(care({"ls"}).out, Not(HasSubstr("ENGINE")));
 }
 
 TEST_F(Care, PinnedEntriesStay) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -105,12 +106,25 @@ TEST_F(EntryChoice, AmongManyNamesTheFirst) {
   EXPECT_THAT(log, testing::EndsWith("… and 4 more; kiln ls lists them\n"));
 }
 
-TEST_F(EntryChoice, TakesNoKeyForAName) {
+TEST_F(EntryChoice, TakesCapitalsForDigits) {
+  auto capitals = lonely_.substr(0, 12);
+  std::ranges::transform(capitals, capitals.begin(),
+                         [](unsigned char c) { return std::toupper(c); });
+  EXPECT_EQ(key_of(capitals), lonely_);
+  execute("UPDATE entries SET key = x'ab000000000000000000000000000001' WHERE id = 1");
+  execute("UPDATE entries SET key = x'ab000000000000000000000000000002' WHERE id = 2");
+  EXPECT_THAT(refused("AB", 1, "ambiguous").err,
+              AllOf(HasSubstr("2 entries"), HasSubstr("ab000000")));
+}
+
+TEST_F(EntryChoice, TakesNeitherForTheOther) {
   const auto digits = lonely_.substr(0, 4);
   ASSERT_NE(both_[0].substr(0, 4), digits);
   const std::string named =
       compile({file(digits, scale_source), "--arch", "sm_75", "--name", "fill"})["key"];
-  EXPECT_EQ(key_of(digits), lonely_);
+  EXPECT_THAT(refused(digits, 1, "ambiguous").err,
+              AllOf(HasSubstr(lonely_.substr(0, 8)), HasSubstr(named.substr(0, 8))));
+  EXPECT_EQ(key_of(lonely_.substr(0, 8)), lonely_) << "so much is what tables show of a key";
   EXPECT_EQ(key_of('[' + digits.substr(0, 1) + ']' + digits.substr(1)), named);
   // What begins no key is a name like others.
   const std::string no_key = "0123456789abcdef0123456789abcdef0";

@@ -58,6 +58,14 @@ TEST(Table, SpellsControlCharactersOut) {
   EXPECT_EQ(field_list({{"key", "1\r2\n3"}}, false), "key  1\\x0d2\n     3\n");
 }
 
+TEST(Table, SpellsOutWhatNobodyWouldSee) {
+  EXPECT_EQ(printable("größe – 核 🦀"), "größe – 核 🦀");
+  EXPECT_EQ(printable("a\u009bb\u202ec\u2028d\u2066"),
+            "a\\xc2\\x9bb\\xe2\\x80\\xaec\\xe2\\x80\\xa8d\\xe2\\x81\\xa6");
+  EXPECT_EQ(printable("\xff\xc3(\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x80"),
+            "\\xff\\xc3(\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\\xe2\\x80");
+}
+
 TEST(Table, ColoursHeadingsOnly) {
   Table table({{"A"}});
   table.add({"b"});

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -18,6 +19,7 @@
 #include "kiln/runtime.h"
 #include "support/scratch.h"
 #include "support/toolkit_tools.h"
+#include "vendor/driver.h"
 
 namespace kiln {
 namespace {
@@ -44,6 +46,31 @@ class ModuleTest : public FakeDriverTest {
 
   Runtime runtime_ = open_runtime();
 };
+
+TEST_F(ModuleTest, GivesTheDriversOwnHandles) {
+  const auto module = runtime_.module(program()).value();
+  const auto kernel = module.kernel("count").value();
+  EXPECT_NE(module.native_handle(), nullptr);
+  EXPECT_NE(kernel.native_handle(), nullptr);
+  EXPECT_NE(kernel.native_handle(),
+            module.kernel("engine::scale<float, 2>").value().native_handle());
+  EXPECT_NE(kernel.native_function().value(), nullptr);
+  fail_("cuKernelGetFunction", CUDA_ERROR_INVALID_CONTEXT);
+  const auto error = kernel.native_function().error();
+  EXPECT_EQ(error.code, ErrorCode::driver_failed);
+  EXPECT_EQ(error.vendor_code, CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_THAT(error.message, HasSubstr("kernel 'count'"));
+}
+
+TEST_F(ModuleTest, HasNoHandlesOfTheDriversAfterItsRuntime) {
+  std::optional<Runtime> runtime = open_runtime();
+  const auto module = runtime->module(program()).value();
+  const auto kernel = module.kernel("count").value();
+  runtime.reset();
+  EXPECT_EQ(module.native_handle(), nullptr);
+  EXPECT_EQ(kernel.native_handle(), nullptr);
+  EXPECT_EQ(kernel.native_function().error().code, ErrorCode::invalid_argument);
+}
 
 TEST_F(ModuleTest, HoldsTheKernelsAndVariablesOfAProgram) {
   const auto module = runtime_.module(program()).value();

@@ -48,6 +48,7 @@ ROOMS = {
     "runtime/manifest": GROUND | {"runtime/source"},
     "runtime/launch": GROUND | {"runtime/image"},
     "runtime/c_api": set(),
+    "runtime/nvrtc_api": set(),
     "runtime": GROUND | BENCH | STAGES,
 }
 LONGEST_README = 25  # Lines, of a room.

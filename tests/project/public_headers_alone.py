@@ -14,7 +14,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 CXX = ["-std=c++20", "-x", "c++", *WARNINGS, "-"]
 C = ["-std=c99", "-x", "c", *WARNINGS, "-Wstrict-prototypes", "-"]
 LANGUAGES = {"kiln/c_api.h": [CXX, C]}
-PRIVATE = re.compile(r"/(cuda\w*|nvrtc|nvJitLink|sqlite3|zstd|xxhash|fmt/\w+)\.h\b")
+PRIVATE = re.compile(r"(?<!/include/kiln)/(cuda\w*|nvrtc|nvJitLink|sqlite3|zstd|xxhash|fmt/\w+)\.h\b")
 # Variables that would put folders on the include path behind the command line's back.
 INCLUDE_VARIABLES = {"CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH"}
 

@@ -14,6 +14,7 @@
 #include <kiln/cache.h>
 #include <kiln/caller_state.h>
 #include <kiln/kiln.h>
+#include <kiln/nvrtc.h>
 #include <kiln/size.h>
 
 namespace examples {
@@ -27,6 +28,7 @@ extern CUstream stream;
 extern CUgraph graph;
 extern std::FILE* file;
 extern float* x;
+extern const char* argument;
 extern unsigned count;
 
 }  // namespace examples

@@ -100,6 +100,8 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_CACHE_TRUST_OTHERS", "maybe",
              "KILN_CACHE_TRUST_OTHERS: 'maybe' is not a switch: use 1 or 0 (or true/false, yes/no, "
              "on/off)"},
+    Nonsense{"KILN_ENGINE", "acme\t2",
+             "KILN_ENGINE: 'acme\t2' is not an engine's name: leave control characters out"},
     Nonsense{"KILN_BUNDLES", "some.kiln", "KILN_BUNDLES: 'some.kiln' is not an absolute path"},
     Nonsense{"KILN_COMPILE_PATIENCE", "soon",
              "KILN_COMPILE_PATIENCE: 'soon' is not a number of seconds, at most a day"},
@@ -142,6 +144,9 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_ALLOW_PTX", "perhaps",
              "KILN_ALLOW_PTX: 'perhaps' is not a switch: use 1 or 0 (or true/false, yes/no, "
              "on/off)"},
+    Nonsense{"KILN_CHECK_SOURCES", "perhaps",
+             "KILN_CHECK_SOURCES: 'perhaps' is not a switch: use 1 or 0 (or true/false, yes/no, "
+             "on/off)"},
     Nonsense{"KILN_LOG", "loud",
              "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}};
 
@@ -160,6 +165,7 @@ const Sense sense[] = {
     {"KILN_CACHE_READONLY", "1", [](const Settings& s) { return s.cache_read_only; }},
     {"KILN_CACHE_MAX_SIZE", "7M", [](const Settings& s) { return s.cache_max_bytes == 7U << 20; }},
     {"KILN_CACHE_TRUST_OTHERS", "1", [](const Settings& s) { return s.cache_trust_others; }},
+    {"KILN_ENGINE", "acme 2", [](const Settings& s) { return s.engine == "acme 2"; }},
     {"KILN_BUNDLES", "/a:/b", [](const Settings& s) { return s.bundles.size() == 2; }},
     {"KILN_COMPILE_PATIENCE", "7", [](const Settings& s) { return s.compile_patience == 7s; }},
     {"KILN_PCH_MAX_SIZE", "7M",
@@ -182,6 +188,7 @@ const Sense sense[] = {
     {"KILN_VARIANT", "small", [](const Settings& s) { return s.variant == "small"; }},
     {"KILN_RECORD", "/a.json", [](const Settings& s) { return s.record == "/a.json"; }},
     {"KILN_SOURCES_DIR", "/a", [](const Settings& s) { return s.sources_directory == "/a"; }},
+    {"KILN_CHECK_SOURCES", "1", [](const Settings& s) { return s.check_sources; }},
     {"KILN_LOG", "debug", [](const Settings& s) { return s.log_level == LogLevel::debug; }},
 };
 

@@ -238,6 +238,9 @@ void add_list(CLI::App& verb, ListWords& words) {
   verb.add_option("--program", words.program,
                   "Only entries of programs whose names match, e.g. 'gemm*'")
       ->type_name("GLOB");
+  verb.add_option("--engine", words.engine,
+                  "Only entries of engines whose names match, e.g. 'acme*'")
+      ->type_name("GLOB");
   verb.add_option("--kernel", words.kernel,
                   "Only with kernels whose expressions or symbols match, e.g. '*<float*'")
       ->type_name("GLOB");
@@ -430,8 +433,11 @@ void add_gc(Grammar& grammar) {
 }
 
 void add_clear(Grammar& grammar) {
-  const auto [verb, words] =
-      grammar.verb<ClearWords>("clear", "Remove all entries, pinned ones too", clear);
+  const auto [verb, words] = grammar.verb<ClearWords>(
+      "clear", "Remove all entries, or those of an engine, pinned ones too", clear);
+  verb->add_option("--engine", words->engine,
+                   "Only the entries of engines whose names match, e.g. 'acme 1.*'")
+      ->type_name("GLOB");
   verb->add_flag("--yes", words->yes, "Do not ask");
 }
 

@@ -73,17 +73,12 @@ Json artifact_json(const Artifact& artifact) {
 }
 
 Json summary_json(const EntrySummary& entry) {
-  return {{"key", entry.key.hex()},
-          {"program", entry.program},
-          {"arch", entry.arch},
-          {"image", entry.kind},
-          {"kernels", entry.kernels},
-          {"bytes", entry.image_bytes},
-          {"stored_bytes", entry.stored_bytes},
-          {"created", entry.created},
-          {"compile_ms", milliseconds(entry.compile_us)},
-          {"toolchain", entry.toolchain},
-          {"pinned", entry.pinned}};
+  return {{"key", entry.key.hex()},       {"program", entry.program},
+          {"engine", entry.engine},       {"arch", entry.arch},
+          {"image", entry.kind},          {"kernels", entry.kernels},
+          {"bytes", entry.image_bytes},   {"stored_bytes", entry.stored_bytes},
+          {"created", entry.created},     {"compile_ms", milliseconds(entry.compile_us)},
+          {"toolchain", entry.toolchain}, {"pinned", entry.pinned}};
 }
 
 Json setting_json(const Setting& setting) {

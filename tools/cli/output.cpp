@@ -135,7 +135,7 @@ void warn_once(std::string_view what) {
 }
 
 void report(const Globals& globals, const Error& error) {
-  say("{} {}\n", bold("kiln: error:", wants_colour(stderr)), error.message);
+  say("{} {}\n", bold("kiln: error:", wants_colour(stderr)), printable(error.message, "\n\t"));
   print_whole(error.log);
   if (globals.json) print_json(error_json(error));
 }

@@ -13,6 +13,44 @@ namespace {
 
 constexpr std::string_view gap = "  ";
 
+// Where a byte is no UTF-8.
+constexpr char32_t no_character = 0xffff'ffff;
+
+struct Character {
+  std::size_t length;  // Bytes.
+  char32_t code_point;
+};
+
+// The first character of a text that is not empty. Takes no overlong spelling, no surrogate and nothing above U+10FFFF.
+Character first_of(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return {1, lead};
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {1, no_character};
+  char32_t code_point = lead & (0xffU >> (length + 1));
+  for (std::size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xc0U) != 0x80) return {1, no_character};
+    code_point = code_point << 6U | (byte(at) & 0x3fU);
+  }
+  constexpr std::array<char32_t, 5> least{0, 0, 0x80, 0x800, 0x1'0000};
+  const bool surrogate = code_point >= 0xd800 && code_point <= 0xdfff;
+  if (code_point < least.at(length) || surrogate || code_point > 0x10'ffff)
+    return {1, no_character};
+  return {length, code_point};
+}
+
+// Whether a terminal only shows it: no control character (C0, DEL, C1), and none that ends a line or turns the direction of
+// those after it (Unicode's Bidi_Control).
+bool is_harmless(char32_t code_point) {
+  const auto within = [&](char32_t first, char32_t last) {
+    return code_point >= first && code_point <= last;
+  };
+  return code_point != no_character && !within(0, 0x1f) && !within(0x7f, 0x9f) &&
+         code_point != 0x61c && !within(0x200e, 0x200f) && !within(0x2028, 0x202e) &&
+         !within(0x2066, 0x2069);
+}
+
 // Code points stand for columns: right for all that C++ names and paths usually hold.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
@@ -106,14 +144,16 @@ std::string joined(const std::vector<std::string>& cells, const std::vector<Show
 
 std::string printable(std::string_view text, std::string_view allowed) {
   std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool control = byte < 0x20 || byte == 0x7f;
-    if (control && allowed.find(c) == std::string_view::npos) {
-      result += fmt::format("\\x{:02x}", byte);
+  while (!text.empty()) {
+    const auto [length, code_point] = first_of(text);
+    const auto bytes = text.substr(0, length);
+    const bool is_allowed = allowed.find(bytes) != std::string_view::npos;
+    if (is_allowed || is_harmless(code_point)) {
+      result += bytes;
     } else {
-      result += c;
+      for (const char c : bytes) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
+    text.remove_prefix(length);
   }
   return result;
 }

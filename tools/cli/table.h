@@ -39,7 +39,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Spells out control characters, but for those allowed. Names come from bundles that others write: an escape among them
+/// Spells out what a terminal would not merely show - control characters but for those allowed, those that turn the direction
+/// of a text, bytes that are no UTF-8. Names come from bundles that others write: an escape among them
 /// must not reach the terminal, nor a line break a table.
 [[nodiscard]] std::string printable(std::string_view text, std::string_view allowed = {});
 

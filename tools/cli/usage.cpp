@@ -66,6 +66,9 @@ std::string what_is_wrong(const GrammarDescription& grammar, const UnreadWords& 
                                            [](const auto& word) { return word.starts_with('-'); });
   if (option == unread.unexpected.end()) return unread.parsers_words;
   const auto name = option->substr(0, option->find('='));
+  const auto end_of_options = std::find(unread.words.begin(), unread.words.end(), "--");
+  if (std::find(end_of_options, unread.words.end(), *option) != unread.words.end())
+    return fmt::format("'{}' stands behind '--', where nothing is an option: put it before", name);
   return fmt::format(
       "kiln {} has no option '{}'; {}", verb, name,
       meant_or(name, option_names(grammar, verb), fmt::format("kiln {} --help lists them", verb)));

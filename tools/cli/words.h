@@ -66,7 +66,8 @@ struct PrewarmWords {
 /// Which rows of a list are wanted, and how many.
 struct ListWords {
   std::vector<std::string> archs;
-  std::string program;  ///< A glob, as kernel is; empty for all.
+  std::string program;  ///< A glob, as engine and kernel are; empty for all.
+  std::string engine;
   std::string kernel;
   std::string age;
   bool reverse = false;
@@ -141,6 +142,7 @@ struct GcWords {
 };
 
 struct ClearWords {
+  std::string engine;  ///< A glob; empty for all entries.
   bool yes = false;
 };
 

@@ -92,6 +92,8 @@ struct Artifact {
   std::string toolchain = {};    ///< For people, e.g. "NVRTC 13.0".
   std::uint64_t compile_us = 0;  ///< What the compile took when it was made. Microseconds.
   Origin origin = Origin::compiled;
+  /// Of the source text, where the request has but a word for it; else empty().
+  Digest source_text = {};
   /// Why the cache does not keep it, in words, so that the next one to ask has to compile it again; empty where the
   /// cache keeps it. Only an artifact that was compiled just now says so; nobody stores this.
   std::string not_kept = {};

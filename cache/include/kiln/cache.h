@@ -65,6 +65,7 @@ struct NewEntry {
 struct EntrySummary {
   Digest key;
   std::string program;
+  std::string engine;  ///< Of the request; empty where it names none.
   std::string arch;
   std::string kind;
   std::string toolchain;
@@ -401,6 +402,9 @@ class Cache {
 
   /// Removes all entries, pinned ones too. Errors: as collect().
   [[nodiscard]] Result<GcReport> clear();
+
+  /// Removes the entries of these keys, pinned ones too, as far as there are any. Errors: as collect().
+  [[nodiscard]] Result<GcReport> remove(std::span<const Digest> keys);
 
   /// Looks at everything stored and changes nothing; in small steps that hold up no writer. Checksums
   /// and structure; `deep` also decompresses and decodes each row and compares it with what its key

@@ -7,6 +7,7 @@
 //     const kiln::Artifact artifact = made.value();  // throws what the error says
 
 #include <exception>
+#include <iosfwd>
 #include <string>
 #include <utility>
 
@@ -49,10 +50,21 @@ enum class ErrorCode {
 /// An error as a value. The message names the thing and the remedy, and is fit for a person.
 struct Error {
   ErrorCode code = ErrorCode::invalid_argument;
-  std::string message;
-  std::string log;      ///< The compiler's log, whole, where there is one.
-  int vendor_code = 0;  ///< nvrtcResult, CUresult or SQLite's code; 0 where there is none.
+  std::string message = {};
+  std::string log = {};  ///< The compiler's log, whole, where there is one.
+  int vendor_code = 0;   ///< nvrtcResult, CUresult or SQLite's code; 0 where there is none.
 };
+
+}  // namespace kiln
+
+namespace KILN_EXPORT kiln {
+
+/// The code's word.
+std::ostream& operator<<(std::ostream& out, ErrorCode code);
+/// The message, and beneath it the log.
+std::ostream& operator<<(std::ostream& out, const Error& error);
+/// The same for fmt::format() and its like, which find it by themselves (fmt 10 and later).
+[[nodiscard]] std::string format_as(const Error& error);
 
 }  // namespace kiln
 
@@ -61,8 +73,7 @@ template <>
 class tl::bad_expected_access<kiln::Error> : public std::exception {
  public:
   explicit bad_expected_access(kiln::Error error)
-      : error_(std::move(error)),
-        text_(error_.log.empty() ? error_.message : error_.message + '\n' + error_.log) {}
+      : error_(std::move(error)), text_(format_as(error_)) {}
 
   [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
   [[nodiscard]] const kiln::Error& error() const noexcept { return error_; }

@@ -32,6 +32,7 @@ struct Request {
   std::string arch = {};                      ///< "sm_90a", "compute_90", …
   std::string kind = {};                      ///< "cubin", "ptx", "ltoir", "optixir", "fatbin".
   bool standard_headers = false;              ///< Whether kiln::standard_headers() were offered.
+  std::string engine = {};  ///< Whose entry it is, RuntimeOptions::engine; empty for everybody's.
 
   bool operator==(const Request&) const = default;
 

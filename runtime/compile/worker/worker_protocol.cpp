@@ -226,10 +226,10 @@ void visit(auto& record, Of<KernelInfo> auto& kernel) {
 }
 
 void visit(auto& record, Of<Artifact> auto& artifact) {
-  auto& [key, program, arch, kind, image, kernels, log, toolchain, compile_us, origin, not_kept] =
-      artifact;
+  auto& [key, program, arch, kind, image, kernels, log, toolchain, compile_us, origin, source_text,
+         not_kept] = artifact;
   record.fields(key, program, arch, kind, image, kernels, log, toolchain, compile_us, origin,
-                not_kept);
+                source_text, not_kept);
 }
 
 void visit(auto& record, Of<FileStamp> auto& stamp) {

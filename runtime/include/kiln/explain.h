@@ -21,6 +21,7 @@ struct Difference {
   enum class Field {
     program,            ///< The program's name.
     source,             ///< Its text.
+    engine,             ///< RuntimeOptions::engine.
     option,             ///< One option, or the order of all.
     expression,         ///< A name expression.
     arch,               ///< The architecture.

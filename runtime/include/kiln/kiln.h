@@ -12,9 +12,10 @@
 // In reading order: program.h (what is compiled), headers.h (what it may include), target.h (for what), settings.h
 // and runtime.h (the pipeline), compiling.h (compiles that nobody waits for), artifact.h (what comes out),
 // resources.h (what kernels take of a GPU), explain.h (why it would miss), numbers.h and args.h (what kernels are
-// given), launch.h (what runs), graph.h (what runs in graphs), module.h (images as they are, and their variables),
-// manifest.h (programs written down), sources.h (their sources as files), observer.h (what kiln says meanwhile),
-// error.h (how it fails), version.h. cache.h alone is enough to inspect a cache.
+// given), launch.h (what runs), named_kernels.h (found by an engine's own names), graph.h (what runs in graphs), module.h
+// (images as they are, and their variables), manifest.h (programs written down), sources.h (their sources as files),
+// observer.h (what kiln says meanwhile), error.h (how it fails), version.h. cache.h alone is enough to inspect a cache, and
+// nvrtc.h for a program that was written for NVRTC.
 
 #include "kiln/args.h"
 #include "kiln/artifact.h"
@@ -27,6 +28,7 @@
 #include "kiln/link.h"
 #include "kiln/manifest.h"
 #include "kiln/module.h"
+#include "kiln/named_kernels.h"
 #include "kiln/numbers.h"
 #include "kiln/observer.h"
 #include "kiln/program.h"

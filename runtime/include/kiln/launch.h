@@ -27,10 +27,12 @@
 #define KILN_LAUNCH_CHECKS 1
 #endif
 
-// cuda.h's own declarations, so that streams and events of both of CUDA's APIs can be given. Both headers may
-// be included.
+// cuda.h's own declarations, so that streams and events of both of CUDA's APIs can be given, and handles be handed to the
+// driver. Both headers may be included.
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
+typedef struct CUkern_st* CUkernel;
+typedef struct CUfunc_st* CUfunction;
 
 namespace kiln {
 struct KernelRecord;
@@ -218,6 +220,16 @@ class Kernel {
   /// clusters takes up to 8. The kernel may have more after a launch with more, which allows it.
   /// Errors: invalid_argument, where the driver has no clusters; driver_failed.
   [[nodiscard]] Result<std::uint32_t> max_cluster_blocks(const LaunchConfig& config) const;
+
+  /// The driver's own handle, for what kiln does not do, such as cuKernelSetAttribute(). Borrowed: it belongs to the runtime,
+  /// is valid as long as that. Null after the runtime's end. What is set through it holds for launches by kiln as well; do
+  /// not lower what kiln raises (dynamic shared memory, cluster size), since kiln remembers how far it has.
+  [[nodiscard]] CUkernel native_handle() const noexcept;
+
+  /// The same kernel as the calling thread's current context has it, for calls that take no CUkernel, such as
+  /// cuFuncGetModule(). Where there is no context, the primary one of the kernel's device becomes current. Borrowed likewise;
+  /// valid as long as that context too. Errors: invalid_argument after the runtime's end; driver_failed.
+  [[nodiscard]] Result<CUfunction> native_function() const;
 
  private:
   friend struct KernelAccess;

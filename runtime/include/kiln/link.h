@@ -31,6 +31,7 @@ struct LinkSpec {
   /// The kernels that the linked artifact lists, by name expressions of the inputs or by symbols. Where this
   /// is empty, it lists all; those of an input that lists none stand under their symbols.
   std::vector<std::string> kernels = {};
+  bool keep = true;  ///< As ProgramSpec::keep, of the linked image.
 };
 
 /// Whether an entry of this request was made of other images: linked, or packed into a fatbin. Its source is

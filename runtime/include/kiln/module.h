@@ -19,6 +19,9 @@
 #include "kiln/export.h"
 #include "kiln/launch.h"
 
+// cuda.h's own declaration; both headers may be included.
+typedef struct CUlib_st* CUlibrary;
+
 namespace kiln {
 class LoadedImage;
 }
@@ -95,6 +98,10 @@ class Module {
 
   /// The architecture that the image was made for, e.g. "sm_90a".
   [[nodiscard]] const std::string& arch() const noexcept;
+
+  /// The driver's own handle, for what kiln does not do, such as cuLibraryGetManaged(). Borrowed: it belongs to the runtime, is
+  /// valid as long as that, and is not to be unloaded. Null after the runtime's end.
+  [[nodiscard]] CUlibrary native_handle() const noexcept;
 
  private:
   const LoadedImage* image_;

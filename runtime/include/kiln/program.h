@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,10 @@
 #include "kiln/export.h"
 #include "kiln/headers.h"
 #include "kiln/target.h"
+
+namespace kiln {
+class MadeSource;
+}
 
 namespace KILN_EXPORT kiln {
 
@@ -41,8 +46,8 @@ struct VariantSpec {
 
 /// What a Program is made from.
 struct ProgramSpec {
-  std::string name;    ///< For messages and `__FILE__`, e.g. "rms_norm.cu"; relative, no "..".
-  std::string source;  ///< CUDA C++.
+  std::string name = {};    ///< For messages and `__FILE__`, e.g. "rms_norm.cu"; relative, no "..".
+  std::string source = {};  ///< CUDA C++.
   std::vector<HeaderSet> headers =
       {};  ///< Searched before any directory, in order, by literal spelling.
   std::vector<std::filesystem::path> include_dirs = {};  ///< What `-I` would name, in order.
@@ -53,6 +58,19 @@ struct ProgramSpec {
   bool toolkit_headers = true;
   /// Alternatives; the target decides which one is compiled. Usually there are none.
   std::vector<VariantSpec> variants = {};
+  /// What stands for the source in the key: a version, or a digest of what the source is generated from; empty where the text
+  /// itself is in the key. That each word stands for one source is the caller's to see to: `KILN_CHECK_SOURCES` compares. The
+  /// cache then keeps no text of the source.
+  std::string source_word = {};
+  /// Makes the source, instead of `source`, with a source_word. Called on a miss, at most once for each Program, on any thread;
+  /// not on a hit, unless what is asked for is written down (`KILN_RECORD`). What it throws fails the compile.
+  std::function<std::string()> make_source = {};
+  /// Whether Runtime::kernel() may be asked for expressions that are not listed. Each is then compiled by itself, as a program
+  /// of with_kernels() would be, when it is first asked for: for an engine that learns at run time which instances it needs.
+  bool extends = false;
+  /// Whether the cache keeps what is compiled. Where not, this process's memory does, nothing of the program gets onto the
+  /// disk, and no other process waits for it.
+  bool keep = true;
 };
 
 class Program;
@@ -83,14 +101,23 @@ class ProgramChoice {
 class Program {
  public:
   /// Errors: invalid_argument (a name that is absolute, empty or climbs out with "..", an empty expression, a
-  /// NUL byte; a variant without a name, with a name or a `since` that another variant has, or with a mapping
-  /// for an expression that the program does not list), invalid_option (one that kiln owns; the message names
+  /// NUL byte; a source and a function that makes one, or such a function without a word for it; a variant without a name,
+  /// with a name or a `since` that another variant has, or with a mapping for an expression that the program does not
+  /// list), invalid_option (one that kiln owns; the message names
   /// the field to use).
   [[nodiscard]] static Result<Program> make(ProgramSpec spec);
 
   [[nodiscard]] const std::string& name() const noexcept;
-  [[nodiscard]] const std::string& source() const noexcept;
+  /// Where ProgramSpec::make_source is to make it, this makes it; empty where that failed, which a compile then tells.
+  [[nodiscard]] const std::string& source() const;
+  /// Of the text, or of the word that stands for it.
   [[nodiscard]] const Digest& source_digest() const noexcept;
+  /// What stands for the source in the key; empty where the text itself does.
+  [[nodiscard]] const std::string& source_word() const noexcept;
+  /// False where source() would have to make it.
+  [[nodiscard]] bool has_source() const noexcept;
+  /// Whether the source is there; makes it where it is to be made. Errors: invalid_argument, with what its maker threw.
+  [[nodiscard]] Result<void> ensure_source() const;
   [[nodiscard]] const std::vector<HeaderSet>& headers() const noexcept;
   /// Absolute and lexically normal.
   [[nodiscard]] const std::vector<std::filesystem::path>& include_dirs() const noexcept;
@@ -98,9 +125,18 @@ class Program {
   [[nodiscard]] const std::vector<std::string>& kernels() const noexcept;
   [[nodiscard]] const std::vector<std::string>& options() const noexcept;
   [[nodiscard]] bool toolkit_headers() const noexcept;
+  /// Whether Runtime::kernel() may be asked for expressions that are not listed.
+  [[nodiscard]] bool extends() const noexcept;
+  /// Whether the cache keeps what is compiled of it.
+  [[nodiscard]] bool keep() const noexcept;
 
   /// In the order in which they were given.
   [[nodiscard]] const std::vector<VariantSpec>& variants() const noexcept;
+
+  /// The same program with these name expressions in the place of its own: a program of its own, with an id and a key of its
+  /// own. A source that is made on demand is made once for both. Of variants it keeps what concerns these expressions.
+  /// Errors: those of make().
+  [[nodiscard]] Result<Program> with_kernels(std::vector<std::string> kernels) const;
 
   /// The same program with this variant for every target, whatever its `since` says; "default" is the program
   /// without its variants. Use it like any Program. Cheap, and has the same id() each time.
@@ -124,6 +160,7 @@ class Program {
   struct KILN_INTERNAL State;
   struct KILN_INTERNAL Alternative;
   explicit Program(std::shared_ptr<const State> state) noexcept;
+  static Result<Program> make(ProgramSpec spec, std::shared_ptr<MadeSource> made_source);
   static Result<Alternative> make_alternative(const ProgramSpec& spec, const VariantSpec& variant);
   static Result<void> add_alternatives(State& state);
 

@@ -3,7 +3,7 @@
 // kiln/runtime.h: the pipeline: asks the cache, compiles a miss, stores, loads.
 //
 //     auto runtime = kiln::Runtime::open().value();  // needs no GPU, no driver, no NVRTC
-//     const kiln::Artifact artifact = runtime.compile(program, kiln::Target::parse("sm_90a").value()).value();
+//     const kiln::Artifact artifact = runtime.compile(program, "sm_90a").value();
 //     const kiln::Kernel kernel = runtime.kernel(program, "scale<float>").value();  // here a GPU is needed
 
 #include <cstdint>
@@ -186,6 +186,9 @@ class Runtime {
   /// compiles.
   [[nodiscard]] Result<TimeTrace> trace(const Program& program, const Target& target);
 
+  /// The compiler of this machine as artifacts name it, e.g. "NVRTC 13.0"; empty where there is none. As the names of its files
+  /// tell: nothing of it is loaded, and whether it can be is for compiler() to say.
+  [[nodiscard]] std::string toolchain() const;
   /// Whether this machine can compile, and whether it can launch, with the reason.
   [[nodiscard]] Availability compiler() const;
   [[nodiscard]] Availability driver() const;

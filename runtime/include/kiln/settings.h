@@ -51,6 +51,9 @@ struct RuntimeOptions {
   /// Accept a cache and bundles that others may write: what they hold runs on the GPU.
   /// `KILN_CACHE_TRUST_OTHERS`.
   std::optional<bool> cache_trust_others = {};
+  /// Whose entries these are, in a cache that several engines share: a name, with a version where each is to have its own, e.g.
+  /// "acme 2.1". It is part of the key: what another engine stored, or none, does not serve. `KILN_ENGINE`, else none.
+  std::optional<std::string> engine = {};
   /// Bundles beneath the cache, asked in this order; absolute. `KILN_BUNDLES`, separated by colons.
   std::optional<std::vector<std::filesystem::path>> bundles = {};
   /// Bundles in memory, such as kiln_embed_bundle() links in; asked last. Borrowed: they must outlive
@@ -111,6 +114,9 @@ struct RuntimeOptions {
   /// A folder in which kiln lays out the sources of what it compiles, as lay_out_sources() does; absolute. What is served
   /// writes nothing there. `KILN_SOURCES_DIR`.
   std::optional<std::filesystem::path> sources_directory = {};
+  /// Whether to compare what a ProgramSpec::source_word stands for with what it stood for when the image was made, which makes
+  /// the source on each first look-up; a difference is invalid_argument. For tests of an engine. `KILN_CHECK_SOURCES`.
+  std::optional<bool> check_sources = {};
   /// What is logged. `KILN_LOG` (off, warn, info, debug), else warn.
   std::optional<LogLevel> log_level = {};
   /// Where it is logged; standard error when empty.
@@ -149,6 +155,7 @@ struct Settings {
   std::uint64_t cache_max_bytes = 0;
   bool cache_trust_others = false;
   bool tells_hits = false;
+  std::string engine;  ///< Empty where none is named.
   std::vector<std::filesystem::path> bundles;
   std::vector<std::span<const std::byte>> embedded_bundles;
   std::chrono::milliseconds compile_patience{};
@@ -170,6 +177,7 @@ struct Settings {
   std::string variant;  ///< Empty where targets decide.
   std::optional<std::filesystem::path> record;
   std::optional<std::filesystem::path> sources_directory;
+  bool check_sources = false;
   LogLevel log_level = LogLevel::warn;
   std::vector<Setting> listing;  ///< Each of the above with where it came from.
   /// Of those that name what they were meant to be, the first runtime of a process warns.

@@ -2,7 +2,8 @@
 
 // kiln/target.h: what a program is compiled for: an architecture and an image kind.
 //
-//     const auto cubin = kiln::Target::parse("sm_90a").value();
+//     const kiln::Target cubin = "sm_90a";
+//     const auto asked_for = kiln::Target::parse(argument).value();
 //     const auto ptx = kiln::Target::parse("compute_90", kiln::ImageKind::ptx).value();
 //     const auto here = kiln::Target::parse("native").value();  // the device of the calling thread
 
@@ -32,6 +33,10 @@ enum class ImageKind {
 /// An architecture and an image kind. A value.
 class Target {
  public:
+  /// The cubin for an architecture that is written in the program: runtime.compile(program, "sm_90a"). For one that comes from
+  /// elsewhere use parse(). Throws what parse(arch).value() throws.
+  Target(const char* arch);  // NOLINT(google-explicit-constructor)
+
   /// Reads "sm_90a", "sm_100f", "compute_90" or "native" (the current device, resolved when used). Checks
   /// only that it is spelled like an architecture: whether there is one is for the compiler to say.
   /// Errors: unknown_arch, listing known ones; invalid_argument for a cubin of a `compute_` one.

@@ -1,6 +1,7 @@
 #include "kiln/error.h"
 
 #include <set>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -24,6 +25,14 @@ TEST(Error, FailMakesAResult) {
   EXPECT_EQ(result.error().message, "message");
   EXPECT_EQ(result.error().log, "log");
   EXPECT_EQ(result.error().vendor_code, 6);
+}
+
+TEST(Error, IsWrittenWithItsLog) {
+  std::ostringstream out;
+  out << ErrorCode::compile_failed << ": " << Error{.message = "message"} << "; "
+      << Error{.message = "other", .log = "log"};
+  EXPECT_EQ(out.str(), "compile_failed: message; other\nlog");
+  EXPECT_EQ(format_as(Error{.message = "other", .log = "log"}), "other\nlog");
 }
 
 TEST(Error, AnExceptionSaysWhatTheErrorSaid) {

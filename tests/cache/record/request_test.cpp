@@ -102,6 +102,7 @@ TEST(Request, EveryFieldIsInItsMaterial) {
       [](Request& r) { r.arch = "sm_90"; },
       [](Request& r) { r.kind = "ptx"; },
       [](Request& r) { r.standard_headers = true; },
+      [](Request& r) { r.engine = "acme 2"; },
   };
   const Request plain = sample_request();
   std::set<std::string> materials = {plain.material()};

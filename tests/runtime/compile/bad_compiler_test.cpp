@@ -63,8 +63,10 @@ TEST_F(BadCompiler, LeavesItsHeadersToBeFound) {
   write_file(toolkit / "include/cuda_fp16.h", "");
   const ScopedVariable compiler("KILN_NVRTC", library_.string());
   const ScopedVariable root("CUDA_HOME", toolkit.string());
-  const auto told = Runtime::open({.cache_disabled = true, .log_level = LogLevel::off})->compiler();
+  const auto runtime = Runtime::open({.cache_disabled = true, .log_level = LogLevel::off}).value();
+  const auto told = runtime.compiler();
   EXPECT_FALSE(told.available);
+  EXPECT_EQ(runtime.toolchain(), "");
   EXPECT_THAT(told.include_dirs, ElementsAre(toolkit / "include/cccl", toolkit / "include"));
 }
 

@@ -19,6 +19,7 @@ struct Asked {
   ProgramSpec spec;
   std::string arch = "sm_80";
   ImageKind kind = ImageKind::cubin;
+  std::string engine = {};
 };
 
 Asked plain() {
@@ -30,7 +31,7 @@ Asked plain() {
 
 // Each differs from the plain one, and all of them together in every field of a request.
 std::vector<Asked> rows() {
-  std::vector<Asked> rows(7, plain());
+  std::vector<Asked> rows(8, plain());
   rows[0].spec.name = "another.cu";
   rows[1].spec.source += "// and more";
   rows[2].spec.options = {"--std=c++20"};
@@ -38,21 +39,29 @@ std::vector<Asked> rows() {
   rows[4].arch = "sm_90";
   rows[5].kind = ImageKind::ptx;
   rows[6].spec.headers = {standard_headers()};
+  rows[7].engine = "acme 2";
   return rows;
 }
 
 class RequestDifferences : public CompileFixture {
  protected:
+  Runtime runtime_of(const Asked& asked) {
+    auto with = options();
+    with.engine = asked.engine;
+    return Runtime::open(with).value();
+  }
+
   Explanation explain(const Asked& asked) {
-    auto runtime = Runtime::open(options()).value();
+    auto runtime = runtime_of(asked);
     return runtime
         .explain(Program::make(asked.spec).value(), Target::parse(asked.arch, asked.kind).value())
         .value();
   }
 
   std::optional<Artifact> compile(const Asked& asked) {
-    auto made = try_compile(asked.spec, asked.arch, asked.kind);
-    EXPECT_TRUE(made) << made.error().message;
+    auto made = runtime_of(asked).compile(Program::make(asked.spec).value(),
+                                          Target::parse(asked.arch, asked.kind).value());
+    EXPECT_TRUE(made) << made.error();
     if (!made) return std::nullopt;
     EXPECT_EQ(made->origin, Origin::compiled);
     return *made;

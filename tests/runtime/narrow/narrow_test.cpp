@@ -36,7 +36,7 @@ class Narrow : public ::testing::Test {
                    const std::vector<std::string>& embedded = {}) {
     spec_.source = source;
     program_ = Program::make(spec_).value();
-    query_.emplace(*program_, Target::parse("sm_80").value(), std::vector<fs::path>{});
+    query_.emplace(*program_, Target::parse("sm_80").value(), std::vector<fs::path>{}, "");
     const auto closure = close_over(*program_, query_->search, files_);
     FileSnapshot snapshot(closure.embedded, "");
     struct stat status {};

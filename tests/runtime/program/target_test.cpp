@@ -16,6 +16,12 @@ TEST(Target, ReadsArchitectures) {
   EXPECT_TRUE(Target::parse("native").value().is_native());
 }
 
+TEST(Target, IsWrittenAsItsArchitecture) {
+  const Target target = "sm_90a";
+  EXPECT_EQ(target, Target::parse("sm_90a").value());
+  EXPECT_THROW(Target("sm_9"), tl::bad_expected_access<Error>);
+}
+
 TEST(Target, RefusesWhatIsNoArchitecture) {
   for (const auto* arch :
        {"", "sm_", "sm_9", "sm_90b", "sm_1000", "sm_09", "90", "SM_90", "sm_90a ", "banana"}) {

@@ -111,6 +111,7 @@ TEST_P(OlderCompiler, CompilesAndIsServed) {
   const auto artifact = try_compile(spec());
   ASSERT_TRUE(artifact) << artifact.error().message << artifact.error().log;
   EXPECT_EQ(artifact->toolchain, GetParam().text());
+  EXPECT_EQ(Runtime::open(options()).value().toolchain(), GetParam().text());
   EXPECT_EQ(origin_of(spec()), Origin::local);
   EXPECT_THAT(not_stored_, testing::IsEmpty());
 }

@@ -11,6 +11,10 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_CACHE_READONLY", "read what is there, write nothing", "0"},
     {"KILN_CACHE_MAX_SIZE", "what the cache may grow to: 500M, 5GiB", "5 GiB"},
     {"KILN_CACHE_TRUST_OTHERS", "accept a cache and bundles that others may write", "0"},
+    {"KILN_ENGINE",
+     "whose entries these are in a cache that several engines share, such as acme 2.1; no other "
+     "engine's serve",
+     ""},
     {"KILN_BUNDLES", "bundles beneath the cache, absolute, separated by colons", ""},
     {"KILN_COMPILE_PATIENCE", "seconds to wait for a process that compiles the same", "60"},
     {"KILN_PCH_MAX_SIZE", "room for precompiled headers in the temporary directory; 0 for none",
@@ -49,6 +53,10 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_RECORD", "write down there, in a .json, what is asked for, for kiln prewarm", ""},
     {"KILN_SOURCES_DIR",
      "lay out there the sources of what is compiled, for debuggers and profilers", ""},
+    {"KILN_CHECK_SOURCES",
+     "compare what a program's source_word stands for with what it stood for when its image was "
+     "made",
+     "0"},
     {"KILN_LOG", "off, warn, info or debug", "warn"},
 };
 

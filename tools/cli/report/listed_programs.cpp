@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "output.h"
+#include "verbs/program_words.h"
 #include "verbs/progress.h"
 
 namespace kiln::cli {
@@ -88,8 +89,9 @@ ExitCode trace_each(const Globals& globals, Runtime& runtime,
   std::size_t done = 0;
   return for_each(globals, programs, [&](const ListedProgram& listed) {
     ++done;
-    const auto added = trace_one(runtime, listed, traced.summary);
+    auto added = trace_one(runtime, listed, traced.summary);
     if (!added) {
+      added.error().message = without_options(std::move(added.error().message));
       traced.failures.push_back(fmt::format("{}: {}", listed.spec.name, added.error().message));
       throw Failure(added.error());
     }

@@ -96,6 +96,14 @@ std::string nearest_name(const std::string& word, const Entries& all,
   return nearest ? printable(whole.at(*nearest)) : std::string();
 }
 
+// A word as keys are written: what is copied from elsewhere may have capitals.
+std::string as_key(std::string word) {
+  for (char& c : word) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
 std::size_t digits_in_common(std::string_view one, std::string_view other) {
   return static_cast<std::size_t>(std::ranges::mismatch(one, other).in1 - one.begin());
 }
@@ -117,7 +125,7 @@ std::string nearest_key(const std::string& word, const Entries& all) {
 
 tl::unexpected<Error> none_fits(const std::string& word, const Entries& all,
                                 const std::vector<KernelRow>& kernels) {
-  auto meant = nearest_key(word, all);
+  auto meant = nearest_key(as_key(word), all);
   if (meant.empty()) meant = nearest_name(word, all, kernels);
   auto advice = meant.empty()
                     ? std::string("kiln ls lists the entries, and kiln kernels their kernels")
@@ -135,6 +143,19 @@ Result<Digest> the_one_of(const Entries& candidates, std::string_view what, cons
                  fmt::format("{} {} entries: name one by the first digits of its key", what,
                              candidates.size()),
                  table_of(candidates, shortest_unique_prefix(all)));
+}
+
+// A program or a kernel may be named as a key begins: "add", "f". What tables show of keys is longer.
+Result<Digest> choose_by_digits(Cache& cache, const Entries& all, const std::string& word,
+                                const Digest& key) {
+  constexpr std::size_t longest_name = 7;
+  if (word.size() > longest_name) return key;
+  const auto named = with_kernel(read_kernels(cache, all, "").rows,
+                                 [&](const KernelInfo& kernel) { return is_named(kernel, word); });
+  const auto meant = those(all, [&](const auto& entry) {
+    return entry.key == key || entry.program == word || named.contains(entry.key);
+  });
+  return the_one_of(meant, fmt::format("'{}' begins a key and is the name of others,", word), all);
 }
 
 Result<Digest> choose_by_name(Cache& cache, const Entries& all, const std::string& word) {
@@ -165,16 +186,16 @@ Result<Digest> choose_entry(Cache& cache, const std::string& word) {
                    "program or a kernel");
   }
   auto key = cache.resolve(word);
-  if (key) return key;
-  const auto code = key.error().code;
-  const bool begins_several = code == ErrorCode::ambiguous;
+  const auto code = key ? ErrorCode::ambiguous : key.error().code;
+  const bool begins_any = code == ErrorCode::ambiguous;
   const bool begins_none = code == ErrorCode::not_found || code == ErrorCode::invalid_argument;
-  if (!begins_several && !begins_none) return key;
+  if (!begins_any && !begins_none) return key;
   const auto all = cache.list();
   if (!all) return tl::unexpected(all.error());
   if (begins_none) return choose_by_name(cache, *all, word);
+  if (key) return choose_by_digits(cache, *all, word, *key);
   const auto begun =
-      those(*all, [&](const auto& entry) { return entry.key.hex().starts_with(word); });
+      those(*all, [&](const auto& entry) { return entry.key.hex().starts_with(as_key(word)); });
   return the_one_of(begun, fmt::format("'{}' begins the keys of", word), *all);
 }
 

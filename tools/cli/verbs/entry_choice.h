@@ -8,8 +8,8 @@
 
 namespace kiln::cli {
 
-/// The key of the one entry that a word of the command line names. The first of these that any entry fits decides, so that
-/// what begins a key is never taken for a name:
+/// The key of the one entry that a word of the command line names. The first of these that any entry fits decides; a few digits
+/// that begin a key and are the whole name of something else are ambiguous:
 ///
 ///   1. a key, or the first digits of one;
 ///   2. the name of a program;

@@ -73,7 +73,8 @@ std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,
   std::erase_if(entries, [&](const EntrySummary& entry) {
     const bool of_arch = words.archs.empty() || is_of(entry.arch, words.archs);
     const bool young = any_age || entry.created >= std::max<std::int64_t>(earliest, 1);
-    return !of_arch || !young || !matches(words.program, entry.program);
+    return !of_arch || !young || !matches(words.program, entry.program) ||
+           !matches(words.engine, entry.engine);
   });
   return entries;
 }

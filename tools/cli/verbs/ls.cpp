@@ -71,22 +71,34 @@ void print_table(const Entries& entries, std::size_t key_digits, std::size_t fit
                  std::size_t all) {
   if (all == 0) return fmt::print("nothing is kept yet: {} fills it\n", ways_to_fill);
   if (entries.empty()) return fmt::print("none of the entries fits ({} in all)\n", all);
-  Table table({{"KEY"},
-               {"PROGRAM"},
-               {"ARCH"},
-               {"IMAGE", Align::left, 1},
-               {"KERNELS", Align::right, 4},
-               {"SIZE", Align::right},
-               {"STORED", Align::right, 6},
-               {"AGE", Align::right, 2},
-               {"COMPILE", Align::right, 5},
-               {"PINNED", Align::left, 3}});
+  std::vector<Column> columns{{"KEY"},
+                              {"PROGRAM"},
+                              {"ARCH"},
+                              {"IMAGE", Align::left, 1},
+                              {"KERNELS", Align::right, 4},
+                              {"SIZE", Align::right},
+                              {"STORED", Align::right, 6},
+                              {"AGE", Align::right, 2},
+                              {"COMPILE", Align::right, 5},
+                              {"PINNED", Align::left, 3}};
+  const bool any_engine =
+      std::ranges::any_of(entries, [](const EntrySummary& entry) { return !entry.engine.empty(); });
+  if (any_engine) columns.insert(columns.begin() + 2, {"ENGINE", Align::left, 3});
+  Table table(std::move(columns));
   const auto now = std::time(nullptr);
   for (const auto& entry : entries) {
-    table.add({entry.key.hex().substr(0, key_digits), entry.program, entry.arch, entry.kind,
-               std::to_string(entry.kernels), format_bytes(entry.image_bytes),
-               format_bytes(entry.stored_bytes), format_age(entry.created, now),
-               format_duration(entry.compile_us), entry.pinned ? "pinned" : ""});
+    std::vector<std::string> cells{entry.key.hex().substr(0, key_digits),
+                                   entry.program,
+                                   entry.arch,
+                                   entry.kind,
+                                   std::to_string(entry.kernels),
+                                   format_bytes(entry.image_bytes),
+                                   format_bytes(entry.stored_bytes),
+                                   format_age(entry.created, now),
+                                   format_duration(entry.compile_us),
+                                   entry.pinned ? "pinned" : ""};
+    if (any_engine) cells.insert(cells.begin() + 2, entry.engine);
+    table.add(std::move(cells));
   }
   fmt::print("{}\n{}", table.text(wants_colour(stdout), width_of(stdout)),
              totals_text(entries, fitting));

@@ -216,14 +216,12 @@ class Report {
 }  // namespace
 
 ExitCode write_report(const Globals& globals, const ReportWords& words) {
+  check_standard_output(globals, words.output);
   Json data;
   const auto status = Report(globals, words).gather(data);
   const auto page = report_page(data);
-  if (words.output == "-") {
-    fmt::print("{}", page);
-    return status;
-  }
-  write_file(words.output, page);
+  write_output(words.output, page);
+  if (words.output == "-") return status;
   const auto& totals = data["totals"];
   print_report(globals,
                {{"file", words.output},

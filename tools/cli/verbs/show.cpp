@@ -42,6 +42,7 @@ std::string general_text(const StoredEntry& entry, bool colour) {
        {"arch", summary.arch},
        {"image", fmt::format("{}, {} ({} stored)", summary.kind, format_bytes(summary.image_bytes),
                              format_bytes(summary.stored_bytes))},
+       {"engine", summary.engine.empty() ? "none" : summary.engine},
        {"toolchain",
         fmt::format("{}, identity {}", entry.toolchain.text, entry.toolchain.identity.hex())},
        {"compiled", fmt::format("{}, {} ago, in {}", format_time(summary.created),

@@ -44,12 +44,14 @@ bool is_manifest(const fs::path& file) { return file.extension() == ".json"; }
 void check(const Globals& globals, const TraceWords& words) {
   check_standard_output(globals, words.output);
   const bool any_manifest = std::any_of(words.files.begin(), words.files.end(), is_manifest);
-  const bool any_source = !std::all_of(words.files.begin(), words.files.end(), is_manifest);
   const bool says_more = !words.expressions.empty() || !words.include_dirs.empty() ||
                          !words.options.empty() || words.standard_headers ||
                          words.image != ProgramWords().image;
-  if (any_source && words.archs.empty())
-    refuse(ErrorCode::invalid_argument, "name the architecture of a source with --arch");
+  if (const auto source = std::ranges::find_if_not(words.files, is_manifest);
+      source != words.files.end() && words.archs.empty()) {
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("{}: name the architecture of a source with --arch", source->string()));
+  }
   if (any_manifest && says_more) {
     refuse(
         ErrorCode::invalid_argument,
