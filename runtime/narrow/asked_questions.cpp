@@ -36,6 +36,15 @@ std::uint64_t AskedQuestions::made_at(const Dependency& lookup, const Walk& walk
 }
 
 Walk AskedQuestions::follow(const Dependency& lookup, const FoundHeader& includer) const {
+  return follow(lookup, includer, false);
+}
+
+Walk AskedQuestions::follow_beside(const Dependency& lookup, const FoundHeader& includer) const {
+  return follow(lookup, includer, true);
+}
+
+Walk AskedQuestions::follow(const Dependency& lookup, const FoundHeader& includer,
+                            bool may_give_up) const {
   const bool quoted = lookup.parent != Dependency::no_parent;
   const bool absolute = lookup.spelling.starts_with('/');
   bool ended = absolute;
@@ -47,23 +56,24 @@ Walk AskedQuestions::follow(const Dependency& lookup, const FoundHeader& include
                      const bool need_not_ask = lookup.parent == Dependency::source_parent &&
                                                !absolute && directory == HeaderSearch::of_none;
                      if (need_not_ask && !asked_.contains(path)) return false;
-                     return ended |= ask(path, walk, header);
+                     return ended |= ask(path, walk, header, may_give_up);
                    });
   if (const auto* embedded = walk.found.embedded; embedded != nullptr) {
     // NVRTC tells nobody that it only tests for one.
     walk.made = lookup.tested || embedded_read_.contains(embedded->name);
   } else if (!ended && search_.directories().empty()) {
-    ask(std::string(no_directory) + '/' + lookup.spelling, walk, walk.found);
+    ask(std::string(no_directory) + '/' + lookup.spelling, walk, walk.found, may_give_up);
   }
   walk.found.beside &= lookup.parent != Dependency::source_parent;
   return walk;
 }
 
 // Gives whether the walk ends here.
-bool AskedQuestions::ask(const std::string& path, Walk& walk, FoundHeader& header) const {
+bool AskedQuestions::ask(const std::string& path, Walk& walk, FoundHeader& header,
+                         bool may_give_up) const {
   const auto at = asked_.find(path);
   if (at == asked_.end()) {
-    walk.made = false;
+    walk.made = may_give_up && !walk.paths.empty();
     return true;
   }
   walk.paths.push_back(path);

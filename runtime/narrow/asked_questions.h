@@ -37,6 +37,10 @@ class AskedQuestions {
   /// Where a look-up of `includer` led. A look-up that has a parent is a quoted one.
   [[nodiscard]] Walk follow(const Dependency& lookup, const FoundHeader& includer) const;
 
+  /// Where a look-up went that the compiler makes beside another one, directory by directory, and gives up where the other one
+  /// ends: made if any of its questions was asked.
+  [[nodiscard]] Walk follow_beside(const Dependency& lookup, const FoundHeader& includer) const;
+
   /// When a header was first read; 0 where it was not. REQUIRES: on the disk it was asked for.
   [[nodiscard]] std::uint32_t read_at(const FoundHeader& found) const;
 
@@ -46,7 +50,9 @@ class AskedQuestions {
                                       const FoundHeader* includer) const;
 
  private:
-  bool ask(const std::string& path, Walk& walk, FoundHeader& header) const;
+  [[nodiscard]] Walk follow(const Dependency& lookup, const FoundHeader& includer,
+                            bool may_give_up) const;
+  bool ask(const std::string& path, Walk& walk, FoundHeader& header, bool may_give_up) const;
 
   const HeaderSearch& search_;
   std::unordered_map<std::string_view, const Reading*> asked_;

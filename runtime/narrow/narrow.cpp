@@ -96,18 +96,20 @@ class Narrowing {
   std::optional<std::uint32_t> keep_if_made(std::size_t index, std::uint32_t parent) {
     auto lookup = whole_.dependencies.lookups[index];
     lookup.parent = parent;
-    const auto kept = keep_if_made(lookup, index);
-    // If a header is nowhere, NVRTC looks once more, with its front end's own suffix for the standard's headers.
-    if (kept && !found()[*kept].found()) {
+    const auto kept = keep_if_made(lookup, asked_.follow(lookup, includer_of(lookup)), index);
+    // In a directory that lacks a name without an extension, NVRTC looks once more, with its front end's own suffix for the
+    // standard's headers, before it goes on to the next one.
+    if (kept) {
       lookup.spelling += ".stdh";
       lookup.tested = true;
-      (void)keep_if_made(lookup, NarrowedClosure::of_none);
+      (void)keep_if_made(lookup, asked_.follow_beside(lookup, includer_of(lookup)),
+                         NarrowedClosure::of_none);
     }
     return kept;
   }
 
-  std::optional<std::uint32_t> keep_if_made(const Dependency& lookup, std::size_t index) {
-    auto walk = asked_.follow(lookup, includer_of(lookup));
+  std::optional<std::uint32_t> keep_if_made(const Dependency& lookup, Walk walk,
+                                            std::size_t index) {
     if (!walk.made) return std::nullopt;
     accounted_.insert(walk.paths.begin(), walk.paths.end());
     if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
@@ -220,7 +222,9 @@ class Narrowing {
     lookup.tested = true;  // Nobody knows; a compile may go on without it.
     const auto [known, is_new] = guessed_.try_emplace({lookup.spelling, parent}, not_made);
     if (is_new) {
-      known->second = keep_if_made(lookup, NarrowedClosure::of_none).value_or(not_made);
+      known->second =
+          keep_if_made(lookup, asked_.follow(lookup, includer_of(lookup)), NarrowedClosure::of_none)
+              .value_or(not_made);
     } else if (known->second != not_made) {
       dependencies().lookups[known->second].tested = true;
       made_at_[known->second] = made_at(lookup, asked_.follow(lookup, includer_of(lookup)));

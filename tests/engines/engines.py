@@ -342,9 +342,9 @@ def summary(name, rows):
 
 
 def advice(row):
-    """What kiln says beyond NVRTC's own log."""
-    first = row.advice.split(": error: ")[0].splitlines()[-1] if row.advice else ""
-    return first[:160]
+    """What kiln says to do, beyond NVRTC's own log."""
+    found = re.search(r"(?:NVRTC has no|Add its folder)[^\n]*", row.advice)
+    return found[0] if found else ""
 
 
 def report(results, families, toolkit):

@@ -148,7 +148,9 @@ time.sleep(0.5)
 
 def test_an_interrupt_ends_a_compile(cache, fake_path):
     code = f"""
+import signal
 import kiln
+signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background processes begin with it ignored.
 runtime = kiln.Runtime(cache_dir={str(cache)!r}, driver={fake_path!r})
 program = kiln.Program({SLOW!r}, name="slow.cu", kernels=["slow"])
 print("begin", flush=True)
@@ -158,9 +160,12 @@ except KeyboardInterrupt:
     artifact = runtime.compile(kiln.Program({SCALE!r}, name="scale.cu", kernels=["scale<float>"]), "sm_90a")
     print("interrupted", artifact.origin, flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "begin\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "begin\n"
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert (out, process.returncode) == ("interrupted compiled\n", 0)

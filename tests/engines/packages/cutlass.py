@@ -22,8 +22,6 @@ TEXTS = {
                        "      Layout<Shape<_8, _16>, Stride<_16, _1>>{}, Layout<Shape<_1, _4>>{});\n"
                        "  auto slice = tiled.get_slice(threadIdx.x);\n"
                        "  copy(tiled, slice.partition_S(make_tensor(make_gmem_ptr(x), layout)), slice.partition_D(make_tensor(make_gmem_ptr(y), layout)));\n",
-    "axpby": "  auto a = make_tensor(make_gmem_ptr(x + threadIdx.x), Shape<_8>{}, Stride<_128>{});\n"
-             "  auto b = make_tensor(make_gmem_ptr(y + threadIdx.x), Shape<_8>{}, Stride<_128>{});\n  cute::axpby(2.f, a, 3.f, b);\n",
     "swizzled_tile": "  __shared__ float shared[1024];\n"
                      "  auto tile = make_tensor(make_smem_ptr(shared), composition(Swizzle<3, 2, 3>{}, Layout<Shape<_32, _32>, Stride<_32, _1>>{}));\n"
                      "  for (int i = threadIdx.x; i < 1024; i += blockDim.x) tile(i / 32, i % 32) = x[i];\n  __syncthreads();\n"

@@ -223,6 +223,40 @@ TEST_F(Key, AMovedIncludeDirectoryHits) {
   EXPECT_EQ(origin_of(with_directory(scratch_ / "elsewhere")), Origin::local);
 }
 
+// As libcu++'s are named. In each directory that lacks such a name NVRTC also asks for one of its own; the comment holds
+// what might be an absolute path, so that a question that nobody foresaw would be kept at its whole path.
+TEST_F(Key, AMovedDirectoryHitsWhoseHeadersHaveNoExtension) {
+  const auto tree = [this](const std::string& folder) {
+    auto spec = with_directory(scratch_ / folder / "last");
+    spec.include_dirs = {scratch_ / folder / "first", scratch_ / folder / "second",
+                         scratch_ / folder / "last"};
+    spec.source.insert(0, "#include <lib/target>  // <em>x</em>, cub/tmp/dev\n");
+    return spec;
+  };
+  fs::create_directories(scratch_ / "include/first");
+  fs::create_directories(scratch_ / "include/second/lib");
+  on_disk("include/last");
+  write_file(scratch_ / "include/last/lib/target", "#include \"beside\"\n");
+  write_file(scratch_ / "include/last/lib/beside", "#define TARGET 1\n");
+  origin_of(tree("include"));
+  fs::rename(scratch_ / "include", scratch_ / "elsewhere");
+  EXPECT_EQ(origin_of(tree("elsewhere")), Origin::local);
+  write_file(scratch_ / "elsewhere/second/lib/target", "#error found here\n");
+  EXPECT_FALSE(try_compile(tree("elsewhere")));
+}
+
+TEST_F(Key, ANameOfTheFrontEndsOwnThatAppearsMisses) {
+  const auto root = on_disk("include");
+  write_file(root / "lib/target", "#define TARGET 1\n");
+  auto spec = with_directory(root);
+  spec.include_dirs.insert(spec.include_dirs.begin(), scratch_ / "first");
+  spec.source.insert(0, "#include <lib/target>\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  write_file(scratch_ / "first/lib/target.stdh", "#error found here\n");
+  EXPECT_FALSE(try_compile(spec)) << "NVRTC reads it there";
+}
+
 TEST_F(Key, ACacheCarriedToAnotherPlaceHits) {
   origin_of(with_directory(on_disk("include")));
   ScratchDirectory other_host;

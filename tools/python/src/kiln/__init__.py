@@ -20,5 +20,5 @@ from ._runtime import Availability, Counters, Event, Explanation, PrefetchReport
 
 __all__ = ["ArgumentError", "Artifact", "Availability", "CancelledError", "CompileError", "Compiling", "ConfiguredKernel",
            "Counters", "DriverError", "Error", "Event", "Explanation", "InvalidError", "Kernel", "KernelAttributes",
-           "KernelInfo", "LaunchAttributes", "MissingError", "NotCachedError", "NotFoundError", "OutOfMemoryError", "Parameter", "PrefetchReport",
-           "Program", "Progress", "Runtime", "Variant"]
+           "KernelInfo", "LaunchAttributes", "MissingError", "NotCachedError", "NotFoundError", "OutOfMemoryError",
+           "Parameter", "PrefetchReport", "Program", "Progress", "Runtime", "Variant"]

@@ -335,8 +335,8 @@ class Runtime:
     def _open(self) -> c.RuntimeHandle:
         handle = self._handle
         if not handle:
-            raise error_of("invalid_argument", "the runtime is closed, or was opened before this process was forked; open another "
-                                               "one")
+            raise error_of("invalid_argument", "the runtime is closed, or was opened before this process was forked; open "
+                                               "another one")
         return handle
 
     def _blocking(self, call: Any, *arguments: Any) -> None:
