@@ -1,10 +1,12 @@
 // RMSNorm of each row: out = x / rms(x) * weight. One block of 256 threads per row; Hidden is the row's width.
 
 #include <cuda_fp16.h>
+
 #include <kiln/reduce.cuh>
 
 template <class T, int Hidden>
-__global__ void __launch_bounds__(256) rms_norm(T* out, const T* x, const T* weight, float epsilon) {
+__global__ void __launch_bounds__(256)
+    rms_norm(T* out, const T* x, const T* weight, float epsilon) {
   static_assert(Hidden % 256 == 0, "a row is a whole number of values per thread");
   const long long row = static_cast<long long>(blockIdx.x) * Hidden;
   float values[Hidden / 256];
