@@ -54,8 +54,14 @@ function(kiln_embed_headers target)
   else()
     kiln_embed_files_command()
   endif()
-  target_sources(${target} PRIVATE "${stem}.cpp" "${stem}.h")
+  kiln_add_embedded(${target} "${stem}")
   target_include_directories(${target} PRIVATE "${root}")
+endfunction()
+
+# All embedded sources name their texts alike, so a unity build compiles each by itself.
+function(kiln_add_embedded target stem)
+  target_sources(${target} PRIVATE "${stem}.cpp" "${stem}.h")
+  set_source_files_properties("${stem}.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # The rest of kiln_embed_headers(), whose variables it uses: how the sources at `stem` are made.
@@ -153,6 +159,6 @@ function(kiln_embed_bundle target)
     DEPENDS kiln::embed "${arg_FILE}"
     COMMENT "Embedding ${arg_NAMESPACE}::${arg_FUNCTION}()"
     VERBATIM)
-  target_sources(${target} PRIVATE "${stem}.cpp" "${stem}.h")
+  kiln_add_embedded(${target} "${stem}")
   target_include_directories(${target} PRIVATE "${root}")
 endfunction()

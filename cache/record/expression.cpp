@@ -13,7 +13,7 @@ bool is_word(char c) {
   return c == '_' || c == '$' || byte >= 0x80 || std::isalnum(byte) != 0;
 }
 bool is_quote(char c) { return c == '"' || c == '\''; }
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_decimal_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_one_of(char c, std::string_view characters) {
   return characters.find(c) != std::string_view::npos;
 }
@@ -31,7 +31,7 @@ std::size_t end_of_number(std::string_view text) {
 }
 
 std::size_t end_of_word(std::string_view text) {
-  if (is_digit(text.front())) return end_of_number(text);
+  if (is_decimal_digit(text.front())) return end_of_number(text);
   const auto end = std::find_if_not(text.begin(), text.end(), is_word);
   return static_cast<std::size_t>(end - text.begin());
 }
@@ -65,7 +65,7 @@ bool needs_space(std::string_view last, std::string_view next) {
   const auto is_of_words = [](char c) { return is_word(c) || is_quote(c); };
   if (is_of_words(left) && is_of_words(right)) return true;
   if (left == '\\' || right == '\\') return true;
-  if (is_of_words(left)) return is_digit(last.front()) && is_one_of(right, "+-.");
+  if (is_of_words(left)) return is_decimal_digit(last.front()) && is_one_of(right, "+-.");
   if (is_of_words(right)) return left == '.';
   if (is_one_of(left, "(){}") || is_one_of(right, "(){},")) return false;
   // What stands behind the beginning of template arguments, and before their end.

@@ -19,7 +19,7 @@ namespace kiln {
 namespace {
 
 // "90a" of "sm_90a" and "compute_90a".
-std::string_view version_of(std::string_view arch) { return arch.substr(arch.find('_') + 1); }
+std::string_view number_of(std::string_view arch) { return arch.substr(arch.find('_') + 1); }
 
 bool is_virtual(const Target& target) { return target.arch().starts_with("compute_"); }
 
@@ -35,7 +35,7 @@ bool comes_before(const Target& left, const Target& right) {
 // The name of the image's part. PTX is for a virtual architecture, whichever one it was asked for by.
 std::string label_of(const Artifact& image) {
   if (image.kind == to_string(ImageKind::cubin)) return image.arch;
-  return fmt::format("compute_{}", version_of(image.arch));
+  return fmt::format("compute_{}", number_of(image.arch));
 }
 
 Result<std::vector<KernelInfo>> merged_kernels(const std::vector<Artifact>& images) {
@@ -118,7 +118,7 @@ Result<Artifact> pack_fatbin(const vendor::NvFatbin& packer, const Recipe& recip
   std::vector<vendor::FatbinMember> members;
   for (const auto& image : images) {
     const auto kind = image.kind == to_string(ImageKind::cubin) ? ImageKind::cubin : ImageKind::ptx;
-    members.push_back({kind, std::string(version_of(image.arch)), image.program, image.image});
+    members.push_back({kind, std::string(number_of(image.arch)), image.program, image.image});
   }
   auto packed = packer.pack(members);
   if (!packed) {

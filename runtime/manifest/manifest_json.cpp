@@ -50,7 +50,7 @@ Result<Json> parse(std::string_view text) {
               fmt::format("the member '{}' stands twice in one object", names.twice()));
 }
 
-bool is_blank(std::string_view text) {
+bool is_blank_line(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
@@ -61,7 +61,7 @@ Result<std::vector<Json>> read_lines(std::string_view text) {
     const bool torn = end == std::string_view::npos;
     const auto line = text.substr(0, end);
     text = torn ? std::string_view{} : text.substr(end + 1);
-    if (is_blank(line)) continue;
+    if (is_blank_line(line)) continue;
     auto document = parse(line);
     if (document) {
       documents.push_back(std::move(*document));

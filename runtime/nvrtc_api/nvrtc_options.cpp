@@ -30,9 +30,9 @@ std::string trimmed(std::string_view word) {
 }
 
 /// The words of a command line, one after the other.
-class Words {
+class ArgumentWords {
  public:
-  explicit Words(std::vector<std::string> words) : words_(std::move(words)) {}
+  explicit ArgumentWords(std::vector<std::string> words) : words_(std::move(words)) {}
 
   [[nodiscard]] bool next() { return ++at_ < words_.size(); }
   [[nodiscard]] const std::string& word() const { return words_[at_]; }
@@ -57,7 +57,7 @@ class Words {
   std::size_t at_ = static_cast<std::size_t>(-1);
 };
 
-bool read_value(Words& words, Options& options) {
+bool read_value(ArgumentWords& words, Options& options) {
   for (const auto* name : {"--gpu-architecture", "-arch"}) {
     auto arch = words.value_of(name);
     if (!arch) continue;
@@ -103,7 +103,7 @@ std::optional<Options> read_options(std::span<const char* const> options) {
     all.push_back(trimmed(option));
   }
   Options read;
-  Words words(std::move(all));
+  ArgumentWords words(std::move(all));
   while (words.next()) {
     if (read_value(words, read)) continue;
     if (!read_flag(words.word(), read)) read.to_compiler.push_back(words.word());

@@ -103,7 +103,7 @@ bool names_options_file(std::string_view option) {
                       option.find("-optf") != option.npos || option.starts_with('@'));
 }
 
-bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+bool is_whitespace(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
 bool climbs_out(const std::filesystem::path& name) {
   return std::any_of(name.begin(), name.end(), [](const auto& part) { return part == ".."; });
@@ -134,7 +134,7 @@ Result<void> check_options(const ProgramSpec& spec) {
                               spec.name));
     }
     // NVRTC skips blanks before an option, so it would take an option that kiln does not recognise.
-    if (is_blank(option.front()) || is_blank(option.back())) {
+    if (is_whitespace(option.front()) || is_whitespace(option.back())) {
       return fail(
           ErrorCode::invalid_option,
           fmt::format("program '{}': option '{}' begins or ends with a blank", spec.name, option));

@@ -6,7 +6,7 @@ namespace kiln::cli {
 
 namespace {
 
-constexpr std::string_view bold = "\x1b[1m";
+constexpr std::string_view bold_text = "\x1b[1m";
 constexpr std::string_view green = "\x1b[1;32m";
 constexpr std::string_view plain = "\x1b[0m";
 
@@ -33,7 +33,7 @@ std::string coloured_line(std::string_view line) {
     const auto end = line.find(':', at + 1);
     if (end == std::string_view::npos) continue;
     const auto severity = line.substr(at + 2, end + 1 - (at + 2));
-    return std::string(bold)
+    return std::string(bold_text)
         .append(line.substr(0, at + 1))
         .append(plain)
         .append(" ")

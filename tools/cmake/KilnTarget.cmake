@@ -21,14 +21,20 @@ endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_FULL_BINDIR}"
   OUTPUT_VARIABLE kiln_bin_to_lib)
 
-# kiln_precompile(TARGET HEADERS): with sanitizers or KILN_PRECOMPILE, precompiles one of precompiled/, which is a third of
-# the compile time of a target of many files. Elsewhere nothing is, so that a file that lacks an include is found.
-function(kiln_precompile target headers)
+# kiln_compile_together(TARGET HEADERS): with sanitizers or KILN_UNITY=all, precompiles one of precompiled/ and gives the
+# compiler several sources at once, which takes a third of the time for a target of many files. With KILN_UNITY=tests
+# that is done where HEADERS are tests. Elsewhere each source is compiled by itself, so that one that lacks an include is
+# found. A source that shares a name of its own with another has SKIP_UNITY_BUILD_INCLUSION where it is listed.
+function(kiln_compile_together target headers)
+  if(NOT kiln_sanitizers AND NOT KILN_UNITY STREQUAL "all" AND NOT KILN_UNITY STREQUAL headers)
+    return()
+  endif()
   get_target_property(sources ${target} SOURCES)
   list(LENGTH sources count)
-  if((kiln_sanitizers OR KILN_PRECOMPILE) AND count GREATER_EQUAL 8)
+  if(count GREATER_EQUAL 8)
     target_precompile_headers(${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/tools/cmake/precompiled/${headers}.h>")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
   endif()
 endfunction()
 
@@ -52,7 +58,7 @@ endfunction()
 function(kiln_test_defaults target)
   kiln_target_defaults(${target})
   target_compile_options(${target} PRIVATE -O0)
-  kiln_precompile(${target} tests)
+  kiln_compile_together(${target} tests)
 endfunction()
 
 # The same for what libraries are made of: what no public header declares is hidden, and the code is small.
@@ -63,7 +69,7 @@ function(kiln_library_defaults target)
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE
     $<$<CONFIG:Release,RelWithDebInfo>:-Os> -ffunction-sections -fdata-sections)
-  kiln_precompile(${target} standard)
+  kiln_compile_together(${target} standard)
 endfunction()
 
 # What a shared kiln may export: names of kiln's alone. What public headers declare is visible, and of the standard

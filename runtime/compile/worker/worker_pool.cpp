@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto time_to_greet = 30s;
 // In which the system has to tell how a worker died that has closed its socket.
 constexpr auto time_to_die = 2s;
-constexpr int most_tries = 2;
+constexpr int most_attempts = 2;
 
 // Whether it has ended. A stop ends the wait.
 bool wait_for(WorkerProcess& process, const StopSignal& stop) {
@@ -91,7 +91,7 @@ Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& j
   const auto request = frame_of(MessageKind::job, encode_request(job, working_directory()));
   Place& own = places_[place];
   auto memory = options_.memory.usual;
-  for (int attempt = 0; attempt < most_tries; ++attempt) {
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
     const auto start = make_ready(place, memory, signal);
     if (start == Start::stopped) return cancelled(job);
     if (start == Start::impossible) return run_without(job, own.trouble, stop);

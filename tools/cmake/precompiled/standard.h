@@ -1,6 +1,6 @@
 #pragma once
 
-// What most files of the libraries include, for kiln_precompile() (KilnTarget.cmake).
+// What most files of the libraries include, for kiln_compile_together() (KilnTarget.cmake).
 
 #include <algorithm>
 #include <array>
