@@ -37,32 +37,6 @@ bool may_hold_path(std::string_view text) {
   return false;
 }
 
-// Whether the text spells how a path begins: /dev, but not that of cub/device.
-bool spells_root(std::string_view text, std::string_view root) {
-  if (!holds(text, root)) return false;
-  for (auto at = text.find(root); at != std::string_view::npos; at = text.find(root, at + 1)) {
-    const auto end = at + root.size();
-    if (end == text.size() || !continues_identifier(text[end])) return true;
-  }
-  return false;
-}
-
-std::string_view word_at(std::string_view text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), continues_identifier);
-  return text.substr(0, static_cast<std::size_t>(end - text.begin()));
-}
-
-bool is_pasted(std::string_view following) {
-  const auto rest = trimmed(following);
-  return std::any_of(paste_operators.begin(), paste_operators.end(),
-                     [&](std::string_view paste) { return rest.starts_with(paste); });
-}
-
-// A compiler's own macros: __FILE__, and two without an underscore.
-bool may_be_predefined(std::string_view word) {
-  return word.starts_with('_') || word == "linux" || word == "unix";
-}
-
 bool names_any(std::string_view text, const std::set<std::string, std::less<>>& macros) {
   return !find_word(text, [&](std::string_view word) { return macros.contains(word); }).empty();
 }
@@ -102,9 +76,6 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);
   beyond_guessing_ |= pastes && can_ask(pieces) && holds_next_;
-  may_spell_paths_ |= std::any_of(begun_.begin(), begun_.end(), [&](const std::string& word) {
-    return may_be_predefined(word) || macros_.contains(word);
-  });
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   for (auto& [header, text] : texts_) {
     text.asks = asks_by_macro(header->directives) || names_any(text.joined.text(), pasting_) ||
@@ -122,27 +93,14 @@ void UnseenQuestions::note_text(std::string_view text) {
   const bool holds_next = holds(text, "next");
   holds_next_ |= holds_next;
   beyond_guessing_ = beyond_guessing_ || (holds_next && holds(text, searches_on));
-  note_beginnings(text);
-  may_spell_paths_ = may_spell_paths_ ||
+  may_spell_paths_ = may_spell_paths_ || may_hold_path(text) ||
                      std::any_of(roots_.begin(), roots_.end(),
-                                 [&](const std::string& root) { return spells_root(text, root); });
-}
-
-// A path that was asked for begins as one of the roots, spelled out or made by macros: </em> begins none.
-void UnseenQuestions::note_beginnings(std::string_view text) {
-  for (auto slash = text.find('/'); slash != std::string_view::npos;
-       slash = text.find('/', slash + 1)) {
-    if (!may_begin_path(text, slash)) continue;
-    const auto word = word_at(text.substr(slash + 1));
-    may_spell_paths_ |= word.empty() || is_pasted(text.substr(slash + 1 + word.size()));
-    begun_.emplace(word);
-  }
+                                 [&](const std::string& root) { return holds(text, root); });
 }
 
 void UnseenQuestions::note_macros(const MacroBodies& macros) {
   for (const auto& [name, macro] : macros) {
-    // Its parameters are no macros, and may be anything.
-    may_spell_paths_ |= macro.text.starts_with('/') || may_hold_path(macro.text);
+    may_spell_paths_ |= macro.text.starts_with('/');
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
     for (const auto paste : paste_operators) {

@@ -51,13 +51,11 @@ class UnseenQuestions {
 
   void add(const HeaderText& header);
   void note_text(std::string_view text);
-  void note_beginnings(std::string_view text);
   void note_macros(const MacroBodies& macros);
   void spread(Names& names) const;
 
   MacroBodies macros_;
   std::set<std::string, std::less<>> roots_;  ///< How whole paths begin: "/home".
-  Names begun_;                               ///< Words that would be the first of a whole path.
   Names asking_;                              ///< Macros that may come to `__has_include`,
   Names pasting_;                             ///< to what no text holds,
   Names pragmatic_;                           ///< and to `_Pragma("once")`.
