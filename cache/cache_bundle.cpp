@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 
 /// An import stores at most so many entries in a transaction, and no more once it has so many bytes.
 constexpr std::size_t entries_in_a_batch = 32;
-constexpr std::uint64_t bytes_in_a_step = std::uint64_t{16} << 20;
+constexpr std::uint64_t bytes_in_a_batch = std::uint64_t{16} << 20;
 
 constexpr const char* damaged = "is damaged";
 constexpr const char* unreadable = "cannot be read: the database is corrupt there";
@@ -242,7 +242,7 @@ class Import {
     for (const Located& row : *rows) {
       if (auto added = add(row); !added) return tl::unexpected(added.error());
       const bool full =
-          batch_.entries.size() == entries_in_a_batch || batch_.bytes >= bytes_in_a_step;
+          batch_.entries.size() == entries_in_a_batch || batch_.bytes >= bytes_in_a_batch;
       if (!full && &row != &rows->back()) continue;
       if (auto stored = store_batch(); !stored) return tl::unexpected(stored.error());
     }

@@ -1,3 +1,5 @@
+// What each variable means and what is nonsense in it. One list of settings, and so one file, though long.
+
 #include "kiln/settings.h"
 
 #include <sys/auxv.h>

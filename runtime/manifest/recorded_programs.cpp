@@ -105,7 +105,7 @@ struct Rebuilt {
 };
 
 using SharedText = Result<std::shared_ptr<const std::string>>;
-using TextBy = std::function<SharedText(const Digest& digest)>;
+using SharedTextOf = std::function<SharedText(const Digest& digest)>;
 
 SharedText text_of(const Digest& digest, const Closure& here, const StoredText& stored_text) {
   for (const auto& header : here.texts) {
@@ -119,7 +119,7 @@ SharedText text_of(const Digest& digest, const Closure& here, const StoredText& 
 
 std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& headers,
                                  const std::vector<DependencySet>& recorded,
-                                 const TextBy& text_of) {
+                                 const SharedTextOf& text_of) {
   std::map<std::string, std::string> paths;
   for (const auto& set : recorded) {
     paths.merge(paths_of(set, headers));

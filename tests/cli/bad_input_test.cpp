@@ -1,3 +1,5 @@
+// What the tool says of bad input, a row for each kind. One table over one cache, and so one file, though long.
+
 #include "tool.h"
 
 namespace kiln::tests {

@@ -22,8 +22,8 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTA
   OUTPUT_VARIABLE kiln_bin_to_lib)
 
 # kiln_compile_together(TARGET HEADERS): with sanitizers or KILN_UNITY=all, precompiles one of precompiled/ and gives the
-# compiler several sources at once, which takes a third of the time for a target of many files. With KILN_UNITY=tests
-# that is done where HEADERS are tests. Elsewhere each source is compiled by itself, so that one that lacks an include is
+# compiler several sources at once, which takes less than half of the time for a target of many files. With
+# KILN_UNITY=tests that is done where HEADERS are tests. Elsewhere each source is compiled by itself, so that one that lacks an include is
 # found. A source that shares a name of its own with another has SKIP_UNITY_BUILD_INCLUSION where it is listed.
 function(kiln_compile_together target headers)
   if(NOT kiln_sanitizers AND NOT KILN_UNITY STREQUAL "all" AND NOT KILN_UNITY STREQUAL headers)
