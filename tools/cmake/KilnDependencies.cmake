@@ -39,7 +39,7 @@ foreach(header cuda.h cudaTypedefs.h nvrtc.h)
   if(NOT EXISTS "${KILN_CUDA_INCLUDE_DIR}/${header}")
     message(FATAL_ERROR
       "The CUDA header ${header} was not found (KILN_CUDA_INCLUDE_DIR: '${KILN_CUDA_INCLUDE_DIR}'). "
-      "Install a CUDA toolkit, or run tools/setup.sh, or set KILN_CUDA_INCLUDE_DIR to a folder with "
+      "Install a CUDA toolkit, or run tools/demo/run, which fetches them, or set KILN_CUDA_INCLUDE_DIR to a folder with "
       "cuda.h, cudaTypedefs.h and nvrtc.h.")
   endif()
 endforeach()
