@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -141,12 +142,16 @@ std::vector<Candidate> candidates(const std::optional<std::filesystem::path>& ex
           {"containers", "/usr/local/nvidia/lib64/libcuda.so.1"}};
 }
 
-std::string summary(CUresult result, bool exact) {
+std::string summary(CUresult result, const std::optional<std::filesystem::path>& exact) {
   if (result == CUDA_ERROR_NO_DEVICE) return "the driver sees no device";
   if (result != CUDA_SUCCESS && result != CUDA_ERROR_STUB_LIBRARY)
     return "the driver does not start";
-  return exact ? "the library asked for is not a usable driver"
-               : "no usable libcuda.so.1 was found";
+  if (!exact) return "no usable libcuda.so.1 was found";
+  std::error_code unknown;
+  const bool named_by_path = exact->has_parent_path();
+  if (named_by_path && !std::filesystem::exists(*exact, unknown) && !unknown)
+    return fmt::format("there is no file {}", exact->string());
+  return "the library asked for is not a usable driver";
 }
 
 const char* remedy(CUresult result, bool exact) {
@@ -269,8 +274,7 @@ Result<std::shared_ptr<const Driver>> open_driver(
   }
   return fail(ErrorCode::driver_missing,
               fmt::format("CUDA driver: not available (compile-only mode): {}.\n{}\n{}",
-                          summary(last, exact.has_value()), describe(steps),
-                          remedy(last, exact.has_value())),
+                          summary(last, exact), describe(steps), remedy(last, exact.has_value())),
               {}, static_cast<int>(last));
 }
 

@@ -71,6 +71,9 @@ TEST_F(Doctor, ServesFromBundlesWhereNothingCanBeKept) {
       examine(0, {.environment = {{"KILN_CACHE_DISABLE", "1"}, {"KILN_BUNDLES", bundle}}});
   EXPECT_EQ(findings["can_serve"]["yes"], true);
   EXPECT_THAT(findings["can_serve"]["reason"].get<std::string>(), HasSubstr("from bundles alone"));
+  EXPECT_THAT(examine(0, {.environment = {{"KILN_BUNDLES", bundle}}})["can_serve"]["reason"]
+                  .get<std::string>(),
+              testing::StartsWith("1 entry in " + bundle + "; the cache: "));
   EXPECT_EQ(findings["bundles"][0]["file"], bundle);
   EXPECT_EQ(findings["bundles"][0]["reason"], "1 entry");
   const auto missing = examine(1, {.environment = {{"KILN_BUNDLES", "/nonexistent/engine.kiln"}}});
@@ -122,6 +125,16 @@ TEST_F(Doctor, SpeaksToPeopleInThreeVerdicts) {
   EXPECT_THAT(outcome.out, testing::ContainsRegex("can compile +no: "));
   EXPECT_THAT(outcome.out, testing::ContainsRegex("can launch +no: "));
   EXPECT_THAT(outcome.out, HasSubstr("KILN_NVRTC"));
+  EXPECT_THAT(outcome.out, HasSubstr("there is no file /nonexistent/libcuda.so.1"));
+  EXPECT_THAT(outcome.out, HasSubstr("so the exit code is 1\n"));
+  EXPECT_THAT(run({"doctor"}).out, Not(HasSubstr("exit code")));
+}
+
+TEST_F(Doctor, SaysNothingTwiceAndAnnouncesNoListThatItLeavesOut) {
+  const auto brief = run({"doctor"}, without_cuda()).out;
+  EXPECT_THAT(brief, Not(HasSubstr("Looked at")));
+  EXPECT_THAT(brief, Not(testing::ContainsRegex("CUDA driver +CUDA driver")));
+  EXPECT_THAT(run({"doctor", "--verbose"}, without_cuda()).out, HasSubstr("Looked at:\n"));
 }
 
 TEST_F(Doctor, TellsWhereItLookedAndEachSettingWhereAskedTo) {

@@ -98,6 +98,19 @@ TEST_F(Inspect, LsSaysWhatToDoWhereThereIsNothing) {
   EXPECT_EQ(run({"--json", "ls"}).out, "");
 }
 
+TEST_F(Inspect, WhereOnlyABundleServesLsAndShowTellHowToLookAtIt) {
+  const auto bundle = scratch("engine.kiln").string();
+  ASSERT_EQ(run({"export", bundle}).exit_code, 0);
+  const Circumstances mounted{.environment = {{"KILN_BUNDLES", bundle}}};
+  const auto way = "; what is in a bundle that serves here is shown by --cache '" + bundle + "'";
+  ASSERT_EQ(run({"clear", "--yes"}).exit_code, 0);
+  EXPECT_THAT(run({"ls"}, mounted).out, HasSubstr(way));
+  fs::remove_all(cache());
+  EXPECT_THAT(run({"ls"}, mounted).err, HasSubstr(way));
+  EXPECT_THAT(run({"show", "scale.cu"}, mounted).err, HasSubstr(way));
+  EXPECT_THAT(run({"ls", "--cache", bundle}, mounted).out, Not(HasSubstr(way)));
+}
+
 TEST_F(Inspect, LsRefusesAnUnknownOrder) {
   const auto outcome = look({"ls", "--sort", "colour"});
   EXPECT_EQ(outcome.exit_code, 2);

@@ -35,8 +35,8 @@ def words(folded, log, build):
 def check_plain(folded, log):
     outcome = subprocess.run(words(folded, log, BUILD), capture_output=True, text=True)
     expect(outcome.returncode == 0 and outcome.stdout == "done\n", "a build that goes well", outcome)
-    expect(outcome.stderr.splitlines() == [f"kiln: built {n} of 200" for n in (50, 100, 150, 200)],
-           "without a terminal it is not a line for each quarter", outcome.stderr)
+    expect(outcome.stderr.splitlines() == [f"kiln: built {n} of 200" for n in range(20, 201, 20)],
+           "without a terminal it is not a line for each tenth", outcome.stderr)
     expect(len(log.read_text().splitlines()) == 200, "the log is not whole", log.read_text())
 
 

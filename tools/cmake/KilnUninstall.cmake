@@ -1,5 +1,5 @@
-# Removes the files that an install wrote, as its manifest lists them, and folders of kiln's own that are empty then.
-# Nothing else is touched. What has gone meanwhile is said and counts as removed. DESTDIR counts as at the install.
+# Removes the files that an install wrote, as its manifest lists them, and the folders that are empty then: below /usr,
+# which is everybody's, only those called kiln, elsewhere up to the prefix. Nothing else is touched. What has gone meanwhile is said and counts as removed. DESTDIR counts as at the install.
 # Manifests of single components are left alone: cpack writes them too, of files that belong to dpkg.
 #
 #   cmake --build build/release --target uninstall
@@ -37,11 +37,23 @@ if(left)
   message(FATAL_ERROR "Could not be removed, so try again as whoever installed it:\n  ${left}")
 endif()
 
+# Leaves a folder that has something of others, and what is above it.
+function(remove_while_empty folder)
+  set(in_usr FALSE)
+  if(folder MATCHES "^/usr/")
+    set(in_usr TRUE)
+  endif()
+  while(folder MATCHES "^/[^/]+/" AND (NOT in_usr OR folder MATCHES "/kiln$"))
+    execute_process(COMMAND rmdir "${folder}" RESULT_VARIABLE kept ERROR_QUIET)
+    if(kept)
+      return()
+    endif()
+    cmake_path(GET folder PARENT_PATH folder)
+  endwhile()
+endfunction()
+
 list(REMOVE_DUPLICATES folders)
 foreach(folder IN LISTS folders)
-  if(folder MATCHES "/kiln$")
-    # Leaves a folder that has something of others.
-    execute_process(COMMAND rmdir "${folder}" ERROR_QUIET)
-  endif()
+  remove_while_empty("${folder}")
 endforeach()
 file(REMOVE "${MANIFEST}")

@@ -3,14 +3,14 @@
 #   kiln_folded LOG COMMAND…
 #
 # It runs a build and keeps all of its output in LOG. On a terminal the steps that Ninja counts are one line that moves,
-# elsewhere a plain line for each quarter of them; both go to standard error, and so does, whole, what a build says that
+# elsewhere a plain line for each tenth of them; both go to standard error, and so does, whole, what a build says that
 # failed. The status is the command's. Needs `set -o pipefail`.
 
 kiln_line_moves() { [[ -t 2 && ${TERM:-dumb} != dumb ]]; }
 
 # Ninja's steps, of the lines of standard input.
 kiln_show_steps() {
-  local line done all columns='' quarters=0 step='^\[([0-9]+)/([0-9]+)\] '
+  local line done all columns='' tenths=0 step='^\[([0-9]+)/([0-9]+)\] '
   if kiln_line_moves; then
     read -r _ columns < <(stty size <&2 2>/dev/null) || true
     ((${columns:-0} > 1)) || columns=80
@@ -20,8 +20,8 @@ kiln_show_steps() {
     done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
     if kiln_line_moves; then
       printf '\r\e[K%s' "${line:0:columns-1}" >&2
-    elif ((all > 0 && 4 * done / all > quarters)); then
-      quarters=$((4 * done / all))
+    elif ((all > 0 && 10 * done / all > tenths)); then
+      tenths=$((10 * done / all))
       echo "kiln: built $done of $all" >&2
     fi
   done

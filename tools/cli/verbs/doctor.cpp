@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -171,8 +172,14 @@ Verdict judge_serving(const Verdict& cache, const std::vector<BundleFindings>& b
   for (const auto& bundle : bundles) {
     if (!bundle.usable.yes) return bundle.usable;
   }
-  if (cache.yes || bundles.empty()) return cache;
-  return {true, "from bundles alone: " + cache.reason};
+  if (bundles.empty()) return cache;
+  std::vector<std::string> mounted;
+  mounted.reserve(bundles.size());
+  for (const auto& bundle : bundles)
+    mounted.push_back(fmt::format("{} in {}", bundle.usable.reason, bundle.file.string()));
+  const auto shipped = fmt::format("{}", fmt::join(mounted, ", "));
+  return {true, fmt::format("{}{}; the cache: {}", shipped, cache.yes ? "" : ", from bundles alone",
+                            cache.reason)};
 }
 
 Verdict verdict_of(const Availability& tool) {
@@ -215,9 +222,21 @@ Findings examine(const Globals& globals) {
   return findings;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+// Where something was looked for stands in further lines, which the first one may announce.
+std::string first_line(const std::string& text) {
+  constexpr std::string_view announced = " Looked at:";
+  auto line = text.substr(0, text.find('\n'));
+  if (line.ends_with(announced)) line.resize(line.size() - announced.size());
+  return line;
+}
 
-// Where it was looked for stands in further lines.
+// A reason begins with the tool's name, which its label says already.
+std::string below_label(std::string_view label, std::string text) {
+  if (text.starts_with(label) && text.substr(label.size()).starts_with(": "))
+    text.erase(0, label.size() + 2);
+  return text;
+}
+
 std::string text_of(const Availability& tool, bool verbose) {
   if (!verbose) return first_line(tool.available ? tool.description : tool.reason);
   if (!tool.available) return tool.reason;
@@ -274,7 +293,7 @@ void print_for_people(const Findings& findings, bool verbose) {
   const bool colour = wants_colour(stdout);
   std::vector<Field> found{{"kiln", version()}};
   for (const auto& [name, label, tool] : findings.tools)
-    found.emplace_back(label, text_of(tool, verbose));
+    found.emplace_back(label, below_label(label, text_of(tool, verbose)));
   found.emplace_back("cache", or_dash(findings.cache.directory.string()));
   found.emplace_back("cache rights", or_dash(findings.cache.rights));
   found.emplace_back("cache place", place_text(findings.cache));
@@ -289,6 +308,9 @@ void print_for_people(const Findings& findings, bool verbose) {
   fmt::print("{}\n{}\n{}", field_list(found, colour),
              settings_found(findings.settings, verbose, colour), field_list(abilities, colour));
   if (!verbose) fmt::print("kiln doctor --verbose tells where everything was looked for\n");
+  if (!findings.well)
+    fmt::print("this machine cannot both serve and compile, so the exit code is {}\n",
+               static_cast<int>(ExitCode::findings));
 }
 
 Json tool_json(const Availability& tool) {

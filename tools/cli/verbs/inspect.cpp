@@ -45,6 +45,12 @@ Settings settings_of(const Globals& globals) {
   return settings;
 }
 
+std::string way_to_bundles(const Settings& settings) {
+  if (settings.bundles.empty()) return {};
+  return fmt::format("; what is in a bundle that serves here is shown by --cache '{}'",
+                     settings.bundles.front().string());
+}
+
 void warn_of_unread(const Globals& globals, const Settings& settings) {
   if (globals.quiet || settings.log_level == LogLevel::off) return;
   for (const auto& file : settings.unread_files) warn_once(file);
@@ -68,8 +74,10 @@ Result<Cache> open_for_inspection(const Globals& globals) {
   const auto options = options_of(globals, settings, Cache::Access::read_only);
   auto opened = names_bundle(settings) ? Cache::open_bundle(settings.cache_directory, options)
                                        : Cache::open(settings.cache_directory, options);
-  if (!opened && opened.error().code == ErrorCode::not_found)
-    opened.error().message += fmt::format(": {} makes it, and --cache names another", ways_to_fill);
+  if (!opened && opened.error().code == ErrorCode::not_found) {
+    opened.error().message += fmt::format(": {} makes it, and --cache names another{}",
+                                          ways_to_fill, way_to_bundles(settings));
+  }
   return opened;
 }
 

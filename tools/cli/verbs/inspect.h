@@ -23,6 +23,10 @@ inline constexpr const char* ways_to_fill =
 /// is named.
 [[nodiscard]] Settings settings_of(const Globals& globals);
 
+/// Where the settings name bundles, how to look at one, to follow "nothing is kept yet"; else empty. A bundle serves
+/// beside the cache, and the verbs that look show one of them at a time.
+[[nodiscard]] std::string way_to_bundles(const Settings& settings);
+
 /// Warns of the files of settings that the user may not read, once.
 void warn_of_unread(const Globals& globals, const Settings& settings);
 

@@ -67,9 +67,12 @@ std::string totals_text(const Entries& entries, std::size_t fitting) {
 }
 
 // `fitting`: how many fit, of which these are asked for; `all`: how many the cache has.
-void print_table(const Entries& entries, std::size_t key_digits, std::size_t fitting,
-                 std::size_t all) {
-  if (all == 0) return fmt::print("nothing is kept yet: {} fills it\n", ways_to_fill);
+void print_table(const Globals& globals, const Entries& entries, std::size_t key_digits,
+                 std::size_t fitting, std::size_t all) {
+  if (all == 0) {
+    return fmt::print("nothing is kept yet: {} fills it{}\n", ways_to_fill,
+                      way_to_bundles(settings_of(globals)));
+  }
   if (entries.empty()) return fmt::print("none of the entries fits ({} in all)\n", all);
   std::vector<Column> columns{{"KEY"},
                               {"PROGRAM"},
@@ -127,7 +130,7 @@ ExitCode list_entries(const Globals& globals, const LsWords& words) {
   if (globals.json) {
     for (const auto& entry : entries) print_json(summary_json(entry));
   } else {
-    print_table(entries, shortest_unique_prefix(all), fitting, all.size());
+    print_table(globals, entries, shortest_unique_prefix(all), fitting, all.size());
   }
   return warn_of_damaged(globals, kernels);
 }
