@@ -41,14 +41,15 @@ LaunchConfig launch_config(const kiln_launch_config& config) {
           .priority = has_priority != 0 ? std::optional<int>(priority) : std::nullopt};
 }
 
-Args args_of(std::span<const kiln_bytes> arguments) {
-  Args args;
+// From the heap only where there are many.
+using ArgumentBytes = fmt::basic_memory_buffer<std::span<const std::byte>, Args::inline_count>;
+
+void read_arguments(std::span<const kiln_bytes> arguments, ArgumentBytes& bytes) {
   for (std::size_t position = 0; position < arguments.size(); ++position) {
     const auto& [data, size] = arguments[position];
     if (data == nullptr && size != 0) refuse(fmt::format("argument {} is null", position + 1));
-    args.add(std::span(static_cast<const std::byte*>(data), size));
+    bytes.push_back({static_cast<const std::byte*>(data), size});
   }
-  return args;
 }
 
 kiln_dim3 c_dim3_of(const Dim3& size) { return {size.x, size.y, size.z}; }
@@ -90,8 +91,9 @@ kiln_error* kiln_kernel_launch(const kiln_kernel* kernel, void* stream,
   return guarded([&] {
     const Kernel& launched = given(kernel, "kernel").kernel;
     const LaunchConfig how = launch_config(read(config, "config"));
-    const Args args = args_of(given_list(arguments, count, "arguments"));
-    launched.launch(static_cast<CUstream>(stream), how, args).value();
+    ArgumentBytes bytes;
+    read_arguments(given_list(arguments, count, "arguments"), bytes);
+    launched.launch_bytes(static_cast<CUstream>(stream), how, {bytes.data(), bytes.size()}).value();
   });
 }
 

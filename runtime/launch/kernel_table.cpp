@@ -1,13 +1,12 @@
 #include "launch/kernel_table.h"
 
-#include <functional>
+#include "launch/name_hash.h"
 
 namespace kiln {
 namespace {
 
 std::size_t hash_of(std::uint64_t program, CUdevice device, std::string_view expression) noexcept {
-  return std::hash<std::string_view>{}(expression) ^
-         mixed(program + (static_cast<std::uint64_t>(device) << 48));
+  return name_hash(expression) ^ mixed(program + (static_cast<std::uint64_t>(device) << 48));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "kiln/launch.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -128,6 +130,32 @@ Result<void> Kernel::launch_args(CUstream stream, const LaunchConfig& config, co
     given.checked = checks;
     return launch_given(stream, config, given);
   });
+}
+
+Result<void> Kernel::launch_bytes(CUstream stream, const LaunchConfig& config,
+                                  std::span<const std::span<const std::byte>> arguments) const {
+  using Bytes = std::span<const std::byte>;
+  using Passing = detail::ArgPassing<Bytes>;
+  constexpr std::size_t most = Args::inline_count;
+  static constexpr auto types = [] {
+    std::array<const ArgType*, most> same{};
+    same.fill(&detail::arg_type<Bytes>);
+    return same;
+  }();
+  std::array<void*, most> pointers;
+  std::array<detail::ArgPlace, most> layout;
+  std::size_t end = 0;
+  const std::size_t count = std::min(arguments.size(), most);
+  for (std::size_t at = 0; at < count; ++at) {
+    pointers[at] = const_cast<void*>(Passing::data(arguments[at]));
+    layout[at] = detail::place(end, *types[at], Passing::size(arguments[at]));
+  }
+  if (count == arguments.size() && end <= max_argument_bytes)
+    return launch_given(stream, config,
+                        {pointers.data(), layout.data(), types.data(), count, true});
+  Args args;
+  for (const Bytes argument : arguments) args.add(argument);
+  return launch_args(stream, config, args, true);
 }
 
 const KernelInfo& Kernel::info() const noexcept { return record_->info; }

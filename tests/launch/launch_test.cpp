@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -130,6 +132,29 @@ TEST_F(LaunchTest, TheDeviceSeesTheNumbersThatWereMeant) {
   EXPECT_EQ(received(0, 11), std::string("\x00\x00\x80\x3f", 4));
   EXPECT_EQ(received(0, 12), std::string("\x00\x00\x00\x00\x00\x00\xf0\x3f", 8));
   EXPECT_EQ(received(0, 13), std::string(8, '\0'));
+}
+
+TEST_F(LaunchTest, ArgumentsOfBytesArriveAndOnlyTheirSizesAreCompared) {
+  const Kernel fill = kernel("fill<float>");
+  const auto bytes = [](const auto& value) { return std::as_bytes(std::span(&value, 1)); };
+  const std::int32_t number = 0x3fc00000;
+  const std::vector<std::span<const std::byte>> given{bytes(pointer_), bytes(number)};
+  const auto launched = fill.launch_bytes(nullptr, config_, given);
+  ASSERT_TRUE(launched.has_value()) << launched.error().message;
+  expect_received(pointer_, 1.5F);
+
+  const auto refusal = [&](const std::vector<std::span<const std::byte>>& arguments) {
+    const auto refused = fill.launch_bytes(nullptr, config_, arguments);
+    return refused ? std::string() : refused.error().message;
+  };
+  EXPECT_THAT(refusal({bytes(pointer_)}), HasSubstr("takes 2 arguments"));
+  EXPECT_THAT(refusal({bytes(pointer_), bytes(pointer_)}), HasSubstr("argument 2"));
+  EXPECT_THAT(refusal({bytes(pointer_), {}}), HasSubstr("argument 2"));
+  // More than are kept at hand, and more than any kernel takes.
+  EXPECT_THAT(refusal({Args::inline_count + 1, bytes(number)}), HasSubstr("takes 2 arguments"));
+  const std::vector<std::byte> much(Args::max_bytes + 1);
+  EXPECT_THAT(refusal({much}), HasSubstr("larger than the 32764 bytes"));
+  EXPECT_EQ(launch_count_(), 1U);
 }
 
 TEST_F(LaunchTest, TwentyArgumentsArriveToTheByte) {

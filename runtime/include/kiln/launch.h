@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -190,6 +191,12 @@ class Kernel {
         [&](const detail::GivenArgs& given) { return launch_given(stream, config, given); },
         values...);
   }
+
+  /// The same with each argument as its own bytes, read in place: for bindings of other languages, which know the parameters
+  /// from info(). Types are unknown, so that sizes alone are compared.
+  [[nodiscard]] Result<void> launch_bytes(
+      CUstream stream, const LaunchConfig& config,
+      std::span<const std::span<const std::byte>> arguments) const;
 
   [[nodiscard]] const KernelInfo& info() const noexcept;
 
