@@ -8,6 +8,7 @@
 #include "source/accountability.h"
 #include "source/characters.h"
 #include "source/macro_expansion.h"
+#include "source/pieces.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -37,6 +38,22 @@ bool may_hold_path(std::string_view text) {
   return false;
 }
 
+std::string_view word_at(std::string_view text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), continues_identifier);
+  return text.substr(0, static_cast<std::size_t>(end - text.begin()));
+}
+
+bool is_pasted(std::string_view following) {
+  const auto rest = trimmed(following);
+  return std::any_of(paste_operators.begin(), paste_operators.end(),
+                     [&](std::string_view paste) { return rest.starts_with(paste); });
+}
+
+// A compiler's own macros: __FILE__, and two without an underscore.
+bool may_be_predefined(std::string_view word) {
+  return word.starts_with('_') || word == "linux" || word == "unix";
+}
+
 bool names_any(std::string_view text, const std::set<std::string, std::less<>>& macros) {
   return !find_word(text, [&](std::string_view word) { return macros.contains(word); }).empty();
 }
@@ -53,8 +70,12 @@ bool asks_by_macro(const Directives& said) {
 UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& source,
                                  const std::vector<const HeaderText*>& headers,
                                  const Readings& readings) {
-  for (const auto& reading : readings.files)
-    roots_.insert(reading.path.substr(0, reading.path.find('/', 1)));
+  for (const auto& reading : readings.files) {
+    const auto first = reading.path.find('/', 1);
+    first_folders_.insert(reading.path.substr(0, first));
+    roots_.insert(reading.path.substr(
+        0, first == std::string::npos ? first : reading.path.find('/', first + 1)));
+  }
   bool pastes = false;
   Words pieces;
   Accountability language;
@@ -75,10 +96,16 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   add(source);
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);
-  beyond_guessing_ |= pastes && can_ask(pieces) && holds_next_;
+  beyond_guessing_ |= pastes && can_ask_for_next(pieces);
+  may_spell_paths_ |= std::any_of(begun_.begin(), begun_.end(), [&](const auto& begun) {
+    return may_begin_root(begun.first, begun.second);
+  });
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
+  const bool pastes_questions =
+      pastes && (can_ask(pieces) || can_be_pasted_together(asking_, program));
   for (auto& [header, text] : texts_) {
-    text.asks = asks_by_macro(header->directives) || names_any(text.joined.text(), pasting_) ||
+    text.pastes = names_any(text.joined.text(), pasting_);
+    text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||
                 names_any(text.joined.text(), asking_);
   }
 }
@@ -90,17 +117,49 @@ void UnseenQuestions::add(const HeaderText& header) {
 }
 
 void UnseenQuestions::note_text(std::string_view text) {
-  const bool holds_next = holds(text, "next");
-  holds_next_ |= holds_next;
-  beyond_guessing_ = beyond_guessing_ || (holds_next && holds(text, searches_on));
-  may_spell_paths_ = may_spell_paths_ || may_hold_path(text) ||
-                     std::any_of(roots_.begin(), roots_.end(),
-                                 [&](const std::string& root) { return holds(text, root); });
+  beyond_guessing_ = beyond_guessing_ || holds(text, searches_on);
+  for (auto slash = text.find('/'); slash != std::string_view::npos;
+       slash = text.find('/', slash + 1)) {
+    const auto following = text.substr(slash + 1);
+    const bool is_known = first_folders_.contains('/' + std::string(word_at(following)));
+    if (!is_known && may_begin_path(text, slash)) note_beginning("/", following);
+  }
+  for (const auto& folder : first_folders_) note_folder(folder, text);
+}
+
+// A path that was asked for begins as one of the roots, spelled out or made by macros: </em> begins none, and neither does
+// what divides a quoted word. `folders` are what is spelled already, `following` is what follows.
+void UnseenQuestions::note_beginning(std::string folders, std::string_view following) {
+  const auto rest = trimmed(following);
+  const auto word = word_at(rest);
+  if (rest.starts_with('>')) return;  // <br/>
+  may_spell_paths_ |= word.empty() || is_pasted(rest.substr(word.size()));
+  if (!word.empty()) begun_.emplace(std::move(folders), word);
+}
+
+// Anything may stand before a path: a macro of nothing. /dev/null is none below /dev/shm, and cub/device none below /dev.
+void UnseenQuestions::note_folder(const std::string& folder, std::string_view text) {
+  if (!holds(text, folder)) return;
+  for (auto at = text.find(folder); at != std::string_view::npos; at = text.find(folder, at + 1)) {
+    const auto following = text.substr(at + folder.size());
+    if (!following.empty() && continues_identifier(following.front())) continue;
+    may_spell_paths_ |= !following.starts_with('/');
+    if (following.starts_with('/')) note_beginning(folder + '/', following.substr(1));
+  }
+}
+
+bool UnseenQuestions::may_begin_root(const std::string& folders, const std::string& word) const {
+  return may_be_predefined(word) || macros_.contains(word) ||
+         std::any_of(roots_.begin(), roots_.end(),
+                     [&](const std::string& root) { return root.starts_with(folders + word); });
 }
 
 void UnseenQuestions::note_macros(const MacroBodies& macros) {
   for (const auto& [name, macro] : macros) {
-    may_spell_paths_ |= macro.text.starts_with('/');
+    // Its parameters are no macros, and may be anything.
+    may_spell_paths_ |= macro.text.starts_with('/') || may_hold_path(macro.text) ||
+                        std::any_of(first_folders_.begin(), first_folders_.end(),
+                                    [&](const auto& folder) { return holds(macro.text, folder); });
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
     for (const auto paste : paste_operators) {
@@ -108,6 +167,15 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
     }
   }
   macros_.insert(macros.begin(), macros.end());
+}
+
+bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& program) const {
+  Words pieces;
+  for (const auto* texts : {&program.options(), &program.kernels()})
+    for (const auto& text : *texts) add_pieces(text, names, pieces);
+  for (const auto& [header, text] : texts_) add_pieces(text.joined.text(), names, pieces);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return can_be_pasted(name, pieces); });
 }
 
 // Adds the macros that name one of them.
@@ -126,7 +194,8 @@ bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {
   const auto& known = texts_.at(&header);
   const auto text = known.joined.text();
   const auto& includes = header.directives.includes;
-  return !known.asks && !holds(text, pragma_operator) && !names_any(text, pragmatic_) &&
+  return !known.asks && !known.pastes && !holds(text, pragma_operator) &&
+         !names_any(text, pragmatic_) &&
          std::none_of(words_of_once.begin(), words_of_once.end(),
                       [&](std::string_view word) { return holds(text, word); }) &&
          std::none_of(includes.begin(), includes.end(), [](const IncludeDirective& include) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kiln/program.h"
@@ -46,23 +47,30 @@ class UnseenQuestions {
 
   struct Text {
     JoinedText joined;
-    bool asks = false;  ///< Whether it asks in a way that a scan does not show.
+    bool asks = false;    ///< Whether it asks in a way that a scan does not show.
+    bool pastes = false;  ///< Whether it names a macro that may come to anything.
   };
 
   void add(const HeaderText& header);
   void note_text(std::string_view text);
+  void note_beginning(std::string folders, std::string_view following);
+  void note_folder(const std::string& folder, std::string_view text);
+  [[nodiscard]] bool may_begin_root(const std::string& folders, const std::string& word) const;
   void note_macros(const MacroBodies& macros);
+  [[nodiscard]] bool can_be_pasted_together(const Names& names, const Program& program) const;
   void spread(Names& names) const;
 
   MacroBodies macros_;
-  std::set<std::string, std::less<>> roots_;  ///< How whole paths begin: "/home".
-  Names asking_;                              ///< Macros that may come to `__has_include`,
-  Names pasting_;                             ///< to what no text holds,
-  Names pragmatic_;                           ///< and to `_Pragma("once")`.
+  Names first_folders_;  ///< How whole paths begin: "/home",
+  Names roots_;          ///< and how these go on: "/home/me".
+  std::set<std::pair<std::string, std::string>>
+      begun_;        ///< What may begin a whole path: "/home/" and "me".
+  Names asking_;     ///< Macros that may come to `__has_include`,
+  Names pasting_;    ///< to what no text holds,
+  Names pragmatic_;  ///< and to `_Pragma("once")`.
   std::unordered_map<const HeaderText*, Text> texts_;
   bool may_spell_paths_ = false;
   bool beyond_guessing_ = false;
-  bool holds_next_ = false;
 };
 
 }  // namespace kiln

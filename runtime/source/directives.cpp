@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 5> path_tellers{
     "__FILE__", base_teller, "__builtin_FILE", "source_location", "__builtin_source_location"};
 
 // What the preprocessor takes a line for, as far as it matters here.
-enum class Line { code, definition, condition, name_test, prelude_end };
+enum class Line { code, definition, condition, name_test, message, prelude_end };
 
 // The definition of a macro, as far as it matters here.
 struct Definition {
@@ -161,10 +161,12 @@ void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_base |= word == base_teller;
 }
 
-// What stands in a string may be given to _Pragma, which expands it.
+// What stands in a string may be given to _Pragma, which expands it. Words of its own are pasted only where they are a
+// macro's arguments there.
 void read_literal(std::string_view literal, Directives& directives) {
+  const auto arguments = literal.substr(std::min(literal.find('('), literal.size()));
   static_cast<void>(find_word(literal, [&](std::string_view word) {
-    note_pieces(word, directives);
+    if (word.data() >= arguments.data()) note_pieces(word, directives);
     note_tellers(word, directives);
     if (word.starts_with(asks_for_header)) leave_to_the_compiler(directives);
     return false;
@@ -178,7 +180,7 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
     scanner.skip_raw_literal();
     return read_literal(scanner.since(begin), directives);
   }
-  note_pieces(word, directives);
+  if (around.line != Line::message) note_pieces(word, directives);
   if (!may_matter(word)) return;
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_path |= word == asserts;
@@ -235,6 +237,7 @@ Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macro
   if (name == "define" && macros != nullptr) collect_macro(scanner, *macros);
   if (name == "define") return Line::definition;
   if (is_one_of(name, name_tests)) return Line::name_test;
+  if (name == "error" || name == "warning") return Line::message;
   if (name == "pragma") return ends_prelude(scanner) ? Line::prelude_end : Line::code;
   return name == "if" || name == "elif" ? Line::condition : Line::code;
 }

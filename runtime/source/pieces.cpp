@@ -35,8 +35,10 @@ void note_question_piece(std::string_view word, Words& pieces) {
 }
 
 bool can_ask(const Words& pieces) {
-  return can_be_pasted(asks_for_header, pieces) || can_be_pasted(asks_for_next_header, pieces);
+  return can_be_pasted(asks_for_header, pieces) || can_ask_for_next(pieces);
 }
+
+bool can_ask_for_next(const Words& pieces) { return can_be_pasted(asks_for_next_header, pieces); }
 
 bool can_be_pasted(std::string_view name, const Words& pieces) {
   if (pieces.contains(name.substr(1)) || pieces.contains(name.substr(0, name.size() - 1)))

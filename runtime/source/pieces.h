@@ -43,6 +43,9 @@ void note_question_piece(std::string_view word, Words& pieces);
 /// Whether these can be pasted together to a question.
 [[nodiscard]] bool can_ask(const Words& pieces);
 
+/// The same for the longer question alone, which searches on behind a header that was found.
+[[nodiscard]] bool can_ask_for_next(const Words& pieces);
+
 /// Whether these can be pasted together to a name that tells the time.
 [[nodiscard]] bool can_tell_time(const Words& pieces);
 

@@ -59,20 +59,49 @@ TEST(UnseenQuestions, WhatIsPastedMayBeAnything) {
   const std::string paste = "#define PASTE(a, b) a##b\n";
   EXPECT_TRUE(Asking("#if PASTE(HA, S)(<b.h>)\n#endif\n", wrapper + paste).may_ask());
   EXPECT_FALSE(Asking("#if 1\n#endif\n", wrapper + paste).may_ask());
+  EXPECT_TRUE(Asking("#if PASTE(__has_, include)(<b.h>)\n#endif\n", paste).may_ask());
+  EXPECT_TRUE(
+      Asking("#if PASTE(MO, RE)(<b.h>)\n#endif\n", wrapper + paste + "#define MORE(x) HAS(x)\n")
+          .may_ask());
+  EXPECT_TRUE(
+      Asking("#if PASTE(HA, S)(<b.h>)\n#endif\n", paste, {"-DHAS(x)=__has_include(x)"}).may_ask());
+  EXPECT_TRUE(Asking("#if PASTE(IN, S)(<b.h>)\n#endif\n", wrapper + paste, {"-DIN=HA"}).may_ask());
+}
+
+TEST(UnseenQuestions, ButNothingThatNoPiecesMake) {
+  const std::string paste = "#define PASTE(a, b) a##b\n#define HAS_NONE_OF_IT\n";
+  EXPECT_FALSE(Asking("int PASTE(last, ing);\n", wrapper + paste).may_ask());
+  EXPECT_FALSE(Asking("int PASTE(has_, value);\n", wrapper + paste).may_ask());
 }
 
 TEST(UnseenQuestions, WholePathsCannotBeGuessed) {
   const auto may = [](const std::string& header, const std::vector<std::string>& options = {}) {
     return Asking(header, "", options).questions.may_spell_paths();
   };
-  EXPECT_TRUE(may("#include \"/usr/a.h\"\n"));
-  EXPECT_TRUE(may("#include < /usr/a.h>\n"));
-  EXPECT_TRUE(may("#define ROOT /usr\n"));
-  EXPECT_TRUE(may("#if HAS(/usr/a.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(a, /usr/a.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(EMPTY/home/a.h)\n#endif\n"));
+  EXPECT_TRUE(may("#include \"/home/lib/b.h\"\n"));
+  EXPECT_TRUE(may("#include < /home/lib/b.h>\n"));
+  EXPECT_TRUE(may("#define ROOT /home\n"));
+  EXPECT_TRUE(may("#define ROOT /usr\n")) << "which a macro may turn into anything";
+  EXPECT_TRUE(may("#define AT(a) </a/x.h>\n"));
+  EXPECT_TRUE(may("#define AT(a) EMPTY/home/a/x.h\n"));
+  EXPECT_TRUE(may("#if HAS(/home/lib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(a, /home/lib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(EMPTY/home/lib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#define HOME home\n#if HAS(/HOME/lib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(</ho ## me/lib/b.h>)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(</__FILE__/a.h>)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(\"/\" x)\n#endif\n"));
+  EXPECT_TRUE(may("#include < / home / lib / b.h>\n"));
+  EXPECT_TRUE(may("#define LIB lib\n#if HAS(EMPTY/home/LIB/b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(EMPTY/home/l ## ib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(EMPTY/home/../b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(EMPTY/home SLASH lib/b.h)\n#endif\n"));
   EXPECT_TRUE(may("", {"-DROOT=/usr"}));
-  EXPECT_TRUE(may("", {"-DASK=__has_include(\"/home/a.h\")"}));
+  EXPECT_TRUE(may("", {"-DASK=__has_include(\"/home/lib/b.h\")"}));
+  EXPECT_FALSE(
+      may("// <b>Not</b> one that was asked for: std/homes, /home/you, \"hits\" / window\n#include "
+          "\"/usr/a.h\"\n"));
+  EXPECT_FALSE(may("// <br/> and \"an image\"/>\n"));
   EXPECT_FALSE(may("#include <lib/a.h> // one\n#define A(b, c) ((b) / (c)) /* two */\n"));
 }
 
@@ -107,6 +136,7 @@ TEST(UnseenQuestions, AHeaderIsAlikeWhereverItLies) {
   EXPECT_FALSE(is("_Pragma(\"once\")\n"));
   EXPECT_FALSE(is("ONCE\n", "#define ONCE _Pragma(\"once\")\n"));
   EXPECT_FALSE(is("#if HAS(\"b.h\")\n#endif\n", wrapper));
+  EXPECT_FALSE(is("PASTE(_Pra, gma)(\"once\")\n", "#define PASTE(a, b) a##b\n"));
 }
 
 }  // namespace

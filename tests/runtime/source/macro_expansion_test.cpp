@@ -115,6 +115,10 @@ TEST(Questions, ThatArePastedTogether) {
   EXPECT_TRUE(can("P(_, _has_include)(N)"));
   EXPECT_TRUE(can("P(__has_include, _next)(N)"));
   EXPECT_FALSE(can("__has_include(N) + has(include, next, __h, as, in, de)"));
+  EXPECT_TRUE(can("_Pragma(\"P(__has_, include)(N)\")"));
+  EXPECT_FALSE(can("trace(\"of __has_ and what they include (a figure)\")"));
+  EXPECT_FALSE(can("#error \\\n __has_ it, so include it\n#warning include\nint __has_;"));
+  EXPECT_TRUE(can("#error it\nP(__has_, include)(N)"));
   EXPECT_FALSE(can("P(_, h, a, s, _, i, n, c, l, u, d, e)"));
 }
 
