@@ -1,0 +1,216 @@
+// The warm start of an engine: 1,000 kernels with embedded headers, from opening the runtime to the last image, in a new
+// process; alone, with a prefetch() of all of them, and beside a process that only reads the same images from plain files.
+//
+//   kiln_warm_bench                        all of it, as a benchmark
+//   kiln_warm_bench --make DIR             makes DIR/cache and DIR/images/NUMBER, for a comparison with others
+//   kiln_warm_bench --child WAY DIR        one start: prints its milliseconds and the images' bytes; WAY as below
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "kiln/cache.h"
+#include "kiln/kiln.h"
+#include "support/scratch.h"
+#include "timing.h"
+
+namespace kiln::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::size_t kernel_count() { return std::getenv("KILN_BENCH_SMALL") != nullptr ? 10 : 1000; }
+
+Target target() { return Target::parse("sm_90a").value(); }
+
+const HeaderSet& headers() {
+  static const HeaderSet set = HeaderSet::from_texts(
+      {{"engine/vector.cuh", "#pragma once\n" + std::string(20'000, '/') + "\nstruct Vector {};\n"},
+       {"engine/math.cuh", "#pragma once\n#include \"engine/vector.cuh\"\n" +
+                               std::string(20'000, '/') + "\nstruct Math {};\n"}});
+  return set;
+}
+
+Program program(std::size_t number) {
+  const auto name = "op" + std::to_string(number);
+  const auto source = "#include \"engine/math.cuh\"\n" + std::string(4'000, '/') +
+                      "\nextern \"C\" __global__ void " + name + "(float* x) { *x = 1; }\n";
+  return Program::make({.name = name + ".cu",
+                        .source = source,
+                        .headers = {headers()},
+                        .kernels = {name},
+                        .toolkit_headers = false})
+      .value();
+}
+
+RuntimeOptions options_for(const fs::path& cache) {
+  RuntimeOptions options;
+  options.cache_directory = cache;
+  options.log_level = LogLevel::off;
+  return options;
+}
+
+/// Images of sizes that engines have, 5 to 400 KB: of sums over ever more types and sizes.
+std::vector<std::string> real_images() {
+  const std::string source = R"(
+#include <cub/block/block_radix_sort.cuh>
+template <class T, int threads, int items> __global__ void sorted(T* keys) {
+  using Sort = cub::BlockRadixSort<T, threads, items>;
+  __shared__ typename Sort::TempStorage storage;
+  T mine[items];
+  for (int item = 0; item < items; ++item) mine[item] = keys[threadIdx.x * items + item];
+  Sort(storage).Sort(mine);
+  for (int item = 0; item < items; ++item) keys[threadIdx.x * items + item] = mine[item];
+}
+template <class T> __global__ void filled(T* out, T value) { out[threadIdx.x] = value; }
+)";
+  const std::vector<std::vector<std::string>> families{
+      {"filled<float>"},
+      {"sorted<unsigned, 128, 1>"},
+      {"sorted<unsigned, 128, 4>"},
+      {"sorted<unsigned long long, 128, 8>"},
+      {"sorted<unsigned, 128, 4>", "sorted<float, 128, 4>", "sorted<int, 256, 4>"},
+      {"sorted<double, 256, 12>", "sorted<double, 128, 16>", "sorted<long long, 64, 16>"}};
+  test::ScratchDirectory scratch;
+  auto runtime = Runtime::open(options_for(scratch / "cache")).value();
+  std::vector<std::string> images;
+  for (const auto& kernels : families) {
+    const auto made = Program::make({.name = "image.cu", .source = source, .kernels = kernels});
+    images.emplace_back(runtime.compile(made.value(), target()).value().image.string());
+  }
+  return images;
+}
+
+/// Compiles the programs, which are small, and gives each entry one of the real images in the place of its own.
+void make(const fs::path& folder) {
+  const auto images = real_images();
+  {
+    auto runtime = Runtime::open(options_for(folder / "cache")).value();
+    std::vector<PrefetchItem> items;
+    for (std::size_t number = 0; number < kernel_count(); ++number)
+      items.push_back({program(number), target()});
+    if (!runtime.prefetch(items).failures.empty()) std::abort();
+  }
+  fs::create_directories(folder / "images");
+  Cache cache = Cache::open(folder / "cache").value();
+  std::size_t number = 0;
+  const auto all = cache.list().value();
+  for (const auto& summary : all) {
+    auto entry = cache.entry(summary.key).value();
+    const auto& image = images[number % images.size()];
+    entry.artifact.image = Bytes(image);
+    cache
+        .put({.request = entry.request,
+              .dependencies = entry.dependencies,
+              .toolchain = entry.toolchain,
+              .artifact = entry.artifact,
+              .texts = {}})
+        .value();
+    std::ofstream(folder / "images" / std::to_string(number++), std::ios::binary) << image;
+  }
+}
+
+struct Start {
+  double ms = 0;
+  std::size_t bytes = 0;
+};
+
+double milliseconds_since(Clock::time_point began) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
+}
+
+std::size_t served_bytes(Runtime& runtime, const Program& program) {
+  const auto artifact = runtime.compile(program, target()).value();
+  if (artifact.origin == Origin::compiled) std::abort();
+  return artifact.image.size();
+}
+
+/// The programs are the engine's own, and made before the clock begins; the runtime ends behind it.
+Start start_kiln(const fs::path& folder, const std::vector<Program>& programs, bool ahead) {
+  const auto began = Clock::now();
+  auto runtime = Runtime::open(options_for(folder / "cache")).value();
+  if (ahead) {
+    std::vector<PrefetchItem> items;
+    for (const auto& each : programs) items.push_back({each, target()});
+    if (!runtime.prefetch(items).failures.empty()) std::abort();
+  }
+  std::size_t bytes = 0;
+  for (const auto& each : programs) bytes += served_bytes(runtime, each);
+  return {milliseconds_since(began), bytes};
+}
+
+Start read_files(const fs::path& folder, const std::vector<Program>& programs) {
+  const auto began = Clock::now();
+  std::size_t bytes = 0;
+  for (std::size_t number = 0; number < programs.size(); ++number) {
+    const auto path = folder / "images" / std::to_string(number);
+    std::string image(fs::file_size(path), '\0');
+    std::ifstream(path, std::ios::binary).read(image.data(), static_cast<long>(image.size()));
+    bytes += image.size();
+  }
+  return {milliseconds_since(began), bytes};
+}
+
+int run_child(const std::string& way, const fs::path& folder) {
+  std::vector<Program> programs;
+  for (std::size_t number = 0; number < kernel_count(); ++number)
+    programs.push_back(program(number));
+  const auto start =
+      way == "files" ? read_files(folder, programs) : start_kiln(folder, programs, way == "ahead");
+  std::printf("%f %zu\n", start.ms, start.bytes);
+  return 0;
+}
+
+Start child(const std::string& way, const fs::path& folder) {
+  const auto self = fs::read_symlink("/proc/self/exe").string();
+  const auto command = "exec '" + self + "' --child " + way + " '" + folder.string() + '\'';
+  std::FILE* output = ::popen(command.c_str(), "r");
+  Start start;
+  if (output == nullptr || std::fscanf(output, "%lf %zu", &start.ms, &start.bytes) != 2 ||
+      ::pclose(output) != 0)
+    std::abort();
+  return start;
+}
+
+const fs::path& made_folder() {
+  static const test::ScratchDirectory scratch;
+  static const bool made = (make(scratch.path()), true);
+  if (!made) std::abort();
+  return scratch.path();
+}
+
+/// In turns, so that a busy machine disturbs all alike.
+void warm_start(benchmark::State& state) {
+  std::map<std::string, Times> times;
+  for ([[maybe_unused]] auto iteration : state) {
+    for (const auto* way : {"one", "ahead", "files"})
+      times[way].add_microseconds(1e3 * child(way, made_folder()).ms);
+  }
+  for (const auto& [way, all] : times) state.counters[way + "_ms"] = all.p50() / 1e3;
+}
+
+BENCHMARK(warm_start)->Iterations(7)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace kiln::bench
+
+int main(int count, char** words) {
+  const std::vector<std::string> all(words + 1, words + count);
+  if (all.size() == 2 && all[0] == "--make") {
+    kiln::bench::make(all[1]);
+    return 0;
+  }
+  if (all.size() == 3 && all[0] == "--child") return kiln::bench::run_child(all[1], all[2]);
+  benchmark::Initialize(&count, words);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,86 @@
+"""The warm start of an engine with 1,000 kernels beside cuda.core's FileStreamProgramCache, which reads the same images and
+checks nothing: a new process each, from opening the cache to the last image, in turns. Prints medians, ratios and sizes.
+
+    warm_start.py KILN_WARM_BENCH [--times 11]
+
+Wants the packages cuda-core and cuda-bindings where Python finds them. Both know their programs before the clock begins."""
+
+import argparse
+import hashlib
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def keys(images):
+    return [hashlib.sha256(path.name.encode()).digest() for path in images]
+
+
+def sorted_images(folder):
+    return sorted((folder / "images").iterdir(), key=lambda path: int(path.name))
+
+
+def fill(folder):
+    from cuda.core.utils import FileStreamProgramCache
+    images = sorted_images(folder)
+    with FileStreamProgramCache(folder / "cuda.core") as cache:
+        for key, path in zip(keys(images), images):
+            cache[key] = path.read_bytes()
+
+
+def start(folder):
+    """One start of cuda.core's: its milliseconds and the images' bytes, printed as kiln_warm_bench does."""
+    from cuda.core.utils import FileStreamProgramCache
+    wanted = keys(sorted_images(folder))
+    began = time.perf_counter()
+    with FileStreamProgramCache(folder / "cuda.core") as cache:
+        size = sum(len(cache[key]) for key in wanted)
+    print(1e3 * (time.perf_counter() - began), size)
+
+
+def told(words):
+    milliseconds, size = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    return float(milliseconds), int(size)
+
+
+def bytes_below(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("bench", type=pathlib.Path)
+    parser.add_argument("--times", type=int, default=11)
+    parser.add_argument("--child", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.child:
+        return start(arguments.bench)
+    with tempfile.TemporaryDirectory(dir=pathlib.Path.cwd()) as scratch:
+        folder = pathlib.Path(scratch)
+        subprocess.run([arguments.bench, "--make", folder], check=True)
+        fill(folder)
+        ways = {"cuda.core": [sys.executable, __file__, "--child", folder],
+                **{f"kiln, {way}": [arguments.bench, "--child", way, folder] for way in ("one", "ahead")}}
+        times = {way: [] for way in ways}
+        sizes = set()
+        for _ in range(arguments.times):
+            for way, words in ways.items():
+                milliseconds, size = told(words)
+                times[way].append(milliseconds)
+                sizes.add(size)
+        if len(sizes) != 1:
+            sys.exit(f"they did not read the same: {sizes}")
+        peer = statistics.median(times["cuda.core"])
+        print(f"{len(sorted_images(folder))} images, {sizes.pop() / 1e6:.1f} MB")
+        for way in ways:
+            median = statistics.median(times[way])
+            where = "cuda.core" if way == "cuda.core" else "cache"
+            print(f"{way:12} {median:8.1f} ms  {median / peer:5.2f}  {bytes_below(folder / where) / 1e6:8.1f} MB on the disk")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
