@@ -30,6 +30,14 @@ bool may_begin_path(std::string_view text, std::size_t slash) {
   return before == 0 || std::string_view("<\"(,=").find(text[before - 1]) != std::string_view::npos;
 }
 
+// Whether no directive is on its line, nor goes on there behind a comment.
+bool is_in_code(std::string_view text, std::size_t position) {
+  const auto line = text.substr(0, position).substr(text.rfind('\n', position) + 1);
+  constexpr std::array<std::string_view, 4> of_directives{"#", "%:", "?\?=", "*/"};
+  return std::none_of(of_directives.begin(), of_directives.end(),
+                      [&](std::string_view sign) { return holds(line, sign); });
+}
+
 bool may_hold_path(std::string_view text) {
   for (auto slash = text.find('/'); slash != std::string_view::npos;
        slash = text.find('/', slash + 1)) {
@@ -88,7 +96,8 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   for (const auto& option : program.options()) language.read_in_language_of(option);
   for (const auto* texts : {&program.options(), &program.kernels()}) {
     for (const auto& text : *texts) {
-      note_text(text);
+      note_paths(text, true);
+      beyond_guessing_ = beyond_guessing_ || holds(text, searches_on);
       note(read_directives(text));
     }
   }
@@ -97,34 +106,41 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);
   beyond_guessing_ |= pastes && can_ask_for_next(pieces);
-  may_spell_paths_ |= std::any_of(begun_.begin(), begun_.end(), [&](const auto& begun) {
-    return may_begin_root(begun.first, begun.second);
-  });
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   const bool pastes_questions =
       pastes && (can_ask(pieces) || can_be_pasted_together(asking_, program));
+  auto pragmas = pragmatic_;
+  pragmas.emplace(pragma_operator);
+  const bool pastes_pragmas = pastes && can_be_pasted_together(pragmas, program);
   for (auto& [header, text] : texts_) {
     text.pastes = names_any(text.joined.text(), pasting_);
     text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||
                 names_any(text.joined.text(), asking_);
+    note_paths(text.joined.text(), (pastes_pragmas && text.pastes) ||
+                                       may_be_pragma(text.joined.text()) ||
+                                       header->directives.raw_literals);
   }
+  may_spell_paths_ |= std::any_of(begun_.begin(), begun_.end(), [&](const auto& begun) {
+    return may_begin_root(begun.first, begun.second);
+  });
 }
 
 void UnseenQuestions::add(const HeaderText& header) {
   const auto [place, added] = texts_.try_emplace(&header, Text{JoinedText(header.text)});
-  note_text(place->second.joined.text());
+  beyond_guessing_ = beyond_guessing_ || holds(place->second.joined.text(), searches_on);
   note_macros(header.macros());
 }
 
-void UnseenQuestions::note_text(std::string_view text) {
-  beyond_guessing_ = beyond_guessing_ || holds(text, searches_on);
+// Code asks for nothing, unless it gets into a pragma: then it counts.
+void UnseenQuestions::note_paths(std::string_view text, bool code_counts) {
   for (auto slash = text.find('/'); slash != std::string_view::npos;
        slash = text.find('/', slash + 1)) {
     const auto following = text.substr(slash + 1);
     const bool is_known = first_folders_.contains('/' + std::string(word_at(following)));
-    if (!is_known && may_begin_path(text, slash)) note_beginning("/", following);
+    if (is_known || !may_begin_path(text, slash)) continue;
+    if (code_counts || !is_in_code(text, slash)) note_beginning("/", following);
   }
-  for (const auto& folder : first_folders_) note_folder(folder, text);
+  for (const auto& folder : first_folders_) note_folder(folder, text, code_counts);
 }
 
 // A path that was asked for begins as one of the roots, spelled out or made by macros: </em> begins none, and neither does
@@ -138,11 +154,13 @@ void UnseenQuestions::note_beginning(std::string folders, std::string_view follo
 }
 
 // Anything may stand before a path: a macro of nothing. /dev/null is none below /dev/shm, and cub/device none below /dev.
-void UnseenQuestions::note_folder(const std::string& folder, std::string_view text) {
+void UnseenQuestions::note_folder(const std::string& folder, std::string_view text,
+                                  bool code_counts) {
   if (!holds(text, folder)) return;
   for (auto at = text.find(folder); at != std::string_view::npos; at = text.find(folder, at + 1)) {
     const auto following = text.substr(at + folder.size());
     if (!following.empty() && continues_identifier(following.front())) continue;
+    if (!code_counts && is_in_code(text, at)) continue;
     may_spell_paths_ |= !following.starts_with('/');
     if (following.starts_with('/')) note_beginning(folder + '/', following.substr(1));
   }
@@ -190,12 +208,15 @@ void UnseenQuestions::spread(Names& names) const {
   }
 }
 
+bool UnseenQuestions::may_be_pragma(std::string_view code) const {
+  return holds(code, pragma_operator) || names_any(code, pragmatic_);
+}
+
 bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {
   const auto& known = texts_.at(&header);
   const auto text = known.joined.text();
   const auto& includes = header.directives.includes;
-  return !known.asks && !known.pastes && !holds(text, pragma_operator) &&
-         !names_any(text, pragmatic_) &&
+  return !known.asks && !known.pastes && !may_be_pragma(text) &&
          std::none_of(words_of_once.begin(), words_of_once.end(),
                       [&](std::string_view word) { return holds(text, word); }) &&
          std::none_of(includes.begin(), includes.end(), [](const IncludeDirective& include) {

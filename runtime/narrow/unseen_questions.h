@@ -52,13 +52,14 @@ class UnseenQuestions {
   };
 
   void add(const HeaderText& header);
-  void note_text(std::string_view text);
+  void note_paths(std::string_view text, bool code_counts);
   void note_beginning(std::string folders, std::string_view following);
-  void note_folder(const std::string& folder, std::string_view text);
+  void note_folder(const std::string& folder, std::string_view text, bool code_counts);
   [[nodiscard]] bool may_begin_root(const std::string& folders, const std::string& word) const;
   void note_macros(const MacroBodies& macros);
   [[nodiscard]] bool can_be_pasted_together(const Names& names, const Program& program) const;
   void spread(Names& names) const;
+  [[nodiscard]] bool may_be_pragma(std::string_view code) const;
 
   MacroBodies macros_;
   Names first_folders_;  ///< How whole paths begin: "/home",

@@ -101,6 +101,16 @@ TEST(UnseenQuestions, WholePathsCannotBeGuessed) {
   EXPECT_FALSE(
       may("// <b>Not</b> one that was asked for: std/homes, /home/you, \"hits\" / window\n#include "
           "\"/usr/a.h\"\n"));
+  const std::string pragma = "#define DO(x) _Pragma(#x)\n";
+  EXPECT_FALSE(may("OPERATOR(divides, /);\nOPERATOR( /= , two);\nint a = print(\"/\");\n"));
+  EXPECT_FALSE(may("const char* folder = \"/home/lib\";\n"));
+  EXPECT_TRUE(may("const char* folder = R\"(/home/lib)\";\n"));
+  EXPECT_TRUE(may("#define PASTE(a, b) a##b\nPASTE(_Pra, gma)(\"unroll HAS(ROOT(/))\")\n"));
+  EXPECT_TRUE(may("#if OPERATOR(divides, /)\n#endif\n"));
+  EXPECT_TRUE(may("#if /*\n*/ OPERATOR(divides, /)\n#endif\n"));
+  EXPECT_TRUE(may("#define DIVIDES(x) OPERATOR(x, /)\n"));
+  EXPECT_TRUE(may(pragma + "DO(unroll\nHAS(ROOT(/)))\n"));
+  EXPECT_TRUE(may("_Pragma(\"unroll HAS(ROOT(/))\")\n"));
   EXPECT_FALSE(may("// <br/> and \"an image\"/>\n"));
   EXPECT_FALSE(may("#include <lib/a.h> // one\n#define A(b, c) ((b) / (c)) /* two */\n"));
 }
