@@ -26,8 +26,10 @@ bool may_begin_path(std::string_view text, std::size_t slash) {
   const auto next = slash + 1 < text.size() ? text[slash + 1] : ' ';
   if (next == '/' || next == '*') return false;
   auto before = slash;
-  while (before > 0 && (text[before - 1] == ' ' || text[before - 1] == '\t')) --before;
-  return before == 0 || std::string_view("<\"(,=").find(text[before - 1]) != std::string_view::npos;
+  while (before > 0 && std::string_view(" \t\v\f").find(text[before - 1]) != std::string_view::npos)
+    --before;
+  return before == 0 || text.substr(0, before).ends_with("*/") ||
+         std::string_view("<\"(,=").find(text[before - 1]) != std::string_view::npos;
 }
 
 // Whether no directive is on its line, nor goes on there behind a comment.
@@ -38,6 +40,13 @@ bool is_in_code(std::string_view text, std::size_t position) {
                       [&](std::string_view sign) { return holds(line, sign); });
 }
 
+// Whether it is given to something, but no folder behind it: OPERATOR(divides, /=), print("/").
+bool is_bare(std::string_view following) {
+  const auto rest = trimmed(following);
+  return !rest.empty() && !continues_identifier(rest.front()) && rest.front() != '.' &&
+         rest.front() != '#' && rest.front() != '%';
+}
+
 bool may_hold_path(std::string_view text) {
   for (auto slash = text.find('/'); slash != std::string_view::npos;
        slash = text.find('/', slash + 1)) {
@@ -46,20 +55,41 @@ bool may_hold_path(std::string_view text) {
   return false;
 }
 
+// The left operand, where that is a word, or a call: "a" of a/b, ")" of f(a)/b; else nothing.
+std::string_view before_slash(std::string_view text, std::size_t slash) {
+  auto end = slash;
+  while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t')) --end;
+  if (end > 0 && text[end - 1] == ')') return text.substr(end - 1, 1);
+  auto begin = end;
+  while (begin > 0 && continues_identifier(text[begin - 1])) --begin;
+  return text.substr(begin, end - begin);
+}
+
 std::string_view word_at(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), continues_identifier);
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
+}
+
+// Whether a parameter, which may be nothing, stands before a slash, and another one, which may be anything, behind it.
+bool divides_parameters(const MacroBody& macro) {
+  const auto is_parameter = [&](std::string_view word) {
+    return std::find(macro.parameters.begin(), macro.parameters.end(), word) !=
+           macro.parameters.end();
+  };
+  const std::string_view text = macro.text;
+  for (auto slash = text.find('/'); slash != std::string_view::npos;
+       slash = text.find('/', slash + 1)) {
+    if (is_parameter(before_slash(text, slash)) &&
+        is_parameter(word_at(trimmed(text.substr(slash + 1)))))
+      return true;
+  }
+  return false;
 }
 
 bool is_pasted(std::string_view following) {
   const auto rest = trimmed(following);
   return std::any_of(paste_operators.begin(), paste_operators.end(),
                      [&](std::string_view paste) { return rest.starts_with(paste); });
-}
-
-// A compiler's own macros: __FILE__, and two without an underscore.
-bool may_be_predefined(std::string_view word) {
-  return word.starts_with('_') || word == "linux" || word == "unix";
 }
 
 bool names_any(std::string_view text, const std::set<std::string, std::less<>>& macros) {
@@ -84,20 +114,20 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
     roots_.insert(reading.path.substr(
         0, first == std::string::npos ? first : reading.path.find('/', first + 1)));
   }
-  bool pastes = false;
   Words pieces;
+  Words literals;
   Accountability language;
   const auto note = [&](const Directives& said) {
-    pastes |= said.pastes;
+    pastes_ |= said.pastes;
     pieces.insert(said.question_pieces.begin(), said.question_pieces.end());
+    literals.insert(said.literal_pieces.begin(), said.literal_pieces.end());
     beyond_guessing_ |= language.misreads(said);
     beyond_guessing_ |= !said.unfollowed.empty() && said.unfollowed != asks_for_header;
   };
   for (const auto& option : program.options()) language.read_in_language_of(option);
   for (const auto* texts : {&program.options(), &program.kernels()}) {
     for (const auto& text : *texts) {
-      note_paths(text, true);
-      beyond_guessing_ = beyond_guessing_ || holds(text, searches_on);
+      note_next(text);
       note(read_directives(text));
     }
   }
@@ -105,42 +135,61 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   add(source);
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);
-  beyond_guessing_ |= pastes && can_ask_for_next(pieces);
+  const bool may_paste_next = can_ask_for_next(pieces, literals);
+  beyond_guessing_ |= pastes_ && (may_paste_next || (holds_next_ && can_ask(pieces, literals)));
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   const bool pastes_questions =
-      pastes && (can_ask(pieces) || can_be_pasted_together(asking_, program));
+      pastes_ && (can_ask(pieces, literals) || can_be_pasted_together(asking_, program));
   auto pragmas = pragmatic_;
   pragmas.emplace(pragma_operator);
-  const bool pastes_pragmas = pastes && can_be_pasted_together(pragmas, program);
+  const bool pastes_pragmas = pastes_ && can_be_pasted_together(pragmas, program);
   for (auto& [header, text] : texts_) {
-    text.pastes = names_any(text.joined.text(), pasting_);
+    const auto joined = text.joined.text();
+    text.pastes = names_any(joined, pasting_);
     text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||
-                names_any(text.joined.text(), asking_);
-    note_paths(text.joined.text(), (pastes_pragmas && text.pastes) ||
-                                       may_be_pragma(text.joined.text()) ||
-                                       header->directives.raw_literals);
+                names_any(joined, asking_);
+    // Code asks by __has_include, or gets into a pragma that does.
+    note_paths(joined, text.asks || (pastes_pragmas && text.pastes) || may_be_pragma(joined) ||
+                           holds(joined, asks_for_header) || header->directives.raw_literals);
   }
+  for (const auto* texts : {&program.options(), &program.kernels()})
+    for (const auto& text : *texts) note_paths(text, true);
   may_spell_paths_ |= std::any_of(begun_.begin(), begun_.end(), [&](const auto& begun) {
     return may_begin_root(begun.first, begun.second);
   });
+  // A name that nobody could read may be that of any macro.
+  if (macros_.contains("")) may_spell_paths_ = beyond_guessing_ = true;
 }
 
 void UnseenQuestions::add(const HeaderText& header) {
   const auto [place, added] = texts_.try_emplace(&header, Text{JoinedText(header.text)});
-  beyond_guessing_ = beyond_guessing_ || holds(place->second.joined.text(), searches_on);
+  note_next(place->second.joined.text());
   note_macros(header.macros());
 }
 
-// Code asks for nothing, unless it gets into a pragma: then it counts.
+void UnseenQuestions::note_next(std::string_view text) {
+  const bool holds_next = holds(text, "next");
+  holds_next_ |= holds_next;
+  beyond_guessing_ = beyond_guessing_ || (holds_next && holds(text, searches_on));
+}
+
+// Where code does not count, a slash in it is an operator, or text.
 void UnseenQuestions::note_paths(std::string_view text, bool code_counts) {
   for (auto slash = text.find('/'); slash != std::string_view::npos;
        slash = text.find('/', slash + 1)) {
     const auto following = text.substr(slash + 1);
     const bool is_known = first_folders_.contains('/' + std::string(word_at(following)));
-    if (is_known || !may_begin_path(text, slash)) continue;
-    if (code_counts || !is_in_code(text, slash)) note_beginning("/", following);
+    if (is_known) continue;
+    // A macro of nothing, or one that comes to nothing, may stand before a path.
+    const auto before = before_slash(text, slash);
+    if (empty_.contains(before) || (before == ")" && !is_in_code(text, slash))) {
+      if (const auto word = word_at(following); !word.empty()) begun_.emplace("/", word);
+    }
+    if (!may_begin_path(text, slash)) continue;
+    if (code_counts || !is_bare(following) || !is_in_code(text, slash))
+      note_beginning("/", following);
   }
-  for (const auto& folder : first_folders_) note_folder(folder, text, code_counts);
+  for (const auto& folder : first_folders_) note_folder(folder, text);
 }
 
 // A path that was asked for begins as one of the roots, spelled out or made by macros: </em> begins none, and neither does
@@ -148,26 +197,33 @@ void UnseenQuestions::note_paths(std::string_view text, bool code_counts) {
 void UnseenQuestions::note_beginning(std::string folders, std::string_view following) {
   const auto rest = trimmed(following);
   const auto word = word_at(rest);
-  if (rest.starts_with('>')) return;  // <br/>
-  may_spell_paths_ |= word.empty() || is_pasted(rest.substr(word.size()));
-  if (!word.empty()) begun_.emplace(std::move(folders), word);
+  if (word.empty()) {
+    // <br/>
+    may_spell_paths_ |= !rest.starts_with('>') ||
+                        roots_.lower_bound(folders + '>') != roots_.upper_bound(folders + '?');
+    return;
+  }
+  // An argument may be pasted to what follows.
+  const auto behind = trimmed(rest.substr(word.size()));
+  may_spell_paths_ |=
+      is_pasted(behind) || (pastes_ && (behind.starts_with(',') || behind.starts_with(')')));
+  begun_.emplace(std::move(folders), word);
 }
 
 // Anything may stand before a path: a macro of nothing. /dev/null is none below /dev/shm, and cub/device none below /dev.
-void UnseenQuestions::note_folder(const std::string& folder, std::string_view text,
-                                  bool code_counts) {
+void UnseenQuestions::note_folder(const std::string& folder, std::string_view text) {
   if (!holds(text, folder)) return;
   for (auto at = text.find(folder); at != std::string_view::npos; at = text.find(folder, at + 1)) {
     const auto following = text.substr(at + folder.size());
     if (!following.empty() && continues_identifier(following.front())) continue;
-    if (!code_counts && is_in_code(text, at)) continue;
     may_spell_paths_ |= !following.starts_with('/');
     if (following.starts_with('/')) note_beginning(folder + '/', following.substr(1));
   }
 }
 
 bool UnseenQuestions::may_begin_root(const std::string& folders, const std::string& word) const {
-  return may_be_predefined(word) || macros_.contains(word) ||
+  return word.starts_with('_') || word == "linux" || word == "unix" || may_be_predefined(word) ||
+         macros_.contains(word) ||
          std::any_of(roots_.begin(), roots_.end(),
                      [&](const std::string& root) { return root.starts_with(folders + word); });
 }
@@ -178,6 +234,8 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
     may_spell_paths_ |= macro.text.starts_with('/') || may_hold_path(macro.text) ||
                         std::any_of(first_folders_.begin(), first_folders_.end(),
                                     [&](const auto& folder) { return holds(macro.text, folder); });
+    may_spell_paths_ |= divides_parameters(macro);
+    if (macro.text.empty()) empty_.insert(name);
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
     for (const auto paste : paste_operators) {
@@ -192,8 +250,9 @@ bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& 
   for (const auto* texts : {&program.options(), &program.kernels()})
     for (const auto& text : *texts) add_pieces(text, names, pieces);
   for (const auto& [header, text] : texts_) add_pieces(text.joined.text(), names, pieces);
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return can_be_pasted(name, pieces); });
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return can_be_pasted_with_letters(name, pieces);
+  });
 }
 
 // Adds the macros that name one of them.

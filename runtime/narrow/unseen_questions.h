@@ -52,9 +52,10 @@ class UnseenQuestions {
   };
 
   void add(const HeaderText& header);
+  void note_next(std::string_view text);
   void note_paths(std::string_view text, bool code_counts);
   void note_beginning(std::string folders, std::string_view following);
-  void note_folder(const std::string& folder, std::string_view text, bool code_counts);
+  void note_folder(const std::string& folder, std::string_view text);
   [[nodiscard]] bool may_begin_root(const std::string& folders, const std::string& word) const;
   void note_macros(const MacroBodies& macros);
   [[nodiscard]] bool can_be_pasted_together(const Names& names, const Program& program) const;
@@ -66,12 +67,15 @@ class UnseenQuestions {
   Names roots_;          ///< and how these go on: "/home/me".
   std::set<std::pair<std::string, std::string>>
       begun_;        ///< What may begin a whole path: "/home/" and "me".
+  Names empty_;      ///< Macros of nothing.
   Names asking_;     ///< Macros that may come to `__has_include`,
   Names pasting_;    ///< to what no text holds,
   Names pragmatic_;  ///< and to `_Pragma("once")`.
   std::unordered_map<const HeaderText*, Text> texts_;
   bool may_spell_paths_ = false;
   bool beyond_guessing_ = false;
+  bool pastes_ = false;
+  bool holds_next_ = false;
 };
 
 }  // namespace kiln

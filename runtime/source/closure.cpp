@@ -94,7 +94,8 @@ class ClosureBuilder {
 
   // A toolkit's own texts are left out where names are its own: they do the same for everybody.
   void check_pasted_names() {
-    if (can_ask(question_pieces_)) leave_open("it may paste together __has_include");
+    if (can_ask(question_pieces_, literal_pieces_))
+      leave_open("it may paste together __has_include");
     Words names = header_tests_;
     names.emplace(base_teller);
     Words pieces;
@@ -106,7 +107,7 @@ class ClosureBuilder {
     }
     closure_.tells_base |= can_be_pasted(base_teller, pieces);
     for (const auto& macro : header_tests_) {
-      if (can_be_pasted(macro, pieces))
+      if (can_be_pasted_with_letters(macro, pieces))
         leave_open("it may paste together " + macro + ", which asks for headers");
     }
   }
@@ -151,6 +152,7 @@ class ClosureBuilder {
     pastes_ |= said.pastes;
     closure_.tells_base |= said.tells_base;
     question_pieces_.insert(said.question_pieces.begin(), said.question_pieces.end());
+    literal_pieces_.insert(said.literal_pieces.begin(), said.literal_pieces.end());
   }
 
   // A macro of -D may tell the time or a place wherever it is used.
@@ -350,6 +352,7 @@ class ClosureBuilder {
   Words header_tests_;
   bool pastes_ = false;
   Words question_pieces_;
+  Words literal_pieces_;
   Accountability whole_;  // Goes by all that the program may read.
 };
 

@@ -161,12 +161,11 @@ void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_base |= word == base_teller;
 }
 
-// What stands in a string may be given to _Pragma, which expands it. Words of its own are pasted only where they are a
-// macro's arguments there.
+// What stands in a string may be given to _Pragma, which expands it.
 void read_literal(std::string_view literal, Directives& directives) {
-  const auto arguments = literal.substr(std::min(literal.find('('), literal.size()));
   static_cast<void>(find_word(literal, [&](std::string_view word) {
-    if (word.data() >= arguments.data()) note_pieces(word, directives);
+    if (may_be_time_piece(word)) note_time_piece(word, directives.time_pieces);
+    if (may_be_question_piece(word)) note_question_piece(word, directives.literal_pieces);
     note_tellers(word, directives);
     if (word.starts_with(asks_for_header)) leave_to_the_compiler(directives);
     return false;

@@ -35,7 +35,8 @@ struct Directives {
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
   Words time_pieces;
   bool pastes = false;
-  Words question_pieces;          ///< Identifiers that are pieces of `__has_include` and its like.
+  Words question_pieces;          ///< Identifiers that are pieces of `__has_include` and its like,
+  Words literal_pieces;           ///< and words of strings that are.
   bool raw_literals = false;      ///< Has literals that mean something else before C++11,
   bool digit_separators = false;  ///< and before C++14.
   bool tells_base = false;        ///< Names `__BASE_FILE__`: the program, in any header.

@@ -61,32 +61,6 @@ bool is_beyond_following(std::string_view body) {
   return body.find('#') != std::string_view::npos || holds(body, "%:") || holds(body, "?\?");
 }
 
-// Whether the compiler may define it, too: itself, or in the CUDA headers that it has built in. These beginnings and endings are
-// those of all names that NVRTC 13.0 defines, but for the few that are listed.
-bool may_be_predefined(std::string_view name) {
-  constexpr std::array<std::string_view, 6> of_headers{"NULL",    "assert", "va_arg",
-                                                       "va_copy", "va_end", "va_start"};
-  constexpr std::array<std::string_view, 10> beginnings{
-      "__CUDA", "__cuda",  "__NV",        "__EDG",  "__GNUC",
-      "__STDC", "__clang", "__cplusplus", "__cpp_", "__has_"};
-  constexpr std::array<std::string_view, 9> others{"__ARRAY_OPERATORS",
-                                                   "__CHAR16_T_AND_CHAR32_T",
-                                                   "__EXCEPTIONS",
-                                                   "__PLACEMENT_DELETE",
-                                                   "__PRAGMA_REDEFINE_EXTNAME",
-                                                   "__RTTI",
-                                                   "__VARIADIC_TEMPLATES",
-                                                   "__cdecl",
-                                                   "__is_identifier"};
-  if (is_one_of(name, of_headers)) return true;
-  if (name.starts_with("cuda") && name.size() > 4 && name[4] >= 'A' && name[4] <= 'Z') return true;
-  if (name.starts_with("CUDA") || name.starts_with("CU_")) return true;
-  if (!name.starts_with('_')) return false;
-  return !name.starts_with("__") || name.ends_with("__") || is_one_of(name, others) ||
-         std::any_of(beginnings.begin(), beginnings.end(),
-                     [&](std::string_view beginning) { return name.starts_with(beginning); });
-}
-
 // Whether a token would be read as one with what stands behind it, which a preprocessor keeps apart.
 bool runs_into(std::string_view argument, std::string_view behind) {
   std::string_view last;
@@ -214,6 +188,31 @@ std::optional<std::string_view> header_name_of(std::string_view text) {
 }
 
 }  // namespace
+
+// These beginnings and endings are those of all names that NVRTC 13.0 defines, but for the few that are listed.
+bool may_be_predefined(std::string_view name) {
+  constexpr std::array<std::string_view, 6> of_headers{"NULL",    "assert", "va_arg",
+                                                       "va_copy", "va_end", "va_start"};
+  constexpr std::array<std::string_view, 10> beginnings{
+      "__CUDA", "__cuda",  "__NV",        "__EDG",  "__GNUC",
+      "__STDC", "__clang", "__cplusplus", "__cpp_", "__has_"};
+  constexpr std::array<std::string_view, 9> others{"__ARRAY_OPERATORS",
+                                                   "__CHAR16_T_AND_CHAR32_T",
+                                                   "__EXCEPTIONS",
+                                                   "__PLACEMENT_DELETE",
+                                                   "__PRAGMA_REDEFINE_EXTNAME",
+                                                   "__RTTI",
+                                                   "__VARIADIC_TEMPLATES",
+                                                   "__cdecl",
+                                                   "__is_identifier"};
+  if (is_one_of(name, of_headers)) return true;
+  if (name.starts_with("cuda") && name.size() > 4 && name[4] >= 'A' && name[4] <= 'Z') return true;
+  if (name.starts_with("CUDA") || name.starts_with("CU_")) return true;
+  if (!name.starts_with('_')) return false;
+  return !name.starts_with("__") || name.ends_with("__") || is_one_of(name, others) ||
+         std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
 
 std::vector<std::string> expand_include_macro(std::string_view operand,
                                               const std::vector<const MacroBodies*>& macros) {

@@ -14,6 +14,9 @@ namespace kiln {
 [[nodiscard]] std::vector<std::string> expand_include_macro(
     std::string_view operand, const std::vector<const MacroBodies*>& macros);
 
+/// Whether the compiler may define a macro of this name: itself, or in the CUDA headers that it has built in.
+[[nodiscard]] bool may_be_predefined(std::string_view name);
+
 /// What -D defines, in one option or two.
 [[nodiscard]] MacroBodies macros_of_options(const std::vector<std::string>& options);
 

@@ -15,7 +15,34 @@ namespace {
 constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
 constexpr std::array<std::string_view, 3> time_tellers{"__DATE__", "__TIME__", "__TIMESTAMP__"};
-constexpr std::size_t shortest_piece = 2;  // As can_be_pasted() has it.
+constexpr std::size_t shortest_piece = 2;
+constexpr std::size_t few_letters = 2;
+constexpr std::size_t short_name = 4;  // May be made of letters alone.
+
+// How few single letters this name takes, beside those pieces. The whole name is no
+// piece of itself.
+std::size_t letters_to_paste(std::string_view name, const Words& pieces) {
+  std::vector<std::size_t> letters(name.size() + 1);
+  for (std::size_t end = 1; end <= name.size(); ++end) {
+    letters[end] = letters[end - 1] + 1;
+    for (std::size_t begin = 0; begin + shortest_piece <= end; ++begin) {
+      const auto piece = name.substr(begin, end - begin);
+      if (letters[begin] < letters[end] && piece != name && pieces.contains(piece))
+        letters[end] = letters[begin];
+    }
+  }
+  return letters[name.size()];
+}
+
+bool can_be_asked(std::string_view question, const Words& in_code, const Words& in_literals) {
+  auto all = in_code;
+  all.insert(in_literals.begin(), in_literals.end());
+  if (can_be_pasted(question, all)) return true;
+  // Everybody asks for headers, and many have something that is called next.
+  auto rare = in_code;
+  rare.erase(std::string(asks_for_header));
+  return can_be_pasted_with_letters(question, rare);
+}
 
 }  // namespace
 
@@ -34,25 +61,22 @@ void note_question_piece(std::string_view word, Words& pieces) {
     pieces.emplace(word);
 }
 
-bool can_ask(const Words& pieces) {
-  return can_be_pasted(asks_for_header, pieces) || can_ask_for_next(pieces);
+bool can_ask(const Words& in_code, const Words& in_literals) {
+  return can_be_asked(asks_for_header, in_code, in_literals) ||
+         can_ask_for_next(in_code, in_literals);
 }
 
-bool can_ask_for_next(const Words& pieces) { return can_be_pasted(asks_for_next_header, pieces); }
+bool can_ask_for_next(const Words& in_code, const Words& in_literals) {
+  return can_be_asked(asks_for_next_header, in_code, in_literals);
+}
 
 bool can_be_pasted(std::string_view name, const Words& pieces) {
-  if (pieces.contains(name.substr(1)) || pieces.contains(name.substr(0, name.size() - 1)))
-    return true;
-  // Whether each beginning of the name can be made. The whole name is no piece of itself.
-  std::vector<bool> made(name.size() + 1);
-  made[0] = true;
-  for (std::size_t end = shortest_piece; end <= name.size(); ++end) {
-    for (std::size_t begin = 0; begin + shortest_piece <= end; ++begin) {
-      const auto piece = name.substr(begin, end - begin);
-      made[end] = made[end] || (made[begin] && piece != name && pieces.contains(piece));
-    }
-  }
-  return made[name.size()];
+  return pieces.contains(name.substr(1)) || pieces.contains(name.substr(0, name.size() - 1)) ||
+         letters_to_paste(name, pieces) == 0;
+}
+
+bool can_be_pasted_with_letters(std::string_view name, const Words& pieces) {
+  return name.size() <= short_name || letters_to_paste(name, pieces) <= few_letters;
 }
 
 bool can_tell_time(const Words& pieces) {

@@ -40,18 +40,23 @@ void note_time_piece(std::string_view word, Words& pieces);
 /// Adds a word that is a piece of a question. REQUIRES: may_be_question_piece().
 void note_question_piece(std::string_view word, Words& pieces);
 
-/// Whether these can be pasted together to a question.
-[[nodiscard]] bool can_ask(const Words& pieces);
+/// Whether these can be pasted together to a question: what code has, with two letters more, or what literals have, too.
+/// Literals are mostly prose.
+[[nodiscard]] bool can_ask(const Words& in_code, const Words& in_literals);
 
 /// The same for the longer question alone, which searches on behind a header that was found.
-[[nodiscard]] bool can_ask_for_next(const Words& pieces);
+[[nodiscard]] bool can_ask_for_next(const Words& in_code, const Words& in_literals);
 
 /// Whether these can be pasted together to a name that tells the time.
 [[nodiscard]] bool can_tell_time(const Words& pieces);
 
-/// Whether some of these can be pasted together to this name: two, or more of two letters each. Nobody pastes single letters
-/// together, and everybody has names of a single letter.
+/// Whether some of these can be pasted together to this name: two, of which one may be a letter, or more of two letters each.
+/// Everybody has names of a single letter.
 [[nodiscard]] bool can_be_pasted(std::string_view name, const Words& pieces);
+
+/// The same with two letters anywhere: nobody makes a name of more, unless it is short. An empty name stands for one that nobody
+/// could read, and may be anything.
+[[nodiscard]] bool can_be_pasted_with_letters(std::string_view name, const Words& pieces);
 
 /// Adds the words and numbers of a text of which one of these names might be pasted together.
 void add_pieces(std::string_view text, const Words& names, Words& pieces);

@@ -69,6 +69,7 @@ TEST(UnseenQuestions, WhatIsPastedMayBeAnything) {
 }
 
 TEST(UnseenQuestions, ButNothingThatNoPiecesMake) {
+  const std::string wrapper = "#define HAS_HEADER(x) (0 + __has_include(x))\n";
   const std::string paste = "#define PASTE(a, b) a##b\n#define HAS_NONE_OF_IT\n";
   EXPECT_FALSE(Asking("int PASTE(last, ing);\n", wrapper + paste).may_ask());
   EXPECT_FALSE(Asking("int PASTE(has_, value);\n", wrapper + paste).may_ask());
@@ -103,7 +104,19 @@ TEST(UnseenQuestions, WholePathsCannotBeGuessed) {
           "\"/usr/a.h\"\n"));
   const std::string pragma = "#define DO(x) _Pragma(#x)\n";
   EXPECT_FALSE(may("OPERATOR(divides, /);\nOPERATOR( /= , two);\nint a = print(\"/\");\n"));
-  EXPECT_FALSE(may("const char* folder = \"/home/lib\";\n"));
+  EXPECT_TRUE(may("const char* folder = \"/home/lib\";\n"));
+  EXPECT_TRUE(may("int has = __has_include(ROOT(/)) + HAS(/);\n"));
+  EXPECT_TRUE(may("#if HAS(P(/H,OME)/lib/b.h)\n#endif\n#define P(a, b) a##b\n"));
+  EXPECT_TRUE(may("#if HAS(/CUDART_VERSION/b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#if HAS(/**//HOME/b.h) || HAS(\v/HOME/b.h)\n#endif\n#define HOME home\n"));
+  EXPECT_TRUE(may("#define AT(a, b) <a/b>\n"));
+  EXPECT_TRUE(may("#define E\n#define HOME home\n#define P <E/HOME/lib/b.h>\n"));
+  EXPECT_TRUE(may("#define E\n#define HOME home\n#if HAS(E/HOME/lib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may("#define E()\n#define HOME home\n#if HAS(E()/HOME/lib/b.h)\n#endif\n"));
+  EXPECT_FALSE(
+      may("#define GUARD_H\n#define CEIL(a, b) (((a) + (b)-1) / (b))\nint c = (1) / D;\n#if (2) / "
+          "2\n#endif\n"));
+  EXPECT_TRUE(may("#define \\u00e9(x) _Pragma(#x)\n")) << "a name that nobody reads";
   EXPECT_TRUE(may("const char* folder = R\"(/home/lib)\";\n"));
   EXPECT_TRUE(may("#define PASTE(a, b) a##b\nPASTE(_Pra, gma)(\"unroll HAS(ROOT(/))\")\n"));
   EXPECT_TRUE(may("#if OPERATOR(divides, /)\n#endif\n"));
