@@ -60,7 +60,7 @@ std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::
 std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissReason& reason,
                                std::vector<std::int64_t>& damaged) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
-  while (const auto row = next_row(cache, wanted, before, reason)) {
+  while (auto row = next_row(cache, wanted, before, reason)) {
     // A table that kiln did not make might give one row for ever.
     if (row->id >= before) {
       reason = MissReason::damaged;

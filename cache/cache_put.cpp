@@ -193,7 +193,9 @@ Result<void> Cache::put(const NewEntry& entry) {
       texts = not_stored(hold.connection(), entry.texts, storage::has_sound_text);
       if (!texts) static_cast<void>(hold.failure("looking for a text"));
     }
-    const auto prepared = storage::prepare(entry, texts ? *texts : entry.texts);
+    const auto prepared = storage::prepare(
+        entry, texts ? *texts : entry.texts,
+        impl_->options.plain_images ? storage::Images::plain : storage::Images::compressed);
     if (!prepared) return tl::unexpected(prepared.error());
     const auto added = store(*impl_, {&*prepared, 1}, IfPresent::replace, entry.texts);
     if (added) return {};

@@ -423,6 +423,9 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   const auto max_bytes = decide<std::uint64_t>("KILN_CACHE_MAX_SIZE", options.cache_max_bytes,
                                                parse_size, CacheOptions().max_bytes, decisions);
   if (!max_bytes) return tl::unexpected(max_bytes.error());
+  const auto plain_images = decide<bool>("KILN_CACHE_PLAIN_IMAGES", options.cache_plain_images,
+                                         parse_flag, false, decisions);
+  if (!plain_images) return tl::unexpected(plain_images.error());
   const auto trust_others = decide<bool>("KILN_CACHE_TRUST_OTHERS", options.cache_trust_others,
                                          parse_flag, false, decisions);
   if (!trust_others) return tl::unexpected(trust_others.error());
@@ -483,6 +486,7 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.cache_disabled = **disabled;
   settings.cache_read_only = **read_only;
   settings.cache_max_bytes = **max_bytes;
+  settings.cache_plain_images = **plain_images;
   settings.cache_trust_others = **trust_others;
   settings.engine = engine->value_or("");
   settings.bundles = std::move(**bundles);

@@ -90,7 +90,30 @@ std::optional<Parts> parts_of(std::string_view frame, const FrameOwner& owner) {
   return known ? std::optional(Parts{codec, raw_size, stored}) : std::nullopt;
 }
 
+std::optional<std::string> decompress(ZSTD_DCtx* context, const Parts& parts) {
+  const auto& [codec, raw_size, stored] = parts;
+  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size) return std::nullopt;
+  std::string raw(raw_size, '\0');
+  const std::size_t size =
+      ZSTD_decompressDCtx(context, raw.data(), raw.size(), stored.data(), stored.size());
+  if (ZSTD_isError(size) || size != raw_size) return std::nullopt;
+  return raw;
+}
+
+std::string make_frame(Codec codec, std::size_t raw_size, std::string_view stored,
+                       const FrameOwner& owner) {
+  std::string frame = make_header(codec, raw_size, stored.size());
+  frame.reserve(header_bytes + checksum_bytes + stored.size());
+  frame.append(checksum(frame, owner, stored).view());
+  frame.append(stored);
+  return frame;
+}
+
 }  // namespace
+
+std::string FrameEncoder::encode_plain(std::string_view raw, const FrameOwner& owner) {
+  return make_frame(Codec::plain, raw.size(), raw, owner);
+}
 
 std::string FrameEncoder::encode(std::string_view raw, const FrameOwner& owner) {
   std::string compressed(ZSTD_compressBound(raw.size()), '\0');
@@ -98,26 +121,23 @@ std::string FrameEncoder::encode(std::string_view raw, const FrameOwner& owner) 
   const std::size_t size =
       ZSTD_compress2(context_.get(), compressed.data(), compressed.size(), raw.data(), raw.size());
   const bool smaller = !ZSTD_isError(size) && size < raw.size();
-  const std::string_view stored = smaller ? std::string_view(compressed).substr(0, size) : raw;
-
-  std::string frame = make_header(smaller ? Codec::zstd : Codec::plain, raw.size(), stored.size());
-  frame.reserve(header_bytes + checksum_bytes + stored.size());
-  frame.append(checksum(frame, owner, stored).view());
-  frame.append(stored);
-  return frame;
+  if (!smaller) return encode_plain(raw, owner);
+  return make_frame(Codec::zstd, raw.size(), std::string_view(compressed).substr(0, size), owner);
 }
 
 std::optional<std::string> FrameDecoder::decode(std::string_view frame, const FrameOwner& owner) {
   const auto parts = parts_of(frame, owner);
   if (!parts) return std::nullopt;
-  const auto& [codec, raw_size, stored] = *parts;
-  if (codec == Codec::plain) return std::string(stored);
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size) return std::nullopt;
-  std::string raw(raw_size, '\0');
-  const std::size_t size =
-      ZSTD_decompressDCtx(context_.get(), raw.data(), raw.size(), stored.data(), stored.size());
-  if (ZSTD_isError(size) || size != raw_size) return std::nullopt;
-  return raw;
+  return parts->codec == Codec::plain ? std::string(parts->stored)
+                                      : decompress(context_.get(), *parts);
+}
+
+std::optional<std::string> FrameDecoder::decode(std::string&& frame, const FrameOwner& owner) {
+  const auto parts = parts_of(frame, owner);
+  if (!parts) return std::nullopt;
+  if (parts->codec != Codec::plain) return decompress(context_.get(), *parts);
+  frame.erase(0, frame.size() - parts->stored.size());
+  return std::move(frame);
 }
 
 std::optional<std::uint64_t> FrameDecoder::sound_size(std::string_view frame,

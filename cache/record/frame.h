@@ -44,6 +44,9 @@ class FrameEncoder {
   /// REQUIRES: raw.size() <= max_raw_bytes.
   [[nodiscard]] std::string encode(std::string_view raw, const FrameOwner& owner);
 
+  /// The same as it is. REQUIRES: as above.
+  [[nodiscard]] static std::string encode_plain(std::string_view raw, const FrameOwner& owner);
+
  private:
   struct Free {
     void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
@@ -57,6 +60,9 @@ class FrameDecoder {
  public:
   /// Nothing for anything but a sound frame of this owner in a known version.
   [[nodiscard]] std::optional<std::string> decode(std::string_view frame, const FrameOwner& owner);
+
+  /// The same of a frame that nobody needs any more: what is plain in it is not copied.
+  [[nodiscard]] std::optional<std::string> decode(std::string&& frame, const FrameOwner& owner);
 
   /// How many bytes the frame says that it holds; nothing for a damaged frame. Decompresses nothing.
   [[nodiscard]] static std::optional<std::uint64_t> sound_size(std::string_view frame,

@@ -58,9 +58,8 @@ struct EntryIdentity {
 [[nodiscard]] std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& identity,
                                                 const Digest& roots);
 
-/// What the payload and the request say; nothing for a damaged payload.
-[[nodiscard]] std::optional<Artifact> artifact_of(const RawEntry& row,
-                                                  const EntryIdentity& identity,
+/// What the payload and the request say; nothing for a damaged payload. Takes the row's payload, which may be large.
+[[nodiscard]] std::optional<Artifact> artifact_of(RawEntry& row, const EntryIdentity& identity,
                                                   const Request& request);
 
 /// The text in this frame; nothing for a damaged one, or one of another digest.

@@ -64,7 +64,8 @@ std::vector<Digest> headers_of(const DependencySet& dependencies) {
   return headers;
 }
 
-Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts) {
+Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts,
+                              Images images) {
   FrameEncoder encoder;
   PreparedEntry prepared;
   const std::string dependencies = entry.dependencies.material();
@@ -82,7 +83,9 @@ Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& te
                 fmt::format("'{}' for {} is too large for the cache: {} bytes",
                             entry.request.program, entry.request.arch, record.size()));
   }
-  prepared.payload = encoder.encode(record, payload_owner(prepared.key, prepared.request));
+  const auto owner = payload_owner(prepared.key, prepared.request);
+  prepared.payload = images == Images::plain ? FrameEncoder::encode_plain(record, owner)
+                                             : encoder.encode(record, owner);
   if (entry.code != nullptr) {
     prepared.kernels_frame =
         encoder.encode(kernels_record(entry.artifact, *entry.code), kernels_owner(prepared.key));
@@ -115,9 +118,10 @@ Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts) 
 std::optional<PreparedEntry> prepare_again(RawEntry row) {
   const auto request = Request::from_material(row.material);
   const auto identity = identify(row, digest_of(row.material));
+  PreparedEntry prepared;
+  prepared.payload = row.payload;
   const auto artifact = request && identity ? artifact_of(row, *identity, *request) : std::nullopt;
   if (!artifact) return std::nullopt;
-  PreparedEntry prepared;
   prepared.key = identity->key;
   prepared.request = identity->request;
   prepared.toolchain = identity->toolchain.identity;
@@ -125,7 +129,6 @@ std::optional<PreparedEntry> prepare_again(RawEntry row) {
   prepared.dependencies = identity->dependencies_digest;
   fill_columns(prepared, *request, identity->dependencies, *artifact);
   prepared.material = std::move(row.material);
-  prepared.payload = std::move(row.payload);
   if (kernels_of(row.kernels_frame, prepared.key))
     prepared.kernels_frame = std::move(row.kernels_frame);
   if (identity->dependencies != DependencySet()) {

@@ -51,10 +51,14 @@ struct PreparedEntry {
 /// The headers that the look-ups found, each once, in the order of their digests.
 [[nodiscard]] std::vector<Digest> headers_of(const DependencySet& dependencies);
 
+/// Whether an image is stored smaller, or as it is.
+enum class Images { compressed, plain };
+
 /// `texts` are those texts of the entry that the cache does not hold yet.
 /// Errors: io_failed for something too large to store, invalid_argument for a text that has another
 /// digest than it says.
-[[nodiscard]] Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts);
+[[nodiscard]] Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts,
+                                            Images images);
 
 /// Texts alone. Errors: as above.
 [[nodiscard]] Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts);

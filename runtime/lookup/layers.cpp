@@ -9,7 +9,10 @@ namespace kiln {
 
 namespace {
 
-constexpr std::size_t memory_layer_bytes = std::size_t{256} * 1024 * 1024;
+// What is used once is loaded by then, and the cache has it still: to keep more costs a process pages that it has to be given,
+// which take longer than reading.
+constexpr std::size_t bytes_beside_cache = std::size_t{32} * 1024 * 1024;
+constexpr std::size_t bytes_without_cache = std::size_t{256} * 1024 * 1024;
 
 std::uint64_t faults_of(const Cache& cache) {
   const auto counters = cache.counters();
@@ -19,8 +22,9 @@ std::uint64_t faults_of(const Cache& cache) {
 }  // namespace
 
 Layers::Layers(const Settings& settings, const Reporter& reporter)
-    : reporter_(reporter), memory_(memory_layer_bytes) {
+    : reporter_(reporter), memory_(bytes_without_cache) {
   open_cache(settings);
+  if (cache_) memory_.limit_to(bytes_beside_cache);
   open_bundles(settings);
 }
 
@@ -38,6 +42,7 @@ void Layers::open_cache(const Settings& settings) {
         {.access = settings.cache_read_only ? Cache::Access::read_only : Cache::Access::read_write,
          .max_bytes = settings.cache_max_bytes,
          .trust_others = settings.cache_trust_others,
+         .plain_images = settings.cache_plain_images,
          .on_fault = on_fault(),
          .tells_hits = settings.tells_hits});
     if (opened) {

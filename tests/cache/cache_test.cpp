@@ -58,6 +58,25 @@ TEST_F(CacheTest, KeepsItOverAReopen) {
   }
 }
 
+TEST_F(CacheTest, KeepsImagesAsTheyAreWhereAskedTo) {
+  Sample sample = make_sample(1);
+  sample.artifact.image = std::string(1 << 20, 'i');
+  const auto stored_bytes = [&](bool plain) {
+    Cache cache = Cache::open(folder_.path(), {.plain_images = plain}).value();
+    EXPECT_TRUE(cache.put(sample.entry()));
+    EXPECT_TRUE(same_artifact(find(cache, sample).value(), as_found(sample)));
+    EXPECT_TRUE(same_artifact(cache.artifact(find(cache, sample)->key).value(), as_found(sample)));
+    EXPECT_EQ(cache.verify(true).value().findings.size(), 0U);
+    return cache.list().value().at(0).stored_bytes;
+  };
+  EXPECT_LT(stored_bytes(false), 10'000U);
+  EXPECT_GE(stored_bytes(true), sample.artifact.image.size());
+  EXPECT_LT(stored_bytes(true), sample.artifact.image.size() + 10'000);
+  // Who asks for neither reads both.
+  Cache other = open(Cache::Access::read_only);
+  EXPECT_TRUE(same_artifact(find(other, sample).value(), as_found(sample)));
+}
+
 TEST_F(CacheTest, KeepsBytesOfEveryKind) {
   Sample sample = make_sample(1);
   sample.request.program = std::string("a\0b \"ü\n", 8);

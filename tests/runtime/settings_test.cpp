@@ -97,6 +97,9 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_CACHE_MAX_SIZE", "lots",
              "KILN_CACHE_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G "
              "or T, such as 5G"},
+    Nonsense{"KILN_CACHE_PLAIN_IMAGES", "some",
+             "KILN_CACHE_PLAIN_IMAGES: 'some' is not a switch: use 1 or 0 (or true/false, yes/no, "
+             "on/off)"},
     Nonsense{"KILN_CACHE_TRUST_OTHERS", "maybe",
              "KILN_CACHE_TRUST_OTHERS: 'maybe' is not a switch: use 1 or 0 (or true/false, yes/no, "
              "on/off)"},
@@ -164,6 +167,7 @@ const Sense sense[] = {
     {"KILN_CACHE_DISABLE", "1", [](const Settings& s) { return s.cache_disabled; }},
     {"KILN_CACHE_READONLY", "1", [](const Settings& s) { return s.cache_read_only; }},
     {"KILN_CACHE_MAX_SIZE", "7M", [](const Settings& s) { return s.cache_max_bytes == 7U << 20; }},
+    {"KILN_CACHE_PLAIN_IMAGES", "1", [](const Settings& s) { return s.cache_plain_images; }},
     {"KILN_CACHE_TRUST_OTHERS", "1", [](const Settings& s) { return s.cache_trust_others; }},
     {"KILN_ENGINE", "acme 2", [](const Settings& s) { return s.engine == "acme 2"; }},
     {"KILN_BUNDLES", "/a:/b", [](const Settings& s) { return s.bundles.size() == 2; }},

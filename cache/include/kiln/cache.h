@@ -192,6 +192,8 @@ struct CacheOptions {
   std::uint64_t max_bytes = std::uint64_t{5} << 30;
   /// Accepts a directory and files that others may write. What they hold runs on the GPU.
   bool trust_others = false;
+  /// Images that are put are stored as they are: they are read faster, and take some times the room. Both kinds are read.
+  bool plain_images = false;
   FaultCallback on_fault = {};
   /// For tools, whose processes are short: what one counted that only hit goes into a small file beside the
   /// database when it closes, unless somebody else writes for longer than 50 ms. The database stays as it is.

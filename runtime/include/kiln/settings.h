@@ -48,6 +48,9 @@ struct RuntimeOptions {
   /// What the cache may grow to, in bytes; the least recently used entries make room.
   /// `KILN_CACHE_MAX_SIZE` (such as 500M or 5GiB), else 5 GiB.
   std::optional<std::uint64_t> cache_max_bytes = {};
+  /// Keep images in the cache as they are: it is read faster, and is some times larger. What is there already stays as it is.
+  /// `KILN_CACHE_PLAIN_IMAGES`.
+  std::optional<bool> cache_plain_images = {};
   /// Accept a cache and bundles that others may write: what they hold runs on the GPU.
   /// `KILN_CACHE_TRUST_OTHERS`.
   std::optional<bool> cache_trust_others = {};
@@ -153,6 +156,7 @@ struct Settings {
   bool cache_disabled = false;
   bool cache_read_only = false;
   std::uint64_t cache_max_bytes = 0;
+  bool cache_plain_images = false;
   bool cache_trust_others = false;
   bool tells_hits = false;
   std::string engine;  ///< Empty where none is named.

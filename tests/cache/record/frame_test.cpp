@@ -17,8 +17,11 @@ const FrameOwner owner{FrameOwner::Table::entries, digest_of("key"), digest_of("
 
 std::string encode(std::string_view raw) { return FrameEncoder().encode(raw, owner); }
 
+// Both ways, which must agree.
 std::optional<std::string> decode(std::string_view frame, const FrameOwner& of = owner) {
-  return FrameDecoder().decode(frame, of);
+  const auto decoded = FrameDecoder().decode(frame, of);
+  EXPECT_EQ(FrameDecoder().decode(std::string(frame), of), decoded);
+  return decoded;
 }
 
 std::string compressible() { return std::string(5000, 'k') + test::random_bytes(100, 1); }
@@ -43,6 +46,13 @@ TEST(Frame, GoesBothWays) {
 TEST(Frame, CompressesOnlyWhatGetsSmaller) {
   EXPECT_LT(encode(compressible()).size(), 400u);
   EXPECT_EQ(encode(test::random_bytes(3000, 2)).size(), 3000u + 38);
+}
+
+TEST(Frame, MayBePlain) {
+  const auto frame = FrameEncoder::encode_plain(compressible(), owner);
+  EXPECT_EQ(frame,
+            forge("kilF", 1, 0, compressible().size(), compressible().size(), compressible()));
+  EXPECT_EQ(decode(frame), compressible());
 }
 
 TEST(Frame, IsAsDocumented) {

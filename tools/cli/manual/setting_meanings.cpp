@@ -10,6 +10,7 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_CACHE_DISABLE", "no cache on disk", "0"},
     {"KILN_CACHE_READONLY", "read what is there, write nothing", "0"},
     {"KILN_CACHE_MAX_SIZE", "what the cache may grow to: 500M, 5GiB", "5 GiB"},
+    {"KILN_CACHE_PLAIN_IMAGES", "keep images as they are: a larger cache that is read faster", "0"},
     {"KILN_CACHE_TRUST_OTHERS", "accept a cache and bundles that others may write", "0"},
     {"KILN_ENGINE",
      "whose entries these are in a cache that several engines share, such as acme 2.1; no other "
