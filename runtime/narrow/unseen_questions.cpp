@@ -231,10 +231,10 @@ bool UnseenQuestions::may_begin_root(const std::string& folders, const std::stri
 void UnseenQuestions::note_macros(const MacroBodies& macros) {
   for (const auto& [name, macro] : macros) {
     // Its parameters are no macros, and may be anything.
-    may_spell_paths_ |= macro.text.starts_with('/') || may_hold_path(macro.text) ||
+    const std::string_view body = macro.text;
+    may_spell_paths_ |= body.starts_with('/') || may_hold_path(body) || divides_parameters(macro) ||
                         std::any_of(first_folders_.begin(), first_folders_.end(),
-                                    [&](const auto& folder) { return holds(macro.text, folder); });
-    may_spell_paths_ |= divides_parameters(macro);
+                                    [&](const auto& folder) { return holds(body, folder); });
     if (macro.text.empty()) empty_.insert(name);
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
