@@ -21,13 +21,16 @@ constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
 
+bool is_any_blank(char c) {
+  return std::string_view(" \t\v\f\r\n").find(c) != std::string_view::npos;
+}
+
 // Whether a whole path may begin here: a slash that divides nothing and opens no comment.
 bool may_begin_path(std::string_view text, std::size_t slash) {
   const auto next = slash + 1 < text.size() ? text[slash + 1] : ' ';
   if (next == '/' || next == '*') return false;
   auto before = slash;
-  while (before > 0 && std::string_view(" \t\v\f").find(text[before - 1]) != std::string_view::npos)
-    --before;
+  while (before > 0 && is_any_blank(text[before - 1])) --before;
   return before == 0 || text.substr(0, before).ends_with("*/") ||
          std::string_view("<\"(,=").find(text[before - 1]) != std::string_view::npos;
 }
@@ -40,11 +43,11 @@ bool is_in_code(std::string_view text, std::size_t position) {
                       [&](std::string_view sign) { return holds(line, sign); });
 }
 
-// Whether it is given to something, but no folder behind it: OPERATOR(divides, /=), print("/").
+// Whether no folder can follow: OPERATOR(divides, /=), print("/"), OPERATOR(divides, /);
 bool is_bare(std::string_view following) {
-  const auto rest = trimmed(following);
-  return !rest.empty() && !continues_identifier(rest.front()) && rest.front() != '.' &&
-         rest.front() != '#' && rest.front() != '%';
+  const auto rest = trimmed(following.substr(0, 16));
+  return rest.starts_with('=') || rest.starts_with('"') ||
+         (rest.starts_with(')') && trimmed(rest.substr(1)).starts_with(';'));
 }
 
 bool may_hold_path(std::string_view text) {
@@ -58,7 +61,7 @@ bool may_hold_path(std::string_view text) {
 // The left operand, where that is a word, or a call: "a" of a/b, ")" of f(a)/b; else nothing.
 std::string_view before_slash(std::string_view text, std::size_t slash) {
   auto end = slash;
-  while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t')) --end;
+  while (end > 0 && is_any_blank(text[end - 1])) --end;
   if (end > 0 && text[end - 1] == ')') return text.substr(end - 1, 1);
   auto begin = end;
   while (begin > 0 && continues_identifier(text[begin - 1])) --begin;
@@ -68,22 +71,6 @@ std::string_view before_slash(std::string_view text, std::size_t slash) {
 std::string_view word_at(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), continues_identifier);
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
-}
-
-// Whether a parameter, which may be nothing, stands before a slash, and another one, which may be anything, behind it.
-bool divides_parameters(const MacroBody& macro) {
-  const auto is_parameter = [&](std::string_view word) {
-    return std::find(macro.parameters.begin(), macro.parameters.end(), word) !=
-           macro.parameters.end();
-  };
-  const std::string_view text = macro.text;
-  for (auto slash = text.find('/'); slash != std::string_view::npos;
-       slash = text.find('/', slash + 1)) {
-    if (is_parameter(before_slash(text, slash)) &&
-        is_parameter(word_at(trimmed(text.substr(slash + 1)))))
-      return true;
-  }
-  return false;
 }
 
 bool is_pasted(std::string_view following) {
@@ -138,6 +125,11 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   const bool may_paste_next = can_ask_for_next(pieces, literals);
   beyond_guessing_ |= pastes_ && (may_paste_next || (holds_next_ && can_ask(pieces, literals)));
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
+  for (std::size_t known = 0; known != empty_.size();) {
+    known = empty_.size();
+    for (const auto& [name, macro] : macros_)
+      if (empty_.contains(std::string_view(macro.text))) empty_.insert(name);
+  }
   const bool pastes_questions =
       pastes_ && (can_ask(pieces, literals) || can_be_pasted_together(asking_, program));
   auto pragmas = pragmatic_;
@@ -182,7 +174,7 @@ void UnseenQuestions::note_paths(std::string_view text, bool code_counts) {
     if (is_known) continue;
     // A macro of nothing, or one that comes to nothing, may stand before a path.
     const auto before = before_slash(text, slash);
-    if (empty_.contains(before) || (before == ")" && !is_in_code(text, slash))) {
+    if (empty_.contains(before) || (before == ")" && (code_counts || !is_in_code(text, slash)))) {
       if (const auto word = word_at(following); !word.empty()) begun_.emplace("/", word);
     }
     if (!may_begin_path(text, slash)) continue;
@@ -203,11 +195,16 @@ void UnseenQuestions::note_beginning(std::string folders, std::string_view follo
                         roots_.lower_bound(folders + '>') != roots_.upper_bound(folders + '?');
     return;
   }
-  // An argument may be pasted to what follows.
-  const auto behind = trimmed(rest.substr(word.size()));
-  may_spell_paths_ |=
-      is_pasted(behind) || (pastes_ && (behind.starts_with(',') || behind.starts_with(')')));
+  // It may be the first half of a macro's name.
+  const auto behind = rest.substr(word.size());
+  may_spell_paths_ |= is_pasted(behind) || (pastes_ && !behind.starts_with('/') &&
+                                            !behind.starts_with('>') && may_begin_macro(word));
   begun_.emplace(std::move(folders), word);
+}
+
+bool UnseenQuestions::may_begin_macro(std::string_view word) const {
+  const auto next = macros_.lower_bound(word);
+  return may_be_predefined(word) || (next != macros_.end() && next->first.starts_with(word));
 }
 
 // Anything may stand before a path: a macro of nothing. /dev/null is none below /dev/shm, and cub/device none below /dev.
@@ -232,9 +229,10 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
   for (const auto& [name, macro] : macros) {
     // Its parameters are no macros, and may be anything.
     const std::string_view body = macro.text;
-    may_spell_paths_ |= body.starts_with('/') || may_hold_path(body) || divides_parameters(macro) ||
+    may_spell_paths_ |= body.starts_with('/') || may_hold_path(body) ||
                         std::any_of(first_folders_.begin(), first_folders_.end(),
                                     [&](const auto& folder) { return holds(body, folder); });
+    note_parameters(macro);
     if (macro.text.empty()) empty_.insert(name);
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
@@ -243,6 +241,22 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
     }
   }
   macros_.insert(macros.begin(), macros.end());
+}
+
+// A parameter may be nothing, and what stands behind it then begins a path: <a/b>.
+void UnseenQuestions::note_parameters(const MacroBody& macro) {
+  const auto is_parameter = [&](std::string_view word) {
+    return word == "__VA_ARGS__" || std::find(macro.parameters.begin(), macro.parameters.end(),
+                                              word) != macro.parameters.end();
+  };
+  const std::string_view text = macro.text;
+  for (auto slash = text.find('/'); slash != std::string_view::npos;
+       slash = text.find('/', slash + 1)) {
+    const auto word = word_at(text.substr(slash + 1));
+    if (word.empty() || !is_parameter(before_slash(text, slash))) continue;
+    may_spell_paths_ |= is_parameter(word);
+    begun_.emplace("/", word);
+  }
 }
 
 bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& program) const {

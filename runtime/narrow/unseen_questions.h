@@ -58,6 +58,8 @@ class UnseenQuestions {
   void note_folder(const std::string& folder, std::string_view text);
   [[nodiscard]] bool may_begin_root(const std::string& folders, const std::string& word) const;
   void note_macros(const MacroBodies& macros);
+  void note_parameters(const MacroBody& macro);
+  [[nodiscard]] bool may_begin_macro(std::string_view word) const;
   [[nodiscard]] bool can_be_pasted_together(const Names& names, const Program& program) const;
   void spread(Names& names) const;
   [[nodiscard]] bool may_be_pragma(std::string_view code) const;

@@ -161,11 +161,21 @@ void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_base |= word == base_teller;
 }
 
-// What stands in a string may be given to _Pragma, which expands it.
-void read_literal(std::string_view literal, Directives& directives) {
+bool is_given_to_pragma(std::string_view before) {
+  while (!before.empty() && continues_identifier(before.back())) before.remove_suffix(1);  // L""
+  before = trimmed(before);
+  if (!before.ends_with('(')) return false;
+  before.remove_suffix(1);
+  return trimmed(before.substr(before.size() - std::min<std::size_t>(before.size(), 32)))
+      .ends_with("_Pragma");
+}
+
+// What stands in a string may be given to _Pragma, which expands it. Where it is plain that it is given there, it is code.
+void read_literal(std::string_view literal, bool in_pragma, Directives& directives) {
+  auto& question_pieces = in_pragma ? directives.question_pieces : directives.literal_pieces;
   static_cast<void>(find_word(literal, [&](std::string_view word) {
     if (may_be_time_piece(word)) note_time_piece(word, directives.time_pieces);
-    if (may_be_question_piece(word)) note_question_piece(word, directives.literal_pieces);
+    if (may_be_question_piece(word)) note_question_piece(word, question_pieces);
     note_tellers(word, directives);
     if (word.starts_with(asks_for_header)) leave_to_the_compiler(directives);
     return false;
@@ -177,7 +187,7 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
   const auto word = scanner.identifier();
   if (scanner.peek() == '"' && is_one_of(word, raw_prefixes)) {
     scanner.skip_raw_literal();
-    return read_literal(scanner.since(begin), directives);
+    return read_literal(scanner.since(begin), true, directives);
   }
   if (around.line != Line::message) note_pieces(word, directives);
   if (!may_matter(word)) return;
@@ -284,7 +294,8 @@ void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) 
       read_argument(scanner, line, directives);
     } else {
       scanner.skip_token();
-      if (c == '"') read_literal(scanner.since(begin), directives);
+      if (c == '"')
+        read_literal(scanner.since(begin), is_given_to_pragma(scanner.before(begin)), directives);
     }
     if (in_prelude && !in_directive) directives.prelude = begin;
     in_prelude &= in_directive;

@@ -24,7 +24,9 @@ constexpr std::size_t short_name = 4;  // May be made of letters alone.
 std::size_t letters_to_paste(std::string_view name, const Words& pieces) {
   std::vector<std::size_t> letters(name.size() + 1);
   for (std::size_t end = 1; end <= name.size(); ++end) {
-    letters[end] = letters[end - 1] + 1;
+    // Numbers come from the compiler's own macros, too.
+    const bool is_digit = name[end - 1] >= '0' && name[end - 1] <= '9';
+    letters[end] = letters[end - 1] + (is_digit ? 0 : 1);
     for (std::size_t begin = 0; begin + shortest_piece <= end; ++begin) {
       const auto piece = name.substr(begin, end - begin);
       if (letters[begin] < letters[end] && piece != name && pieces.contains(piece))

@@ -41,6 +41,10 @@ class Scanner {
     return text_.substr(begin, at_ - begin);
   }
 
+  [[nodiscard]] std::string_view before(std::size_t position) const {
+    return text_.substr(0, position);
+  }
+
   // Over blanks and comments, but not over the end of the line.
   void skip_blanks() {
     do {

@@ -55,7 +55,7 @@ def check_terminal(folded, log, terminal, moves):
 def check_error(folded, log):
     outcome = subprocess.run(words(folded, log, BROKEN), capture_output=True, text=True)
     expect(outcome.returncode == 3 and outcome.stdout == "", "a build that fails is not the end", outcome)
-    expect(outcome.stderr.startswith(ERROR) and str(log) in outcome.stderr,
+    expect(outcome.stderr.startswith("kiln: built 1 of 9\n" + ERROR) and str(log) in outcome.stderr,
            "the error is not told whole", outcome.stderr)
     status, written = run_on_terminal(words(folded, log, BROKEN), {**os.environ, "TERM": "xterm"})
     expect(status == 3 and "\r\x1b[K" + ERROR in written, "on a terminal the error is not told whole", written)

@@ -103,13 +103,24 @@ TEST(UnseenQuestions, WholePathsCannotBeGuessed) {
       may("// <b>Not</b> one that was asked for: std/homes, /home/you, \"hits\" / window\n#include "
           "\"/usr/a.h\"\n"));
   const std::string pragma = "#define DO(x) _Pragma(#x)\n";
-  EXPECT_FALSE(may("OPERATOR(divides, /);\nOPERATOR( /= , two);\nint a = print(\"/\");\n"));
+  EXPECT_FALSE(may("OPERATOR(divides, / ) ;\nOPERATOR(divides, /=);\nint a = print(\"/\");\n"));
   EXPECT_TRUE(may("const char* folder = \"/home/lib\";\n"));
   EXPECT_TRUE(may("int has = __has_include(ROOT(/)) + HAS(/);\n"));
-  EXPECT_TRUE(may("#if HAS(P(/H,OME)/lib/b.h)\n#endif\n#define P(a, b) a##b\n"));
+  EXPECT_TRUE(may("#if HAS(P(/H,OME)/lib/b.h)\n#endif\n#define P(a, b) a##b\n#define HOME home\n"));
   EXPECT_TRUE(may("#if HAS(/CUDART_VERSION/b.h)\n#endif\n"));
   EXPECT_TRUE(may("#if HAS(/**//HOME/b.h) || HAS(\v/HOME/b.h)\n#endif\n#define HOME home\n"));
   EXPECT_TRUE(may("#define AT(a, b) <a/b>\n"));
+  const std::string home = "#define P(a, b) a##b\n#define HOME home\n#define N\n#define E N\n";
+  EXPECT_TRUE(may(home + "#define AT(a) <a/HOME/lib/b.h>\n"));
+  EXPECT_TRUE(may(home + "#define AT(...) <__VA_ARGS__/HOME/lib/b.h>\n"));
+  EXPECT_TRUE(may(home + "int v = HAS(E/HOME/lib/b.h);\n"));
+  EXPECT_TRUE(may(home + "int v = Z(\nI(/)HOME/lib/b.h);\n"));
+  EXPECT_TRUE(may(home + "#if HAS(P(/HO /**/,ME)/lib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may(home + "int v = HAS(P(/HO\n,ME)/lib/b.h);\n"));
+  EXPECT_TRUE(may("/HO\n" + home));
+  EXPECT_TRUE(may(home + "#if HAS(R(/HO COMMA ME)/lib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may(home + "#if HAS(R(/home/HO COMMA ME)/b.h)\n#endif\n"));
+  EXPECT_TRUE(may(home + "int v = HAS(\n/HOME/lib/b.h) + HAS(\r/HOME/lib/b.h);\n"));
   EXPECT_TRUE(may("#define E\n#define HOME home\n#define P <E/HOME/lib/b.h>\n"));
   EXPECT_TRUE(may("#define E\n#define HOME home\n#if HAS(E/HOME/lib/b.h)\n#endif\n"));
   EXPECT_TRUE(may("#define E()\n#define HOME home\n#if HAS(E()/HOME/lib/b.h)\n#endif\n"));
