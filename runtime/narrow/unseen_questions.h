@@ -65,10 +65,10 @@ class UnseenQuestions {
   [[nodiscard]] bool may_be_pragma(std::string_view code) const;
 
   MacroBodies macros_;
-  Names first_folders_;  ///< How whole paths begin: "/home",
-  Names roots_;          ///< and how these go on: "/home/me".
+  Names first_folders_;  ///< How whole paths begin: "/opt",
+  Names roots_;          ///< and how these go on: "/opt/lib".
   std::set<std::pair<std::string, std::string>>
-      begun_;        ///< What may begin a whole path: "/home/" and "me".
+      begun_;        ///< What may begin a whole path: "/opt/" and "lib".
   Names empty_;      ///< Macros of nothing.
   Names asking_;     ///< Macros that may come to `__has_include`,
   Names pasting_;    ///< to what no text holds,

@@ -161,6 +161,7 @@ void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_base |= word == base_teller;
 }
 
+// `before`: what stands before a literal.
 bool is_given_to_pragma(std::string_view before) {
   while (!before.empty() && continues_identifier(before.back())) before.remove_suffix(1);  // L""
   before = trimmed(before);

@@ -16,11 +16,10 @@ constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
 constexpr std::array<std::string_view, 3> time_tellers{"__DATE__", "__TIME__", "__TIMESTAMP__"};
 constexpr std::size_t shortest_piece = 2;
-constexpr std::size_t few_letters = 2;
+constexpr std::size_t few_letters = 3;
 constexpr std::size_t short_name = 4;  // May be made of letters alone.
 
-// How few single letters this name takes, beside those pieces. The whole name is no
-// piece of itself.
+// How few single letters this name takes, beside those pieces. The whole name is no piece of itself.
 std::size_t letters_to_paste(std::string_view name, const Words& pieces) {
   std::vector<std::size_t> letters(name.size() + 1);
   for (std::size_t end = 1; end <= name.size(); ++end) {

@@ -40,7 +40,7 @@ void note_time_piece(std::string_view word, Words& pieces);
 /// Adds a word that is a piece of a question. REQUIRES: may_be_question_piece().
 void note_question_piece(std::string_view word, Words& pieces);
 
-/// Whether these can be pasted together to a question: what code has, with two letters more, or what literals have, too.
+/// Whether these can be pasted together to a question: what code has, with three letters more, or what literals have, too.
 /// Literals are mostly prose.
 [[nodiscard]] bool can_ask(const Words& in_code, const Words& in_literals);
 
@@ -54,7 +54,7 @@ void note_question_piece(std::string_view word, Words& pieces);
 /// Everybody has names of a single letter.
 [[nodiscard]] bool can_be_pasted(std::string_view name, const Words& pieces);
 
-/// The same with two letters anywhere, and any digits: nobody makes a name of more, unless it is short. An empty name stands for one that nobody
+/// The same with three letters anywhere, and any digits: nobody makes a name of more, unless it is short. An empty name stands for one that nobody
 /// could read, and may be anything.
 [[nodiscard]] bool can_be_pasted_with_letters(std::string_view name, const Words& pieces);
 

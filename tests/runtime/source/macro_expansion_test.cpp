@@ -119,6 +119,7 @@ TEST(Questions, ThatArePastedTogether) {
   EXPECT_TRUE(can("_Pragma(\"P(__has_, include)(N)\")"));
   EXPECT_TRUE(can("_Pragma(\"unroll BEGIN __has_, include)(N)\")"));
   EXPECT_TRUE(can("P(__has_, i, nclude)(N)"));
+  EXPECT_TRUE(can("Q(__has_, i, n, c, lude)(N)"));
   EXPECT_TRUE(can("_Pragma(\"unroll (Q(__has_, i, nclude)(O) ? 2 : 1)\")"));
   EXPECT_FALSE(can("trace(\"of __has and what they include\")"));
   EXPECT_FALSE(can("#error \\\n __has_ it, so include it\n#warning include\nint __has_;"));
@@ -175,7 +176,8 @@ TEST(HeaderTests, MayBePastedTogether) {
   EXPECT_TRUE(can_be_pasted_with_letters("A_HAS", {"A_", "HA"}));
   EXPECT_TRUE(can_be_pasted_with_letters("HAS_V2_IN", {"HAS_V", "_IN"}));
   EXPECT_TRUE(can_be_pasted_with_letters("ASK_1200", {"ASK_"})) << "by __CUDA_ARCH__";
-  EXPECT_FALSE(can_be_pasted_with_letters("HAS_NONE", {"HAS", "NO"}));
+  EXPECT_TRUE(can_be_pasted_with_letters("MYHASQ", {"ASQ"}));
+  EXPECT_FALSE(can_be_pasted_with_letters("HAS_NO_MORE", {"HAS", "NO"}));
   EXPECT_TRUE(can_be_pasted_with_letters("", {})) << "a name that could not be read";
 }
 
