@@ -7,8 +7,10 @@
 
 #include "source/accountability.h"
 #include "source/characters.h"
+#include "source/joined_text.h"
 #include "source/macro_expansion.h"
 #include "source/pieces.h"
+#include "source/scanner.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -25,20 +27,29 @@ bool is_any_blank(char c) {
   return std::string_view(" \t\v\f\r\n").find(c) != std::string_view::npos;
 }
 
-// Whether a whole path may begin here: a slash that divides nothing and opens no comment.
-bool may_begin_path(std::string_view text, std::size_t slash) {
-  const auto next = slash + 1 < text.size() ? text[slash + 1] : ' ';
-  if (next == '/' || next == '*') return false;
-  auto before = slash;
-  while (before > 0 && is_any_blank(text[before - 1])) --before;
-  return before == 0 || text.substr(0, before).ends_with("*/") ||
-         std::string_view("<\"(,=").find(text[before - 1]) != std::string_view::npos;
+// Without the blanks at its end,
+std::string_view without_last_blanks(std::string_view text) {
+  while (!text.empty() && is_any_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
-// Whether no directive is on its line, nor goes on there behind a comment.
+// or at its beginning.
+std::string_view without_first_blanks(std::string_view text) {
+  while (!text.empty() && is_any_blank(text.front())) text.remove_prefix(1);
+  return text;
+}
+
+// Whether a whole path may begin here: a slash that divides nothing.
+bool may_begin_path(std::string_view code, std::size_t slash) {
+  const auto before = without_last_blanks(code.substr(0, slash));
+  return before.empty() ||
+         std::string_view("<\"(,=#").find(before.back()) != std::string_view::npos;
+}
+
+// Whether no directive is on its line.
 bool is_in_code(std::string_view text, std::size_t position) {
   const auto line = text.substr(0, position).substr(text.rfind('\n', position) + 1);
-  constexpr std::array<std::string_view, 4> of_directives{"#", "%:", "?\?=", "*/"};
+  constexpr std::array<std::string_view, 3> of_directives{"#", "%:", "?\?="};
   return std::none_of(of_directives.begin(), of_directives.end(),
                       [&](std::string_view sign) { return holds(line, sign); });
 }
@@ -60,12 +71,8 @@ bool may_hold_path(std::string_view text) {
 
 // The left operand, where that is a word, or a call: "a" of a/b, ")" of f(a)/b; else nothing.
 std::string_view before_slash(std::string_view text, std::size_t slash) {
-  auto end = slash;
-  while (end > 0 && is_any_blank(text[end - 1])) --end;
-  if (end > 0 && text[end - 1] == ')') return text.substr(end - 1, 1);
-  auto begin = end;
-  while (begin > 0 && continues_identifier(text[begin - 1])) --begin;
-  return text.substr(begin, end - begin);
+  const auto before = without_last_blanks(text.substr(0, slash));
+  return before.ends_with(')') ? before.substr(before.size() - 1) : Scanner::last_word(before);
 }
 
 std::string_view word_at(std::string_view text) {
@@ -108,6 +115,10 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
     pastes_ |= said.pastes;
     pieces.insert(said.question_pieces.begin(), said.question_pieces.end());
     literals.insert(said.literal_pieces.begin(), said.literal_pieces.end());
+    brackets_are_open_ |= said.opens_brackets;
+    may_spell_paths_ |= std::any_of(
+        said.includes.begin(), said.includes.end(),
+        [](const IncludeDirective& include) { return include.spelling.starts_with("//"); });
     beyond_guessing_ |= language.misreads(said);
     beyond_guessing_ |= !said.unfollowed.empty() && said.unfollowed != asks_for_header;
   };
@@ -130,19 +141,20 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
     for (const auto& [name, macro] : macros_)
       if (empty_.contains(std::string_view(macro.text))) empty_.insert(name);
   }
+  for (const auto& [name, macro] : macros_) note_operands(macro);
   const bool pastes_questions =
       pastes_ && (can_ask(pieces, literals) || can_be_pasted_together(asking_, program));
   auto pragmas = pragmatic_;
   pragmas.emplace(pragma_operator);
   const bool pastes_pragmas = pastes_ && can_be_pasted_together(pragmas, program);
   for (auto& [header, text] : texts_) {
-    const auto joined = text.joined.text();
-    text.pastes = names_any(joined, pasting_);
+    text.pastes = names_any(text.code, pasting_);
     text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||
-                names_any(joined, asking_);
+                names_any(text.code, asking_);
     // Code asks by __has_include, or gets into a pragma that does.
-    note_paths(joined, text.asks || (pastes_pragmas && text.pastes) || may_be_pragma(joined) ||
-                           holds(joined, asks_for_header) || header->directives.raw_literals);
+    note_paths(text.code, brackets_are_open_ || text.asks || (pastes_pragmas && text.pastes) ||
+                              may_be_pragma(text.code) || holds(text.code, asks_for_header) ||
+                              header->directives.raw_literals);
   }
   for (const auto* texts : {&program.options(), &program.kernels()})
     for (const auto& text : *texts) note_paths(text, true);
@@ -154,8 +166,10 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
 }
 
 void UnseenQuestions::add(const HeaderText& header) {
-  const auto [place, added] = texts_.try_emplace(&header, Text{JoinedText(header.text)});
-  note_next(place->second.joined.text());
+  const auto [place, added] = texts_.try_emplace(&header);
+  if (!added) return;
+  place->second.code = without_comments(JoinedText(header.text).text());
+  note_next(place->second.code);
   note_macros(header.macros());
 }
 
@@ -172,13 +186,12 @@ void UnseenQuestions::note_paths(std::string_view text, bool code_counts) {
     const auto following = text.substr(slash + 1);
     const bool is_known = first_folders_.contains('/' + std::string(word_at(following)));
     if (is_known) continue;
-    // A macro of nothing, or one that comes to nothing, may stand before a path.
+    const bool counts = code_counts || !is_in_code(text, slash);
+    // A macro of nothing, or one that comes to nothing, may stand before a path. A blank behind the slash would stay.
     const auto before = before_slash(text, slash);
-    if (empty_.contains(before) || (before == ")" && (code_counts || !is_in_code(text, slash)))) {
-      if (const auto word = word_at(following); !word.empty()) begun_.emplace("/", word);
-    }
-    if (!may_begin_path(text, slash)) continue;
-    if (code_counts || !is_bare(following) || !is_in_code(text, slash))
+    const bool may_be_first = empty_.contains(before) || (before == ")" && counts);
+    if (may_be_first && !word_at(following).empty()) note_beginning("/", following);
+    if (may_begin_path(text, slash) && (counts || !is_bare(following)))
       note_beginning("/", following);
   }
   for (const auto& folder : first_folders_) note_folder(folder, text);
@@ -187,7 +200,7 @@ void UnseenQuestions::note_paths(std::string_view text, bool code_counts) {
 // A path that was asked for begins as one of the roots, spelled out or made by macros: </em> begins none, and neither does
 // what divides a quoted word. `folders` are what is spelled already, `following` is what follows.
 void UnseenQuestions::note_beginning(std::string folders, std::string_view following) {
-  const auto rest = trimmed(following);
+  const auto rest = without_first_blanks(following);
   const auto word = word_at(rest);
   if (word.empty()) {
     // <br/>
@@ -232,7 +245,6 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
     may_spell_paths_ |= body.starts_with('/') || may_hold_path(body) ||
                         std::any_of(first_folders_.begin(), first_folders_.end(),
                                     [&](const auto& folder) { return holds(body, folder); });
-    note_parameters(macro);
     if (macro.text.empty()) empty_.insert(name);
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
@@ -243,8 +255,8 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
   macros_.insert(macros.begin(), macros.end());
 }
 
-// A parameter may be nothing, and what stands behind it then begins a path: <a/b>.
-void UnseenQuestions::note_parameters(const MacroBody& macro) {
+// A parameter or a macro may be nothing, and what stands behind it then begins a path: <a/b>, <EMPTY/b>.
+void UnseenQuestions::note_operands(const MacroBody& macro) {
   const auto is_parameter = [&](std::string_view word) {
     return word == "__VA_ARGS__" || std::find(macro.parameters.begin(), macro.parameters.end(),
                                               word) != macro.parameters.end();
@@ -252,10 +264,12 @@ void UnseenQuestions::note_parameters(const MacroBody& macro) {
   const std::string_view text = macro.text;
   for (auto slash = text.find('/'); slash != std::string_view::npos;
        slash = text.find('/', slash + 1)) {
+    const auto before = before_slash(text, slash);
+    if (!is_parameter(before) && !empty_.contains(before)) continue;
     const auto word = word_at(text.substr(slash + 1));
-    if (word.empty() || !is_parameter(before_slash(text, slash))) continue;
+    if (word.empty()) continue;
     may_spell_paths_ |= is_parameter(word);
-    begun_.emplace("/", word);
+    note_beginning("/", text.substr(slash + 1));
   }
 }
 
@@ -263,7 +277,7 @@ bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& 
   Words pieces;
   for (const auto* texts : {&program.options(), &program.kernels()})
     for (const auto& text : *texts) add_pieces(text, names, pieces);
-  for (const auto& [header, text] : texts_) add_pieces(text.joined.text(), names, pieces);
+  for (const auto& [header, text] : texts_) add_pieces(text.code, names, pieces);
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return can_be_pasted_with_letters(name, pieces);
   });
@@ -287,11 +301,10 @@ bool UnseenQuestions::may_be_pragma(std::string_view code) const {
 
 bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {
   const auto& known = texts_.at(&header);
-  const auto text = known.joined.text();
   const auto& includes = header.directives.includes;
-  return !known.asks && !known.pastes && !may_be_pragma(text) &&
+  return !known.asks && !known.pastes && !may_be_pragma(known.code) &&
          std::none_of(words_of_once.begin(), words_of_once.end(),
-                      [&](std::string_view word) { return holds(text, word); }) &&
+                      [&](std::string_view word) { return holds(known.code, word); }) &&
          std::none_of(includes.begin(), includes.end(), [](const IncludeDirective& include) {
            return include.form == IncludeDirective::Form::quoted;
          });

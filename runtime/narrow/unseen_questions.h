@@ -11,7 +11,6 @@
 #include "kiln/program.h"
 #include "source/directives.h"
 #include "source/header_files.h"
-#include "source/joined_text.h"
 #include "source/reading.h"
 
 namespace kiln {
@@ -20,7 +19,7 @@ namespace kiln {
 /// conditions. NVRTC asks only once for a file that is there, so some of these questions show nowhere. But it asks for every
 /// place at which it finds nothing, and it is known where each look-up may end.
 ///
-/// Comments count as text, and all branches as taken: that gives more than is asked for, never less.
+/// All branches count as taken: that gives more than is asked for, never less. Where comments end has to be sure.
 class UnseenQuestions {
  public:
   /// Of a program, whose source is given scanned, and of the headers that its compiler read. Borrows source and headers.
@@ -46,7 +45,7 @@ class UnseenQuestions {
   using Names = std::set<std::string, std::less<>>;
 
   struct Text {
-    JoinedText joined;
+    std::string code;     ///< Its lines joined, without its comments.
     bool asks = false;    ///< Whether it asks in a way that a scan does not show.
     bool pastes = false;  ///< Whether it names a macro that may come to anything.
   };
@@ -58,7 +57,7 @@ class UnseenQuestions {
   void note_folder(const std::string& folder, std::string_view text);
   [[nodiscard]] bool may_begin_root(const std::string& folders, const std::string& word) const;
   void note_macros(const MacroBodies& macros);
-  void note_parameters(const MacroBody& macro);
+  void note_operands(const MacroBody& macro);
   [[nodiscard]] bool may_begin_macro(std::string_view word) const;
   [[nodiscard]] bool can_be_pasted_together(const Names& names, const Program& program) const;
   void spread(Names& names) const;
@@ -76,6 +75,7 @@ class UnseenQuestions {
   std::unordered_map<const HeaderText*, Text> texts_;
   bool may_spell_paths_ = false;
   bool beyond_guessing_ = false;
+  bool brackets_are_open_ = false;  ///< What is included may be an argument of a macro.
   bool pastes_ = false;
   bool holds_next_ = false;
 };

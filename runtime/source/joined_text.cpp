@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "source/scanner.h"
+
 namespace kiln {
 
 JoinedText::JoinedText(std::string_view text) : original_(text) {
@@ -23,6 +25,21 @@ std::size_t JoinedText::original(std::size_t position) const {
       std::upper_bound(cuts_.begin(), cuts_.end(), position,
                        [](std::size_t place, const auto& cut) { return place < cut.first; });
   return after == cuts_.begin() ? position : position + std::prev(after)->second;
+}
+
+std::string without_comments(std::string_view joined) {
+  std::string code;
+  code.reserve(joined.size());
+  for (Scanner scanner(joined); !scanner.done();) {
+    const auto begin = scanner.position();
+    if (scanner.skip_comment()) {
+      code += ' ';
+      continue;
+    }
+    scanner.skip_word_or_token();
+    code.append(scanner.since(begin));
+  }
+  return code;
 }
 
 }  // namespace kiln

@@ -28,4 +28,8 @@ class JoinedText {
       cuts_;  // A place, and how much was cut up to there.
 };
 
+/// A joined text with a blank in the place of each comment. REQUIRES: where its comments begin is sure (Directives::unsure); what
+/// begins one in a header's name counts as one.
+[[nodiscard]] std::string without_comments(std::string_view joined);
+
 }  // namespace kiln

@@ -16,6 +16,7 @@ constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
 constexpr std::array<std::string_view, 3> time_tellers{"__DATE__", "__TIME__", "__TIMESTAMP__"};
 constexpr std::size_t shortest_piece = 2;
+constexpr std::size_t shortest_plain_half = 6;
 constexpr std::size_t few_letters = 3;
 constexpr std::size_t short_name = 4;  // May be made of letters alone.
 
@@ -35,6 +36,14 @@ std::size_t letters_to_paste(std::string_view name, const Words& pieces) {
   return letters[name.size()];
 }
 
+// Nobody has such a word but to make this question of it, by however many letters: "__has_", but not "has_".
+bool is_plain_half(std::string_view piece, std::string_view question) {
+  const bool of_longer_alone = asks_for_header.find(piece) == std::string_view::npos;
+  return of_longer_alone == (question == asks_for_next_header) &&
+         (piece.starts_with("__has") ||
+          (piece.size() >= shortest_plain_half && piece.find('_') != std::string_view::npos));
+}
+
 bool can_be_asked(std::string_view question, const Words& in_code, const Words& in_literals) {
   auto all = in_code;
   all.insert(in_literals.begin(), in_literals.end());
@@ -42,7 +51,9 @@ bool can_be_asked(std::string_view question, const Words& in_code, const Words& 
   // Everybody asks for headers, and many have something that is called next.
   auto rare = in_code;
   rare.erase(std::string(asks_for_header));
-  return can_be_pasted_with_letters(question, rare);
+  return std::any_of(rare.begin(), rare.end(),
+                     [&](const auto& piece) { return is_plain_half(piece, question); }) ||
+         can_be_pasted_with_letters(question, rare);
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ void note_time_piece(std::string_view word, Words& pieces);
 /// Adds a word that is a piece of a question. REQUIRES: may_be_question_piece().
 void note_question_piece(std::string_view word, Words& pieces);
 
-/// Whether these can be pasted together to a question: what code has, with three letters more, or what literals have, too.
-/// Literals are mostly prose.
+/// Whether these can be pasted together to a question: what code has, with three letters more, or any where a word is plainly
+/// the half of one, or what literals have, too. Literals are mostly prose.
 [[nodiscard]] bool can_ask(const Words& in_code, const Words& in_literals);
 
 /// The same for the longer question alone, which searches on behind a header that was found.

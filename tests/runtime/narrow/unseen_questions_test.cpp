@@ -127,6 +127,19 @@ TEST(UnseenQuestions, WholePathsCannotBeGuessed) {
   EXPECT_FALSE(
       may("#define GUARD_H\n#define CEIL(a, b) (((a) + (b)-1) / (b))\nint c = (1) / D;\n#if (2) / "
           "2\n#endif\n"));
+  EXPECT_TRUE(may(home + "#define M(q) HAS(E/q/lib/b.h)\n"));
+  EXPECT_TRUE(may(home + "#define M(x) HAS(<E/HO##x/lib/b.h>)\n"));
+  EXPECT_TRUE(may(home + "#define M(a) HAS(<a##/HOME/lib/b.h>)\n"));
+  EXPECT_TRUE(may(home + "#if HAS(E /HOME/lib/b.h)\n#endif\n"));
+  EXPECT_TRUE(may(home + "#if HAS(E/E HOME/lib/b.h)\n#endif\n"));
+  EXPECT_FALSE(may(home + "#if HAS(E/ HOME/lib/b.h)\n#endif\n")) << "the blank is part of the path";
+  EXPECT_TRUE(may("#include <//home/lib/b.h>\n"));
+  EXPECT_FALSE(may(home + "#define D // ^^^ N ^^^ / HOME\nint n = 4 /* E */ / HOME; // E/HOME\n"));
+  const std::string divided = "int v = I()/HOME;\n";
+  EXPECT_FALSE(may(home + divided));
+  EXPECT_TRUE(may(home + divided + "int w = DO(\n#include <b.h>\n);\n"));
+  EXPECT_TRUE(may(home + divided + "int w = DO(\n"));
+  EXPECT_TRUE(may(home + divided + "#define OPEN DO(\n"));
   EXPECT_TRUE(may("#define \\u00e9(x) _Pragma(#x)\n")) << "a name that nobody reads";
   EXPECT_TRUE(may("const char* folder = R\"(/home/lib)\";\n"));
   EXPECT_TRUE(may("#define PASTE(a, b) a##b\nPASTE(_Pra, gma)(\"unroll HAS(ROOT(/))\")\n"));
@@ -149,6 +162,7 @@ TEST(UnseenQuestions, BehindWhatWasFoundNothingIsGuessed) {
   EXPECT_TRUE(is("", {"-DNEXT=__has_include_next"}));
   EXPECT_TRUE(is(paste + "#if PASTE(__has_include_, next)(<a.h>)\n#endif\n"));
   EXPECT_TRUE(is(paste + "#if PASTE(__has_include, _next)(<a.h>)\n#endif\n"));
+  EXPECT_TRUE(is(paste + "#if PASTE(__has_include_, n, e, x, t)(<a.h>)\n#endif\n"));
   EXPECT_TRUE(is("?\?=include <a.h>\n"));
   EXPECT_TRUE(is("auto s = R\"(x)\";\n", {"--std=c++03"}));
   EXPECT_TRUE(is("int x = 1'000;\n", {"--std=c++11"}));

@@ -122,7 +122,9 @@ TEST(Questions, ThatArePastedTogether) {
   EXPECT_TRUE(can("Q(__has_, i, n, c, lude)(N)"));
   EXPECT_TRUE(can("_Pragma(\"unroll (Q(__has_, i, nclude)(O) ? 2 : 1)\")"));
   EXPECT_FALSE(can("trace(\"of __has and what they include\")"));
-  EXPECT_FALSE(can("#error \\\n __has_ it, so include it\n#warning include\nint __has_;"));
+  EXPECT_FALSE(can("#error \\\n __has_ it, so include it\n#warning include\nint has_;"));
+  EXPECT_TRUE(can("P(__has_, i, n, c, l, u, d, e)(N)"));
+  EXPECT_TRUE(can("P(_, _, h, a, s, _include)(N)"));
   EXPECT_TRUE(can("#error it\nP(__has_, include)(N)"));
   EXPECT_FALSE(can("P(_, h, a, s, _, i, n, c, l, u, d, e)"));
 }
