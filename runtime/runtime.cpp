@@ -1,7 +1,9 @@
 #include "kiln/runtime.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +17,7 @@
 #include "kiln/caller_state.h"
 #include "manifest/recorded_programs.h"
 #include "program/image_choice.h"
+#include "queue/find_ahead.h"
 #include "queue/prefetch.h"
 #include "queue/repeated_preludes.h"
 #include "runtime_impl.h"
@@ -28,6 +31,14 @@ Result<Artifact> copy_of(Result<ServedArtifact> obtained) {
   Artifact artifact = *obtained->artifact;
   artifact.origin = obtained->origin;
   return artifact;
+}
+
+// As with an observer, what it throws goes no further.
+void tell(const PrefetchProgress& progress, const PrefetchStep& step) {
+  try {
+    progress(step);
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+  }
 }
 
 // Asks NVIDIA's library for what is made of images. It is mapped only where something has to be made.
@@ -266,21 +277,63 @@ Compiling Runtime::compile_async(const Program& program, const Target& target,
   return impl_->begin(program, target, {.priority = options.priority});
 }
 
+std::optional<ServedArtifact> Runtime::Impl::at_hand(const PrefetchItem& item) {
+  const auto& target = item.target;
+  if (target.is_native() || target.kind() == ImageKind::fatbin) return std::nullopt;
+  const auto choice = choose(item.program, target);
+  if (auto known = pipeline.served_before(choice.program(), target)) return known;
+  return pipeline.at_hand(query(choice.program(), target));
+}
+
+PrefetchReport Runtime::Impl::compile_ahead(const std::vector<PrefetchItem>& items,
+                                            const PrefetchProgress& progress,
+                                            const std::stop_token& stop) {
+  const auto begin_item = [this](const PrefetchItem& item, PrefetchNews news) {
+    return begin(item.program, item.target,
+                 {.priority = prefetch_priority,
+                  .bounded = false,
+                  .when_compiled = std::move(news.when_compiled),
+                  .when_ready = std::move(news.when_ready)});
+  };
+  const RepeatedPreludes::Scope expecting(pipeline.expected(), repeated_preludes(items));
+  return prefetch_all(items, service.concurrency(), begin_item, progress, stop);
+}
+
 PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
                                  const PrefetchProgress& progress, const std::stop_token& stop) {
   const CallerState caller;
   // Before they are put in order, since variants begin differently.
   auto wanted = items;
-  for (auto& item : wanted) item.program = impl_->preferred(item.program);
-  const auto begin_item = [this](const PrefetchItem& item, PrefetchNews news) {
-    return impl_->begin(item.program, item.target,
-                        {.priority = prefetch_priority,
-                         .bounded = false,
-                         .when_compiled = std::move(news.when_compiled),
-                         .when_ready = std::move(news.when_ready)});
-  };
-  const RepeatedPreludes::Scope expecting(impl_->pipeline.expected(), repeated_preludes(wanted));
-  return prefetch_all(wanted, impl_->service.concurrency(), begin_item, progress, stop);
+  for (auto& item : wanted) {
+    item.program = impl_->preferred(item.program);
+    // Native is what this thread has.
+    if (const auto resolved = impl_->resolve(item.target)) item.target = *resolved;
+  }
+  impl_->layers.expect_prefetched();
+  std::size_t hits = 0;
+  // Hits first: whatever is served needs no order, and waits for no compile.
+  const auto left = find_ahead(
+      wanted, std::max(1U, std::thread::hardware_concurrency()),
+      [this](const PrefetchItem& item) { return impl_->at_hand(item); },
+      [&](std::size_t index, const ServedArtifact& found) {
+        ++hits;
+        if (progress) tell(progress, {index, copy_of(found), hits, wanted.size()});
+      },
+      stop);
+  if (left.empty()) return {.hits = hits};
+  std::vector<PrefetchItem> missing;
+  missing.reserve(left.size());
+  for (const auto index : left) missing.push_back(wanted[index]);
+  PrefetchProgress of_all;
+  if (progress) {
+    of_all = [&](const PrefetchStep& step) {
+      progress({left[step.index], step.outcome, hits + step.done, wanted.size()});
+    };
+  }
+  auto report = impl_->compile_ahead(missing, of_all, stop);
+  report.hits += hits;
+  for (auto& failure : report.failures) failure.index = left[failure.index];
+  return report;
 }
 
 Result<Program> Runtime::program_of(const ListedProgram& listed) {

@@ -75,6 +75,13 @@ class Runtime::Impl {
   /// is looked for at once, on this thread, so that a hit is behind no compile.
   Compiling begin(const Program& program, const Target& target, CompileQueue::Request request);
 
+  /// What there is without a compiler, of a target that is neither native nor a fatbin.
+  std::optional<ServedArtifact> at_hand(const PrefetchItem& item);
+
+  /// Runtime::prefetch(), of what there is not.
+  PrefetchReport compile_ahead(const std::vector<PrefetchItem>& items,
+                               const PrefetchProgress& progress, const std::stop_token& stop);
+
   Result<ServedArtifact> fatbin(const Program& program, const std::vector<Target>& wanted,
                                 const std::stop_token& stop);
 

@@ -12,7 +12,7 @@ namespace {
 // What is used once is loaded by then, and the cache has it still: to keep more costs a process pages that it has to be given,
 // which take longer than reading.
 constexpr std::size_t bytes_beside_cache = std::size_t{32} * 1024 * 1024;
-constexpr std::size_t bytes_without_cache = std::size_t{256} * 1024 * 1024;
+constexpr std::size_t bytes_at_most = std::size_t{256} * 1024 * 1024;
 
 std::uint64_t faults_of(const Cache& cache) {
   const auto counters = cache.counters();
@@ -22,7 +22,7 @@ std::uint64_t faults_of(const Cache& cache) {
 }  // namespace
 
 Layers::Layers(const Settings& settings, const Reporter& reporter)
-    : reporter_(reporter), memory_(bytes_without_cache) {
+    : reporter_(reporter), memory_(bytes_at_most) {
   open_cache(settings);
   if (cache_) memory_.limit_to(bytes_beside_cache);
   open_bundles(settings);
@@ -31,6 +31,8 @@ Layers::Layers(const Settings& settings, const Reporter& reporter)
 FaultCallback Layers::on_fault() const {
   return [this](std::string_view line) { reporter_.warn(line); };
 }
+
+void Layers::expect_prefetched() { memory_.limit_to(bytes_at_most); }
 
 // Without a usable cache the runtime goes on in memory, and says so once.
 void Layers::open_cache(const Settings& settings) {

@@ -74,6 +74,9 @@ class Layers {
   /// The driver does not take this image: it is not served again.
   void forget(const Digest& key);
 
+  /// Keeps more in memory from now on: what is looked up ahead shall be there when it is asked for.
+  void expect_prefetched();
+
   /// Why the local cache cannot be used; empty when it is well or disabled.
   [[nodiscard]] const std::string& cache_fault() const noexcept { return cache_fault_; }
 

@@ -34,6 +34,12 @@ void MemoryLayer::put(const Digest& request, DependencySet dependencies, Witness
   drop_surplus();
 }
 
+void MemoryLayer::limit_to(std::size_t most_bytes) {
+  const std::lock_guard lock(mutex_);
+  most_bytes_ = most_bytes;
+  drop_surplus();
+}
+
 void MemoryLayer::forget(const Digest& key) {
   const std::lock_guard lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {

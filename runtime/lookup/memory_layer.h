@@ -31,8 +31,8 @@ class MemoryLayer {
   void put(const Digest& request, DependencySet dependencies, Witness witness,
            const Toolchain& toolchain, std::shared_ptr<const Artifact> artifact);
 
-  /// Lets it hold no more than this. For its owner alone, before others have it.
-  void limit_to(std::size_t most_bytes) { most_bytes_ = most_bytes; }
+  /// Lets it hold so many bytes from now on.
+  void limit_to(std::size_t most_bytes);
 
   /// Drops the artifact of this key.
   void forget(const Digest& key);
@@ -50,8 +50,8 @@ class MemoryLayer {
   void drop_surplus();
   void drop(Entries::iterator entry);
 
-  std::size_t most_bytes_;
   std::mutex mutex_;
+  std::size_t most_bytes_;
   std::size_t bytes_ = 0;
   Entries entries_;
   std::unordered_multimap<Digest, Entries::iterator, DigestHash> by_request_;
