@@ -120,7 +120,8 @@ class Runtime {
   [[nodiscard]] Compiling compile_async(const Program& program, const Target& target,
                                         const CompileOptions& options = {});
 
-  /// Brings all items into the cache: compiles what is missing on as many workers as there are, programs that
+  /// Brings all items into the cache. What is there is looked up first, on as many threads as there are processors, and kept in
+  /// memory, up to 256 MiB of images from then on. What is missing is compiled on as many workers as there are, programs that
   /// begin alike one after the other. What compile_async() was asked for goes first. Waits until all are
   /// done; one that fails does not stop the others. `stop` ends it early; items that were not done are then
   /// among the failures.
