@@ -22,10 +22,19 @@ class FindingAhead {
                const std::stop_token& stop)
       : items_(items), find_(find), found_(found), stop_(stop), missing_(items.size(), true) {}
 
+  FindingAhead(const FindingAhead&) = delete;
+  FindingAhead& operator=(const FindingAhead&) = delete;
+
+  // Also where found() has thrown: a thread that nobody joins ends the host.
+  ~FindingAhead() {
+    next_ = items_.size();
+    join();
+  }
+
   std::vector<std::size_t> run(std::size_t threads) {
     start(std::min(threads, items_.size() / items_of_a_thread));
     while (find_next()) tell();
-    for (auto& thread : threads_) thread.join();
+    join();
     tell();
     std::vector<std::size_t> left;
     for (std::size_t index = 0; index < items_.size(); ++index) {
@@ -37,6 +46,7 @@ class FindingAhead {
  private:
   // Where the system gives no more threads, fewer do it.
   void start(std::size_t threads) {
+    threads_.reserve(threads);
     try {
       while (threads_.size() + 1 < threads) {
         threads_.push_back(start_background_thread([this] {
@@ -47,6 +57,11 @@ class FindingAhead {
     } catch (const std::system_error&) {
       return;
     }
+  }
+
+  void join() {
+    for (auto& thread : threads_) thread.join();
+    threads_.clear();
   }
 
   bool find_next() {

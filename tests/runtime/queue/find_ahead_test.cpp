@@ -101,5 +101,11 @@ TEST(FindingAhead, LeavesTheRestWhenStopped) {
   EXPECT_THAT(left, ElementsAre(6, 7, 8, 9));
 }
 
+TEST(FindingAhead, EndsItsThreadsWhereTellingFails) {
+  const auto find = [](const PrefetchItem& item) { return std::optional(served(item)); };
+  const auto fail = [](std::size_t, const ServedArtifact&) { throw std::runtime_error("no"); };
+  EXPECT_THROW((void)find_ahead(items(200), 4, find, fail, {}), std::runtime_error);
+}
+
 }  // namespace
 }  // namespace kiln::test
