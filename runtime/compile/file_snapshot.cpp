@@ -78,8 +78,10 @@ std::FILE* open_text(std::shared_ptr<const std::string> text, std::function<void
 
 }  // namespace
 
-FileSnapshot::FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder)
-    : own_folder_(std::move(own_folder)),
+FileSnapshot::FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder,
+                           const NamedRoots* roots)
+    : roots_(roots),
+      own_folder_(std::move(own_folder)),
       working_directory_(working_directory()),
       events_(std::make_shared<std::uint32_t>(0)) {
   for (const auto& header : embedded) embedded_names_.insert(header.name);
@@ -157,9 +159,10 @@ std::FILE* FileSnapshot::open(const char* path) {
     return nullptr;
   }
   // A folder can be opened too, and not be read.
-  if (!file->regular || file->read_error == EFBIG) return ::fopen(path, "r");
-  if (file->read_error == 0 && !file->is_loaded && !load(path, *file)) {
-    doubt(std::string(path) + " changed since a precompiled header was made from it");
+  const auto& on_disk = files_.at(path).path;
+  if (!file->regular || file->read_error == EFBIG) return ::fopen(on_disk.c_str(), "r");
+  if (file->read_error == 0 && !file->is_loaded && !load(on_disk, *file)) {
+    doubt(on_disk + " changed since a precompiled header was made from it");
     file->read_error = ESTALE;
   }
   if (file->read_error != 0) {
@@ -171,22 +174,32 @@ std::FILE* FileSnapshot::open(const char* path) {
   });
 }
 
-const FileSnapshot::FilePtr& FileSnapshot::look(const std::string& path, bool opening) {
-  auto [at, is_new] = files_.try_emplace(path);
+// A path that only looks as if it began with a root's name was made of one, by a compiler that shortens paths.
+void FileSnapshot::resolve(const std::string& asked_as, Asked& asked) {
+  auto resolved = roots_ != nullptr ? roots_->resolve(asked_as) : std::nullopt;
+  asked.path = resolved ? std::move(resolved->path) : asked_as;
+  asked.root = resolved ? resolved->root : Reading::no_root;
+  if (!resolved && roots_ != nullptr && asked_as.starts_with(NamedRoots::beginning))
+    doubt("the compiler asked for " + asked_as);
+}
+
+const FileSnapshot::FilePtr& FileSnapshot::look(const std::string& asked, bool opening) {
+  auto [at, is_new] = files_.try_emplace(asked);
   if (is_new) {
-    at->second.file = look_at_disk(path);
+    resolve(asked, at->second);
+    at->second.file = look_at_disk(at->second.path);
     met_second_name_ |= at->second.file->is_adopted;
   }
   // NVRTC opens every header that it looks for: a look at what is no file tells it nothing until then.
   if (at->second.at == 0 && (opening || at->second.file->regular))
-    note(path, at->second, ++*events_);
+    note(asked, at->second, ++*events_);
   return at->second.file;
 }
 
-void FileSnapshot::note(const std::string& path, Asked& asked, std::uint32_t at) {
+void FileSnapshot::note(const std::string& asked_as, Asked& asked, std::uint32_t at) {
   asked.at = at;
-  asked_.push_back(path);
-  relative_ |= !path.starts_with('/');
+  asked_.push_back(asked_as);
+  relative_ |= !asked_as.starts_with('/');
 }
 
 FileSnapshot::FilePtr FileSnapshot::look_at_disk(const std::string& path) {
@@ -249,7 +262,9 @@ bool FileSnapshot::adopt(const Readings& readings, std::chrono::system_clock::ti
 }
 
 bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time_point when) {
-  auto& asked = files_[reading.path];
+  const auto asked_as = roots_ != nullptr ? roots_->asked(reading) : reading.path;
+  auto& asked = files_[asked_as];
+  resolve(asked_as, asked);
   struct stat status {};
   const bool as_it_was = reading.found && !asked.file &&
                          ::stat(reading.path.c_str(), &status) == 0 &&
@@ -270,7 +285,7 @@ bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time
   asked.file->is_adopted = true;
   if (asked.file->read_at == 0) asked.file->read_at = reading.read_at;
   *events_ = std::max({*events_, reading.asked_at, reading.read_at});
-  note(reading.path, asked, reading.asked_at);
+  note(asked_as, asked, reading.asked_at);
   const bool found = asked.file->regular && asked.file->read_error == 0;
   return found == reading.found && (!found || asked.file->content == reading.content);
 }
@@ -278,15 +293,16 @@ bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time
 Readings FileSnapshot::readings() const {
   Readings readings;
   readings.files.reserve(asked_.size());
-  for (const auto& path : asked_) {
-    const auto& asked = files_.at(path);
+  for (const auto& asked_as : asked_) {
+    const auto& asked = files_.at(asked_as);
     const auto& file = *asked.file;
     const bool found = file.regular && file.read_error == 0;
-    readings.files.push_back({path, found, found ? file.content : Digest{},
+    readings.files.push_back({asked.path, asked.root, found, found ? file.content : Digest{},
                               found ? file.stamp : FileStamp{}, asked.at, file.read_at});
   }
   readings.embedded = embedded_read_;
   readings.working_directory = working_directory_;
+  readings.rooted = roots_ != nullptr;
   readings.relative = relative_;
   readings.doubt = lost_track_ && doubt_.empty() ? "memory ran out meanwhile" : doubt_;
   return readings;

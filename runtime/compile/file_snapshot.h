@@ -18,6 +18,7 @@
 #include "kiln/digest.h"
 #include "source/header_search.h"
 #include "source/mounts.h"
+#include "source/named_roots.h"
 #include "source/reading.h"
 
 namespace kiln {
@@ -29,8 +30,10 @@ namespace kiln {
 /// For one compile, on its thread.
 class FileSnapshot {
  public:
-  /// `embedded` are the compile's, and must outlive this. What lies in `own_folder` is kiln's and no header.
-  FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder);
+  /// `embedded` are the compile's, and must outlive this, and so must `roots`, which name its include directories, or are
+  /// nullptr. What lies in `own_folder` is kiln's and no header.
+  FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder,
+               const NamedRoots* roots = nullptr);
   FileSnapshot(const FileSnapshot&) = delete;
   FileSnapshot& operator=(const FileSnapshot&) = delete;
 
@@ -48,6 +51,8 @@ class FileSnapshot {
 
   /// Notes that the compiler learned something elsewhere, or something that may not last; and why.
   void doubt(std::string why);
+
+  [[nodiscard]] bool doubts() const noexcept { return lost_track_ || !doubt_.empty(); }
 
   /// Notes that there was no memory for an answer.
   void lose_track() noexcept { lost_track_ = true; }
@@ -84,24 +89,28 @@ class FileSnapshot {
 
   struct Asked {
     FilePtr file;
+    std::string path;  ///< As Reading::path,
+    std::uint32_t root = Reading::no_root;
     std::uint32_t at = 0;  ///< As Reading::asked_at; 0 where nothing of it was told.
   };
 
-  const FilePtr& look(const std::string& path, bool opening);
+  const FilePtr& look(const std::string& asked, bool opening);
   FilePtr look_at_disk(const std::string& path);
   [[nodiscard]] bool load(const std::string& path, File& file);
   [[nodiscard]] bool note_embedded(const std::string& path);
   void note_embedded_read(std::string_view name, std::uint32_t at);
   [[nodiscard]] bool adopt(const Reading& reading, std::chrono::system_clock::time_point when);
-  void note(const std::string& path, Asked& asked, std::uint32_t at);
+  void resolve(const std::string& asked_as, Asked& asked);
+  void note(const std::string& asked_as, Asked& asked, std::uint32_t at);
 
+  const NamedRoots* const roots_;
   const std::string own_folder_;
   const std::string working_directory_;
   std::unordered_set<std::string_view> embedded_names_;
-  std::unordered_map<std::string, Asked> files_;
+  std::unordered_map<std::string, Asked> files_;  ///< By the compiler's spelling.
   std::map<std::pair<dev_t, ino_t>, FilePtr> by_identity_;
   MountedImages images_;
-  std::vector<std::string> asked_;  ///< Paths, in order.
+  std::vector<std::string> asked_;  ///< As the compiler spelled them, in order.
   std::vector<EmbeddedReading> embedded_read_;
   std::shared_ptr<std::uint32_t> events_;  ///< How many there were; shared with open texts.
   struct Counts {

@@ -63,14 +63,15 @@ class NvrtcProgram {
   nvrtcProgram program_ = nullptr;
 };
 
-std::vector<std::string> all_options(const Nvrtc& nvrtc, const CompileJob& job) {
+std::vector<std::string> all_options(const Nvrtc& nvrtc, const CompileJob& job,
+                                     const std::vector<std::string>& include_dirs) {
   // kiln's own come first, so that no option that lacks its value can swallow one.
   std::vector<std::string> options{"--gpu-architecture=" + job.arch};
   if (job.kind == ImageKind::ltoir) options.emplace_back("-dlto");
   if (job.kind == ImageKind::optixir) options.emplace_back("--optix-ir");
   if (nvrtc.has_own_cache()) options.emplace_back("--no-cache");
   if (nvrtc.has_random_seed()) options.push_back("-frandom-seed=" + job.seed.hex());
-  for (const auto& directory : job.include_dirs) options.push_back("-I" + directory);
+  for (const auto& directory : include_dirs) options.push_back("-I" + directory);
   if (job.include_dirs.empty()) options.push_back(fmt::format("-I{}", no_directory));
   options.insert(options.end(), job.options.begin(), job.options.end());
   return options;
@@ -200,7 +201,7 @@ std::string_view first_error(const Nvrtc& nvrtc, std::string_view log, nvrtcResu
 tl::unexpected<Error> describe_failure(const Nvrtc& nvrtc, const CompileJob& job,
                                        nvrtcResult result, const std::string& log) {
   if (refuses_arch(log)) return unknown_arch(nvrtc, job.arch, log, result);
-  const auto options = fmt::format("{}", fmt::join(all_options(nvrtc, job), " "));
+  const auto options = fmt::format("{}", fmt::join(all_options(nvrtc, job, job.include_dirs), " "));
   if (result == NVRTC_ERROR_INVALID_OPTION) {
     return fail(ErrorCode::invalid_option, job,
                 fmt::format("{} refuses an option; the options were: {}", nvrtc.text(), options),
@@ -233,7 +234,7 @@ tl::unexpected<Error> describe_failure(const Nvrtc& nvrtc, const CompileJob& job
 }  // namespace
 
 Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
-                               const std::vector<std::string>& own_options,
+                               const std::vector<std::string>& own_options, const NamedRoots* roots,
                                const std::stop_token& stop) {
   const auto archs = nvrtc.supported_archs();
   const auto arch = read_architecture(job.arch);
@@ -253,7 +254,8 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
     }
   }
   handle.end_when(stop);
-  const auto options = all_options(nvrtc, job);
+  const auto options =
+      all_options(nvrtc, job, roots != nullptr ? roots->names() : job.include_dirs);
   std::vector<const char*> pointers;
   pointers.reserve(own_options.size() + options.size());
   for (const auto& option : own_options) pointers.push_back(option.c_str());
@@ -263,6 +265,7 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
   if (stop.stop_requested()) return cancelled(job);
   auto log =
       read_text(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log).value_or("");
+  if (roots != nullptr) log = roots->with_directories(std::move(log));
   if (result != NVRTC_SUCCESS) {
     return describe_failure(nvrtc, job, result, log);
   }
@@ -285,17 +288,18 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
   if (!image || image->empty()) {
     return fail(ErrorCode::compile_failed,
                 fmt::format("{}: {} gave no {} for {}; the options were: {}", job.program,
-                            nvrtc.text(), artifact.kind, job.arch, fmt::join(options, " ")),
+                            nvrtc.text(), artifact.kind, job.arch,
+                            fmt::join(all_options(nvrtc, job, job.include_dirs), " ")),
                 artifact.log);
   }
   artifact.image = std::move(*image);
   add_facts(artifact, job.expressions.empty());
   if (const auto* without = kernel_without_code(artifact); without != nullptr) {
-    return fail(
-        ErrorCode::compile_failed,
-        fmt::format("{}: {} made no code of kernel '{}' for {}; the options were: {}", job.program,
-                    nvrtc.text(), without->expression, job.arch, fmt::join(options, " ")),
-        artifact.log);
+    return fail(ErrorCode::compile_failed,
+                fmt::format("{}: {} made no code of kernel '{}' for {}; the options were: {}",
+                            job.program, nvrtc.text(), without->expression, job.arch,
+                            fmt::join(all_options(nvrtc, job, job.include_dirs), " ")),
+                artifact.log);
   }
   artifact.compile_us = watch.microseconds();
   return CompileOutcome{std::move(artifact)};

@@ -71,15 +71,32 @@ Result<CompileOutcome> ObservedCompiler::run(const vendor::Nvrtc& nvrtc, const C
                                              const std::stop_token& stop) {
   if (!job.trace_file.empty()) return trace(nvrtc, job, stop);
   std::call_once(set_up_, [&] { set_up(nvrtc); });
-  const Call call{nvrtc, job, stop};
-  if (precompiled_ && nvrtc.has_precompiled_headers()) {
-    if (const auto prelude = precompiled_->of(job)) {
+  Call call{nvrtc, job, stop};
+  if (job.names_roots && FileAnswers::possible()) call.roots.emplace(job.include_dirs);
+  return run(call);
+}
+
+Result<CompileOutcome> ObservedCompiler::run(const Call& call) {
+  if (precompiled_ && call.nvrtc.has_precompiled_headers()) {
+    if (const auto prelude = precompiled_->of(call.job)) {
       if (auto outcome = with(*prelude, call)) return std::move(*outcome);
-      if (stop.stop_requested()) return cancelled(job);
+      if (call.stop.stop_requested()) return cancelled(call.job);
     }
   }
-  FileSnapshot files(job.embedded, own_folder());
-  return call.compile_from(files, {});
+  {
+    auto files = files_of(call);
+    auto outcome = call.compile_from(files, {});
+    if (!call.roots || !files.doubts()) return outcome;
+  }
+  // A compiler that goes by more than is answered here knows nothing of the names.
+  const Call plain{call.nvrtc, call.job, call.stop};
+  auto files = files_of(plain);
+  return plain.compile_from(files, {});
+}
+
+FileSnapshot ObservedCompiler::files_of(const Call& call) const {
+  return FileSnapshot(call.job.embedded, scratch_ ? scratch_->path().string() + '/' : std::string(),
+                      call.names());
 }
 
 // Nothing is kept of it, so nobody need know what it read; and what is precompiled would be in no trace.
@@ -89,19 +106,15 @@ Result<CompileOutcome> ObservedCompiler::trace(const vendor::Nvrtc& nvrtc, const
     return fail(ErrorCode::compiler_missing, job,
                 fmt::format("{} has no time trace, which came with NVRTC 12.8", nvrtc.text()));
   }
-  return compile(nvrtc, job, {"-fdevice-time-trace=" + job.trace_file}, stop);
-}
-
-std::string ObservedCompiler::own_folder() const {
-  return scratch_ ? scratch_->path().string() + '/' : std::string();
+  return compile(nvrtc, job, {"-fdevice-time-trace=" + job.trace_file}, nullptr, stop);
 }
 
 // The outcome has its readings where anybody can see them.
 Result<CompileOutcome> ObservedCompiler::Call::compile_from(
     FileSnapshot& files, const std::vector<std::string>& options) const {
-  if (!FileAnswers::possible()) return compile(nvrtc, job, options, stop);
+  if (!FileAnswers::possible()) return compile(nvrtc, job, options, names(), stop);
   const FileAnswers answers(files);
-  auto outcome = compile(nvrtc, job, options, stop);
+  auto outcome = compile(nvrtc, job, options, names(), stop);
   if (outcome) outcome->readings = files.readings();
   return outcome;
 }
@@ -112,7 +125,7 @@ std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude
   {
     const std::shared_lock lock(prelude.mutex);
     if (prelude.state == State::impossible) return std::nullopt;
-    FileSnapshot files(call.job.embedded, own_folder());
+    auto files = files_of(call);
     if (prelude.state == State::made && files.adopt(prelude.readings, prelude.made))
       return use(prelude, files, call);
   }
@@ -126,7 +139,7 @@ std::optional<CompileOutcome> ObservedCompiler::make(PrecompiledPrelude& prelude
   // One that was not made to its end is of no use: NVRTC would read no header for it, and kiln would know of none.
   if (prelude.files() != 0) prelude.discard();
   prelude.made = std::chrono::system_clock::now();
-  FileSnapshot files(call.job.embedded, own_folder());
+  auto files = files_of(call);
   auto outcome = call.compile_from(files, prelude.options());
   if (outcome && learn(prelude, files, *outcome, call)) {
     prelude.state = State::made;

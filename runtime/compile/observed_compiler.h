@@ -36,7 +36,9 @@ class ObservedCompiler {
     const vendor::Nvrtc& nvrtc;
     const CompileJob& job;
     const std::stop_token& stop;
+    std::optional<NamedRoots> roots = {};
 
+    [[nodiscard]] const NamedRoots* names() const { return roots ? &*roots : nullptr; }
     [[nodiscard]] Result<CompileOutcome> compile_from(
         FileSnapshot& files, const std::vector<std::string>& options) const;
   };
@@ -45,7 +47,8 @@ class ObservedCompiler {
                                                     const CompileJob& job,
                                                     const std::stop_token& stop);
   void set_up(const vendor::Nvrtc& nvrtc);
-  [[nodiscard]] std::string own_folder() const;
+  [[nodiscard]] Result<CompileOutcome> run(const Call& call);
+  [[nodiscard]] FileSnapshot files_of(const Call& call) const;
   [[nodiscard]] std::optional<CompileOutcome> with(PrecompiledPrelude& prelude,
                                                    const Call& call) const;
   [[nodiscard]] std::optional<CompileOutcome> make(PrecompiledPrelude& prelude,

@@ -2,7 +2,24 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace kiln {
+
+namespace {
+
+std::string key_of(std::uint32_t root, const std::string& path) {
+  return fmt::format("{} {}", root, path);
+}
+
+// The root below which a path is asked for: that of its directory, or of the includer that it lies beside.
+std::uint32_t root_of(std::size_t directory, bool absolute, const Includer& includer) {
+  if (directory != HeaderSearch::of_none) return static_cast<std::uint32_t>(directory);
+  const bool beside = !absolute && includer.reading != nullptr;
+  return beside ? includer.reading->root : Reading::no_root;
+}
+
+}  // namespace
 
 bool is_nowhere(const Reading& reading) {
   return !reading.found && reading.path.starts_with(virtual_name("")) &&
@@ -10,14 +27,17 @@ bool is_nowhere(const Reading& reading) {
 }
 
 AskedQuestions::AskedQuestions(const Readings& readings, const HeaderSearch& search)
-    : search_(search) {
-  for (const auto& reading : readings.files) asked_.emplace(reading.path, &reading);
+    : search_(search), rooted_(readings.rooted) {
+  for (const auto& reading : readings.files) {
+    asked_.emplace(key_of(reading.root, reading.path), &reading);
+    by_path_.emplace(reading.path, &reading);
+  }
   for (const auto& reading : readings.embedded)
     embedded_read_.emplace(reading.name, reading.read_at);
 }
 
 std::uint32_t AskedQuestions::read_at(const FoundHeader& found) const {
-  if (found.embedded == nullptr) return asked_.at(found.path)->read_at;
+  if (found.embedded == nullptr) return by_path_.at(found.path)->read_at;
   const auto read = embedded_read_.find(found.embedded->name);
   return read != embedded_read_.end() ? read->second : 0;
 }
@@ -30,58 +50,65 @@ std::uint64_t AskedQuestions::made_at(const Dependency& lookup, const Walk& walk
   if (walk.found.found() && !lookup.tested)
     return std::max(2 * std::uint64_t{read_at(walk.found)}, 2 * includer_read + 1);
   auto earliest = includer_read;
-  for (const auto& path : walk.paths)
-    earliest = std::max<std::uint64_t>(earliest, asked_.at(path)->asked_at);
+  for (const auto* question : walk.questions)
+    earliest = std::max<std::uint64_t>(earliest, question->asked_at);
   return 2 * earliest + 1;
 }
 
-Walk AskedQuestions::follow(const Dependency& lookup, const FoundHeader& includer) const {
+Walk AskedQuestions::follow(const Dependency& lookup, const Includer& includer) const {
   return follow(lookup, includer, false);
 }
 
-Walk AskedQuestions::follow_beside(const Dependency& lookup, const FoundHeader& includer) const {
+Walk AskedQuestions::follow_beside(const Dependency& lookup, const Includer& includer) const {
   return follow(lookup, includer, true);
 }
 
-Walk AskedQuestions::follow(const Dependency& lookup, const FoundHeader& includer,
+Walk AskedQuestions::follow(const Dependency& lookup, const Includer& includer,
                             bool may_give_up) const {
   const bool quoted = lookup.parent != Dependency::no_parent;
   const bool absolute = lookup.spelling.starts_with('/');
   bool ended = absolute;
   Walk walk;
   walk.found =
-      search_.find(lookup.spelling, quoted ? &includer : nullptr,
+      search_.find(lookup.spelling, quoted ? &includer.header : nullptr,
                    [&](const std::string& path, std::size_t directory, FoundHeader& header) {
+                     const auto root = root_of(directory, absolute, includer);
                      // The source lies in a folder that no machine has, so the compiler need not ask beside it.
                      const bool need_not_ask = lookup.parent == Dependency::source_parent &&
                                                !absolute && directory == HeaderSearch::of_none;
-                     if (need_not_ask && !asked_.contains(path)) return false;
-                     return ended |= ask(path, walk, header, may_give_up);
+                     if (need_not_ask && asked(root, path) == nullptr) return false;
+                     return ended |= ask(root, path, walk, header, may_give_up);
                    });
   if (const auto* embedded = walk.found.embedded; embedded != nullptr) {
     // NVRTC tells nobody that it only tests for one.
     walk.made = lookup.tested || embedded_read_.contains(embedded->name);
   } else if (!ended && search_.directories().empty()) {
-    ask(std::string(no_directory) + '/' + lookup.spelling, walk, walk.found, may_give_up);
+    ask(Reading::no_root, std::string(no_directory) + '/' + lookup.spelling, walk, walk.found,
+        may_give_up);
   }
   walk.found.beside &= lookup.parent != Dependency::source_parent;
   return walk;
 }
 
 // Gives whether the walk ends here.
-bool AskedQuestions::ask(const std::string& path, Walk& walk, FoundHeader& header,
-                         bool may_give_up) const {
-  const auto at = asked_.find(path);
-  if (at == asked_.end()) {
-    walk.made = may_give_up && !walk.paths.empty();
+bool AskedQuestions::ask(std::uint32_t root, const std::string& path, Walk& walk,
+                         FoundHeader& header, bool may_give_up) const {
+  const auto* const question = asked(root, path);
+  if (question == nullptr) {
+    walk.made = may_give_up && !walk.questions.empty();
     return true;
   }
-  walk.paths.push_back(path);
-  if (!at->second->found) return false;
-  walk.reading = at->second;
+  walk.questions.push_back(question);
+  if (!question->found) return false;
+  walk.reading = question;
   header.path = path;
-  header.stamp = at->second->stamp;
+  header.stamp = question->stamp;
   return true;
+}
+
+const Reading* AskedQuestions::asked(std::uint32_t root, const std::string& path) const {
+  const auto at = asked_.find(key_of(rooted_ ? root : Reading::no_root, path));
+  return at != asked_.end() ? at->second : nullptr;
 }
 
 }  // namespace kiln

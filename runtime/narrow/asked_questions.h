@@ -21,12 +21,18 @@ namespace kiln {
 /// `no_directory` is a question like any other.
 [[nodiscard]] bool is_nowhere(const Reading& reading);
 
+/// A header that makes a look-up, or the program's source.
+struct Includer {
+  const FoundHeader& header;
+  const Reading* reading = nullptr;  ///< Where it lies on the disk.
+};
+
 /// Where a look-up led, as the compiler's own questions tell.
 struct Walk {
   bool made = true;  ///< Whether all its questions were asked.
   FoundHeader found;
   const Reading* reading = nullptr;  ///< Of what was found on the disk.
-  std::vector<std::string> paths;
+  std::vector<const Reading*> questions;
 };
 
 /// All questions of a compile. Its look-ups can be followed through them. Borrows readings and search.
@@ -35,11 +41,11 @@ class AskedQuestions {
   AskedQuestions(const Readings& readings, const HeaderSearch& search);
 
   /// Where a look-up of `includer` led. A look-up that has a parent is a quoted one.
-  [[nodiscard]] Walk follow(const Dependency& lookup, const FoundHeader& includer) const;
+  [[nodiscard]] Walk follow(const Dependency& lookup, const Includer& includer) const;
 
   /// Where a look-up went that the compiler makes beside another one, directory by directory, and gives up where the other one
   /// ends: made if any of its questions was asked.
-  [[nodiscard]] Walk follow_beside(const Dependency& lookup, const FoundHeader& includer) const;
+  [[nodiscard]] Walk follow_beside(const Dependency& lookup, const Includer& includer) const;
 
   /// When a header was first read; 0 where it was not. REQUIRES: on the disk it was asked for.
   [[nodiscard]] std::uint32_t read_at(const FoundHeader& found) const;
@@ -50,12 +56,16 @@ class AskedQuestions {
                                       const FoundHeader* includer) const;
 
  private:
-  [[nodiscard]] Walk follow(const Dependency& lookup, const FoundHeader& includer,
+  [[nodiscard]] Walk follow(const Dependency& lookup, const Includer& includer,
                             bool may_give_up) const;
-  bool ask(const std::string& path, Walk& walk, FoundHeader& header, bool may_give_up) const;
+  [[nodiscard]] const Reading* asked(std::uint32_t root, const std::string& path) const;
+  bool ask(std::uint32_t root, const std::string& path, Walk& walk, FoundHeader& header,
+           bool may_give_up) const;
 
   const HeaderSearch& search_;
-  std::unordered_map<std::string_view, const Reading*> asked_;
+  const bool rooted_;
+  std::unordered_map<std::string, const Reading*> asked_;  ///< By root and path.
+  std::unordered_map<std::string_view, const Reading*> by_path_;
   std::unordered_map<std::string_view, std::uint32_t> embedded_read_;
 };
 

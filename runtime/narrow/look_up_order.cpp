@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -14,19 +13,18 @@ namespace {
 bool has_parent(const Dependency& lookup) { return lookup.parent < Dependency::at_place; }
 
 // For each look-up the first one made of those that found its includer.
-std::vector<std::uint32_t> first_parents(const Closure& closure,
+std::vector<std::uint32_t> first_parents(const NarrowedClosure& kept,
                                          const std::vector<std::uint64_t>& made_at) {
-  std::unordered_map<std::string_view, std::uint32_t> first;
-  for (std::uint32_t index = 0; index < closure.found.size(); ++index) {
-    if (!closure.found[index].found()) continue;
-    const auto [known, is_new] = first.try_emplace(closure.found[index].place(), index);
+  const auto& lookups = kept.closure().dependencies.lookups;
+  std::unordered_map<const void*, std::uint32_t> first;
+  for (std::uint32_t index = 0; index < lookups.size(); ++index) {
+    if (kept.place(index) == nullptr) continue;
+    const auto [known, is_new] = first.try_emplace(kept.place(index), index);
     if (!is_new && made_at[index] < made_at[known->second]) known->second = index;
   }
   std::vector<std::uint32_t> parents;
-  for (const auto& lookup : closure.dependencies.lookups) {
-    parents.push_back(has_parent(lookup) ? first.at(closure.found[lookup.parent].place())
-                                         : lookup.parent);
-  }
+  for (const auto& lookup : lookups)
+    parents.push_back(has_parent(lookup) ? first.at(kept.place(lookup.parent)) : lookup.parent);
   return parents;
 }
 
@@ -47,9 +45,10 @@ void permute(std::vector<Item>& items, const std::vector<std::uint32_t>& order) 
 
 }  // namespace
 
-void put_in_order(Closure& closure, const std::vector<std::uint64_t>& made_at) {
+void put_in_order(NarrowedClosure& kept, const std::vector<std::uint64_t>& made_at) {
+  auto& closure = kept.closure();
   auto& lookups = closure.dependencies.lookups;
-  const auto parents = first_parents(closure, made_at);
+  const auto parents = first_parents(kept, made_at);
   std::vector<std::uint32_t> order(lookups.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "source/closure.h"
+#include "narrow/narrowed_closure.h"
 
 namespace kiln {
 
@@ -11,6 +11,6 @@ namespace kiln {
 /// if that is an include, a compile would come to it, and fail. `made_at`, beside each look-up, is when it was made: of an include
 /// no earlier than that, of all others no later. If no order has parents before their children, all become
 /// tested: then nothing is known.
-void put_in_order(Closure& closure, const std::vector<std::uint64_t>& made_at);
+void put_in_order(NarrowedClosure& kept, const std::vector<std::uint64_t>& made_at);
 
 }  // namespace kiln

@@ -42,12 +42,12 @@ class Narrowing {
     keep_foreseen();
     if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {
       keep_other_embedded();
-      put_in_order(kept_.closure(), made_at_);
+      put_in_order(kept_, made_at_);
     } else {
       kept_.remove_all();
       accounted_embedded_.clear();
       keep_other_embedded();
-      place_all(readings_, search_, whole_, may_spell_paths_, kept_);
+      place_all(readings_, search_, whole_, kept_);
       decline_searching_on();
     }
     note_identities();
@@ -59,8 +59,9 @@ class Narrowing {
  private:
   // NVRTC asks for nothing behind the last directory, so nothing would show that another one was added there.
   void decline_searching_on() {
+    const UnseenQuestions unseen(program_, *whole_.source, texts_read());
     const auto count = search_.directories().size();
-    if (searches_on_ && (count == 0 || !search_.is_toolkit_directory(count - 1)))
+    if (unseen.are_beyond_guessing() && (count == 0 || !search_.is_toolkit_directory(count - 1)))
       kept_.decline("it may search on behind the last include directory");
   }
 
@@ -81,13 +82,12 @@ class Narrowing {
         list.push_back({index, parent});
       }
     }
-    std::unordered_set<std::string> places;
+    std::unordered_set<const void*> places;
     for (std::size_t at = 0; at < list.size(); ++at) {
       const auto kept = keep_if_made(list[at].index, list[at].parent);
       if (!kept || !was_read(*kept)) continue;
-      const auto [place, is_new] = places.emplace(found()[*kept].place());
-      const auto children = quoted.find(*place);
-      if (!is_new || children == quoted.end()) continue;
+      const auto children = quoted.find(found()[*kept].place());
+      if (!places.insert(kept_.place(*kept)).second || children == quoted.end()) continue;
       for (const auto child : children->second) list.push_back({child, *kept});
     }
   }
@@ -111,7 +111,7 @@ class Narrowing {
   std::optional<std::uint32_t> keep_if_made(const Dependency& lookup, Walk walk,
                                             std::size_t index) {
     if (!walk.made) return std::nullopt;
-    accounted_.insert(walk.paths.begin(), walk.paths.end());
+    accounted_.insert(walk.questions.begin(), walk.questions.end());
     if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
     Dependency kept{lookup.spelling, lookup.parent};
     kept.beside = walk.found.beside;
@@ -122,8 +122,9 @@ class Narrowing {
     return kept_.add(std::move(kept), std::move(walk.found), walk.reading, index);
   }
 
-  [[nodiscard]] const FoundHeader& includer_of(const Dependency& lookup) const {
-    return is_quoted_in_header(lookup) ? found()[lookup.parent] : search_.source();
+  [[nodiscard]] Includer includer_of(const Dependency& lookup) const {
+    if (!is_quoted_in_header(lookup)) return {search_.source()};
+    return {found()[lookup.parent], kept_.reading(lookup.parent)};
   }
 
   [[nodiscard]] std::uint64_t made_at(const Dependency& lookup, const Walk& walk) const {
@@ -138,29 +139,40 @@ class Narrowing {
 
   [[nodiscard]] bool asked_for_more() const {
     return std::any_of(readings_.files.begin(), readings_.files.end(), [&](const Reading& reading) {
-      return !accounted_.contains(reading.path) && !is_nowhere(reading);
+      return !accounted_.contains(&reading) && !is_nowhere(reading);
     });
   }
 
   // Keeps all look-ups that may have asked the unforeseen questions: those that were made are among them. False if nobody can
   // tell whether they are all.
   bool guess() {
+    if (!readings_.rooted) return false;
     dependencies().embedded_names = search_.embedded_names();
     const auto& lookups = dependencies().lookups;
     for (std::uint32_t index = 0; index < lookups.size(); ++index)
       guessed_.emplace(std::pair(lookups[index].spelling, lookups[index].parent), index);
     for (;;) {
       const auto known = found().size();
-      const UnseenQuestions unseen(program_, *whole_.source, texts_read(), readings_);
-      may_spell_paths_ |= unseen.may_spell_paths();
-      searches_on_ |= unseen.are_beyond_guessing();
-      if (may_spell_paths_ || searches_on_) return false;
+      const UnseenQuestions unseen(program_, *whole_.source, texts_read());
+      if (unseen.are_beyond_guessing()) return false;
       for (const auto includer : includers()) guess_neighbours(includer, unseen);
       guess_searches();
       // A header that is found so may ask for more.
       if (found().size() != known) continue;
       free_texts(unseen);
+      keep_spelled();
       return !asked_for_more();
+    }
+  }
+
+  // What was asked for below no include directory, a text spells.
+  void keep_spelled() {
+    for (const auto& reading : readings_.files) {
+      if (reading.root != Reading::no_root || is_nowhere(reading) || accounted_.contains(&reading))
+        continue;
+      place_spelled(reading, readings_, kept_);
+      made_at_.push_back(2 * std::uint64_t{reading.asked_at} + 1);
+      accounted_.insert(&reading);
     }
   }
 
@@ -183,10 +195,10 @@ class Narrowing {
   // The first look-up that found each header on the disk.
   [[nodiscard]] std::vector<std::uint32_t> includers() const {
     std::vector<std::uint32_t> all;
-    std::unordered_set<std::string_view> known;
+    std::unordered_set<const Reading*> known;
     for (std::uint32_t index = 0; index < found().size(); ++index) {
-      const auto& header = found()[index];
-      if (was_read(index) && header.embedded == nullptr && known.insert(header.path).second)
+      const auto* const reading = kept_.reading(index);
+      if (reading != nullptr && was_read(index) && known.insert(reading).second)
         all.push_back(index);
     }
     return all;
@@ -194,12 +206,11 @@ class Narrowing {
 
   // Guesses look-ups in angle brackets, or in quotes in the source.
   void guess_searches() {
-    auto directories = search_.directories();
-    if (directories.empty()) directories.emplace_back(no_directory);
     for (const auto& reading : readings_.files) {
-      for (const auto& directory : directories) {
-        if (const auto rest = below(directory, reading.path)) guess(*rest, Dependency::no_parent);
-      }
+      const bool has_root = reading.root != Reading::no_root;
+      const std::string directory(has_root ? search_.directories()[reading.root]
+                                           : std::string(no_directory));
+      if (const auto rest = below(directory, reading.path)) guess(*rest, Dependency::no_parent);
     }
   }
 
@@ -212,7 +223,9 @@ class Narrowing {
     const auto& path = found()[includer].path;
     const auto folder = path.substr(0, path.rfind('/') + 1);
     for (const auto& reading : readings_.files) {
-      if (reading.path.starts_with(folder) && unseen.may_ask(*text))
+      const bool may_lie_beside =
+          reading.root == kept_.reading(includer)->root && reading.path.starts_with(folder);
+      if (may_lie_beside && unseen.may_ask(*text))
         guess(std::string_view(reading.path).substr(folder.size()), includer);
     }
   }
@@ -279,12 +292,10 @@ class Narrowing {
   const AskedQuestions asked_;
   NarrowedClosure kept_;
   std::vector<std::uint64_t> made_at_;  ///< Beside each look-up, as put_in_order() wants it.
-  std::unordered_set<std::string> accounted_;
+  std::unordered_set<const Reading*> accounted_;
   std::unordered_set<std::string_view> accounted_embedded_;
   std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>
       guessed_;  ///< The look-up of each.
-  bool may_spell_paths_ = false;
-  bool searches_on_ = false;
 };
 
 }  // namespace

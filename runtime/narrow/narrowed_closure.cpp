@@ -27,6 +27,8 @@ std::uint32_t NarrowedClosure::add(Dependency lookup, FoundHeader found, const R
     lookup.content = reading->content;
     text = text_of(*reading, index);
   }
+  readings_.push_back(found.embedded == nullptr ? reading : nullptr);
+  places_.push_back(found.embedded != nullptr ? static_cast<const void*>(found.embedded) : reading);
   const auto position = static_cast<std::uint32_t>(closure_.found.size());
   closure_.dependencies.lookups.push_back(std::move(lookup));
   closure_.found.push_back(std::move(found));
@@ -38,6 +40,8 @@ void NarrowedClosure::remove_all() {
   closure_.dependencies.lookups.clear();
   closure_.found.clear();
   closure_.texts.clear();
+  readings_.clear();
+  places_.clear();
 }
 
 void NarrowedClosure::decline(std::string reason) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "source/closure.h"
 #include "source/header_files.h"
@@ -27,6 +28,13 @@ class NarrowedClosure {
                     std::size_t index);
   static constexpr std::size_t of_none = ~std::size_t{0};
 
+  /// Names what a look-up found, among those that were found: a path as it was asked for, or an embedded header. Nullptr where it
+  /// found nothing.
+  [[nodiscard]] const void* place(std::size_t position) const { return places_[position]; }
+
+  /// Of the file that a look-up found; nullptr where it found none.
+  [[nodiscard]] const Reading* reading(std::size_t position) const { return readings_[position]; }
+
   void remove_all();
 
   /// The result does not follow from its key. The first reason counts.
@@ -39,6 +47,8 @@ class NarrowedClosure {
   const Closure& whole_;
   HeaderFiles& files_;
   Closure closure_;
+  std::vector<const Reading*> readings_;  ///< Beside each look-up.
+  std::vector<const void*> places_;
 };
 
 }  // namespace kiln

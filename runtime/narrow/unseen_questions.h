@@ -5,13 +5,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "kiln/program.h"
 #include "source/directives.h"
 #include "source/header_files.h"
-#include "source/reading.h"
 
 namespace kiln {
 
@@ -23,12 +21,8 @@ namespace kiln {
 class UnseenQuestions {
  public:
   /// Of a program, whose source is given scanned, and of the headers that its compiler read. Borrows source and headers.
-  /// `readings` tell where paths begin.
   UnseenQuestions(const Program& program, const HeaderText& source,
-                  const std::vector<const HeaderText*>& headers, const Readings& readings);
-
-  /// Whether the texts may spell out whole paths. Then a path counts whatever the include directories are.
-  [[nodiscard]] bool may_spell_paths() const noexcept { return may_spell_paths_; }
+                  const std::vector<const HeaderText*>& headers);
 
   /// Whether they may search on behind a header that was found, or are in a language that no scan follows. Then nobody can tell
   /// how the compiler came to a path.
@@ -52,30 +46,17 @@ class UnseenQuestions {
 
   void add(const HeaderText& header);
   void note_next(std::string_view text);
-  void note_paths(std::string_view text, bool code_counts);
-  void note_beginning(std::string folders, std::string_view following);
-  void note_folder(const std::string& folder, std::string_view text);
-  [[nodiscard]] bool may_begin_root(const std::string& folders, const std::string& word) const;
   void note_macros(const MacroBodies& macros);
-  void note_operands(const MacroBody& macro);
-  [[nodiscard]] bool may_begin_macro(std::string_view word) const;
   [[nodiscard]] bool can_be_pasted_together(const Names& names, const Program& program) const;
   void spread(Names& names) const;
   [[nodiscard]] bool may_be_pragma(std::string_view code) const;
 
   MacroBodies macros_;
-  Names first_folders_;  ///< How whole paths begin: "/opt",
-  Names roots_;          ///< and how these go on: "/opt/lib".
-  std::set<std::pair<std::string, std::string>>
-      begun_;        ///< What may begin a whole path: "/opt/" and "lib".
-  Names empty_;      ///< Macros of nothing.
   Names asking_;     ///< Macros that may come to `__has_include`,
   Names pasting_;    ///< to what no text holds,
   Names pragmatic_;  ///< and to `_Pragma("once")`.
   std::unordered_map<const HeaderText*, Text> texts_;
-  bool may_spell_paths_ = false;
   bool beyond_guessing_ = false;
-  bool brackets_are_open_ = false;  ///< What is included may be an argument of a macro.
   bool pastes_ = false;
   bool holds_next_ = false;
 };

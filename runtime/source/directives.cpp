@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "source/brackets.h"
 #include "source/characters.h"
 #include "source/joined_text.h"
 #include "source/scanner.h"
@@ -199,33 +198,13 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
   if (word == asks_for_header) read_has_include(scanner, around, directives);
 }
 
-void follow(char sign, Brackets& brackets) {
-  if (sign == '(') brackets.open();
-  if (sign == ')') brackets.close();
-}
-
-// Whether more follows than the bracket that stays open: that begins a call only where yet another macro joins the two.
-bool leaves_bracket_open(Scanner body) {
-  Brackets brackets;
-  std::size_t tokens = 0;
-  for (body.skip_blanks(); !body.done() && body.peek() != '\n'; body.skip_blanks()) {
-    follow(body.peek(), brackets);
-    body.skip_word_or_token();
-    ++tokens;
-  }
-  return tokens > 1 && brackets.any();
-}
-
 // Works on a copy of the scanner, so that the body is still read as text.
-Definition read_definition(Scanner scanner, Directives& directives) {
+Definition read_definition(Scanner scanner) {
   scanner.skip_blanks();
   Definition definition{std::string(scanner.identifier()), {}};
-  if (scanner.peek() == '(') {
-    scanner.advance();
-    definition.parameters = operand(scanner);
-    scanner.advance();
-  }
-  directives.opens_brackets |= leaves_bracket_open(scanner);
+  if (scanner.peek() != '(') return definition;
+  scanner.advance();
+  definition.parameters = operand(scanner);
   return definition;
 }
 
@@ -260,22 +239,11 @@ bool ends_prelude(Scanner pragma) {
   return name == "nv_hdrstop" || name == "hdrstop";
 }
 
-void follow_conditional(std::string_view directive, Brackets& brackets) {
-  if (directive.starts_with("if")) brackets.begin_conditional();
-  if (directive.starts_with("el")) brackets.begin_branch(directive == "else");
-  if (directive == "endif") brackets.end_conditional();
-}
-
-Line read_directive(Scanner& scanner, Brackets& brackets, Directives& directives,
-                    MacroBodies* macros) {
+Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macros) {
   scanner.skip_blanks();
   const auto name = scanner.identifier();
-  follow_conditional(name, brackets);
   const bool next = name == "include_next";
-  if (next || name == "include" || name == "import") {
-    directives.opens_brackets |= brackets.any();
-    read_include(scanner, next, directives);
-  }
+  if (next || name == "include" || name == "import") read_include(scanner, next, directives);
   if (name == "define" && macros != nullptr) collect_macro(scanner, *macros);
   if (name == "define") return Line::definition;
   if (is_one_of(name, name_tests)) return Line::name_test;
@@ -300,7 +268,6 @@ void read_argument(Scanner& scanner, Line line, Directives& directives) {
 void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) {
   Line line = Line::code;
   Definition definition;  // This line's, if it is one.
-  Brackets brackets;      // In code.
   bool line_begins = true;
   bool in_directive = false;
   bool in_prelude = true;
@@ -317,11 +284,10 @@ void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) 
       continue;
     }
     const auto begin = scanner.position();
-    if (!in_directive) follow(c, brackets);
     if (line_begins && scanner.skip_hash()) {
       in_directive = true;
-      line = read_directive(scanner, brackets, directives, macros);
-      if (line == Line::definition) definition = read_definition(scanner, directives);
+      line = read_directive(scanner, directives, macros);
+      if (line == Line::definition) definition = read_definition(scanner);
       in_directive = line != Line::prelude_end;
     } else if (begins_identifier(c)) {
       read_word(scanner, {line, line == Line::definition ? &definition : nullptr}, directives);
@@ -336,7 +302,6 @@ void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) 
     in_prelude &= in_directive;
     line_begins = false;
   }
-  directives.opens_brackets |= brackets.any();
 }
 
 Directives read_text(std::string_view text, MacroBodies* macros) {

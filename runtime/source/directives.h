@@ -40,9 +40,6 @@ struct Directives {
   bool raw_literals = false;      ///< Has literals that mean something else before C++11,
   bool digit_separators = false;  ///< and before C++14.
   bool tells_base = false;        ///< Names `__BASE_FILE__`: the program, in any header.
-  /// Whether an include may stand within the arguments of a macro: brackets are open at one of this text's, or stay open at its
-  /// end or in one of its macros.
-  bool opens_brackets = false;
   /// The length of the prelude in bytes: what comes before the first token that belongs to no directive, or before
   /// `#pragma nv_hdrstop`. A precompiled header can hold it.
   std::size_t prelude = 0;

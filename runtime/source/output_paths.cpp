@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "source/named_roots.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -78,6 +79,21 @@ bool asks_for_line_information(const std::vector<std::string>& options) {
   return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
     return std::find(asking.begin(), asking.end(), option.substr(0, option.find('='))) !=
            asking.end();
+  });
+}
+
+bool may_hide_paths(const Query& query, const Closure& closure) {
+  if (asks_for_line_information(query.program.options())) return false;
+  const bool may_tell =
+      closure.own_text_tells_path || closure.toolkit_tells_path || !closure.unresolved.empty();
+  return !hides_strings(query.target.kind()) || !may_tell;
+}
+
+bool shows_hidden_paths(const Query& query, std::string_view image, const Closure& closure) {
+  if (shows(image, query.target.kind(), NamedRoots::beginning)) return true;
+  const PlacesInImage places(query.target.kind(), query.search, image, closure);
+  return std::any_of(closure.found.begin(), closure.found.end(), [&](const FoundHeader& found) {
+    return !found.path.empty() && places.have(found);
   });
 }
 

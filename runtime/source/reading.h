@@ -11,7 +11,11 @@ namespace kiln {
 
 /// A path that the compiler asked for, and what it was told.
 struct Reading {
-  std::string path;     ///< As the compiler spelled it.
+  static constexpr std::uint32_t no_root = 0xffffffff;
+
+  std::string path;  ///< On this machine.
+  /// Below which include directory it was asked for, where that is known (Readings::rooted), and it was below one.
+  std::uint32_t root = no_root;
   bool found = false;   ///< Whether a regular file was there.
   Digest content = {};  ///< Of its text.
   FileStamp stamp = {};
@@ -36,6 +40,7 @@ struct Readings {
   std::vector<Reading> files;
   std::vector<EmbeddedReading> embedded;
   std::string working_directory;
+  bool rooted = false;    ///< The include directories had names (NamedRoots).
   bool relative = false;  ///< It asked for a path that begins there.
   std::string doubt;      ///< Why the compiler may have gone by something else; mostly empty.
 };

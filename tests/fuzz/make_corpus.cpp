@@ -125,7 +125,7 @@ void make_messages(const fs::path& folder) {
        .kind = "cubin",
        .image = "image",
        .kernels = {{.expression = "kernel<1>", .params = {{0, 8}}}}},
-      kiln::Readings{.files = {{"/include/b.h", true, kiln::digest_of("b"), {}, 1, 2},
+      kiln::Readings{.files = {{"/include/b.h", 0, true, kiln::digest_of("b"), {}, 1, 2},
                                {.path = "/include/c.h", .asked_at = 4}},
                      .embedded = {{"a.cuh", 3}},
                      .working_directory = "/work",

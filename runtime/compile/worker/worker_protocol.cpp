@@ -198,9 +198,9 @@ void visit(auto& record, Of<HeaderForCompiler> auto& header) {
 
 void visit(auto& record, Of<CompileJob> auto& job) {
   auto& [program, source, embedded, include_dirs, expressions, options, arch, kind, seed, prelude,
-         prelude_repeats, trace_file] = job;
+         prelude_repeats, names_roots, trace_file] = job;
   record.fields(program, source, embedded, include_dirs, expressions, options, arch, kind, seed,
-                prelude, prelude_repeats, trace_file);
+                prelude, prelude_repeats, names_roots, trace_file);
 }
 
 void visit(auto& record, Of<WorkerRequest> auto& request) {
@@ -238,8 +238,8 @@ void visit(auto& record, Of<FileStamp> auto& stamp) {
 }
 
 void visit(auto& record, Of<Reading> auto& file) {
-  auto& [path, found, content, stamp, asked_at, read_at] = file;
-  record.fields(path, found, content, stamp, asked_at, read_at);
+  auto& [path, root, found, content, stamp, asked_at, read_at] = file;
+  record.fields(path, root, found, content, stamp, asked_at, read_at);
 }
 
 void visit(auto& record, Of<EmbeddedReading> auto& header) {
@@ -248,8 +248,8 @@ void visit(auto& record, Of<EmbeddedReading> auto& header) {
 }
 
 void visit(auto& record, Of<Readings> auto& readings) {
-  auto& [files, embedded, working_directory, relative, doubt] = readings;
-  record.fields(files, embedded, working_directory, relative, doubt);
+  auto& [files, embedded, working_directory, rooted, relative, doubt] = readings;
+  record.fields(files, embedded, working_directory, rooted, relative, doubt);
 }
 
 void visit(auto& record, Of<CompileOutcome> auto& outcome) {

@@ -67,7 +67,7 @@ TEST_F(FileSnapshotTest, LooksOnceAtEachPath) {
   EXPECT_EQ(errno, ENOENT);
   const auto readings = files_.readings();
   const std::vector<Reading> expected{
-      {path("a.h"), true, digest_of("one"), stamp_in(*before), 1, 3},
+      {path("a.h"), Reading::no_root, true, digest_of("one"), stamp_in(*before), 1, 3},
       {.path = path("b.h"), .asked_at = 2},
   };
   EXPECT_EQ(readings.files, expected);
@@ -236,6 +236,37 @@ TEST_F(FileSnapshotTest, WhatWasAskedForBeforeItBeganToWrite) {
   ASSERT_EQ(before->embedded.size(), 1U);
   EXPECT_EQ(before->embedded[0].name, "lib/emb.cuh");
   EXPECT_EQ(files_.readings().files.size(), 2U);
+}
+
+// What the compiler calls by a directory's name is found in the directory, and told to be below it.
+TEST_F(FileSnapshotTest, AnswersForNamedDirectories) {
+  write_file(path("dir/a.h"), "a");
+  const NamedRoots roots({path("other"), path("dir")});
+  FileSnapshot files(embedded_, path("own/"), &roots);
+  EXPECT_EQ(text_in(files, roots.names()[1] + "/a.h"), "a");
+  EXPECT_EQ(text_in(files, roots.names()[0] + "/a.h"), std::nullopt);
+  EXPECT_EQ(text_in(files, path("dir/a.h")), "a");
+  const auto readings = files.readings();
+  ASSERT_EQ(readings.files.size(), 3U);
+  EXPECT_TRUE(readings.rooted);
+  EXPECT_EQ(readings.files[0].root, 1U);
+  EXPECT_EQ(readings.files[0].path, path("dir/a.h"));
+  EXPECT_EQ(readings.files[1].root, 0U);
+  EXPECT_EQ(readings.files[1].path, path("other/a.h"));
+  EXPECT_EQ(readings.files[2].root, Reading::no_root) << "spelled by a text";
+  EXPECT_EQ(readings.doubt, "");
+  FileSnapshot later(embedded_, path("own/"), &roots);
+  ASSERT_TRUE(later.adopt(readings, std::chrono::system_clock::now()));
+  EXPECT_EQ(later.readings().files, readings.files);
+  EXPECT_EQ(text_in(later, roots.names()[1] + "/a.h"), "a");
+  EXPECT_FALSE(later.met_second_name());
+}
+
+TEST_F(FileSnapshotTest, DoubtsWhatIsBelowNoNamedDirectory) {
+  const NamedRoots roots({path("dir")});
+  FileSnapshot files(embedded_, path("own/"), &roots);
+  (void)text_in(files, "/kiln-include/0/a.h");
+  EXPECT_TRUE(files.doubts()) << "the compiler has taken `..` off";
 }
 
 class Adopting : public FileSnapshotTest {

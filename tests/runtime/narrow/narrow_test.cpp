@@ -13,6 +13,7 @@
 #include "compile/file_snapshot.h"
 #include "lookup/replay.h"
 #include "source/closure.h"
+#include "source/named_roots.h"
 #include "source/query.h"
 #include "support/scratch.h"
 
@@ -38,14 +39,20 @@ class Narrow : public ::testing::Test {
     program_ = Program::make(spec_).value();
     query_.emplace(*program_, Target::parse("sm_80").value(), std::vector<fs::path>{}, "");
     const auto closure = close_over(*program_, query_->search, files_);
-    FileSnapshot snapshot(closure.embedded, "");
+    const NamedRoots roots(query_->search.directories());
+    FileSnapshot snapshot(closure.embedded, "", rooted_ ? &roots : nullptr);
+    const auto asked = [&](const std::string& name) {
+      const auto number = name.starts_with("one/") ? 0U : name.starts_with("two/") ? 1U : 2U;
+      if (!rooted_ || number >= roots.names().size()) return path(name);
+      return roots.names()[number] + name.substr(3);
+    };
     struct stat status {};
     for (const auto& name : embedded) (void)snapshot.stat(name.c_str(), &status);
     for (const auto& name : looked_at_) {
-      if (std::FILE* const file = snapshot.open(path(name).c_str())) std::fclose(file);
+      if (std::FILE* const file = snapshot.open(asked(name).c_str())) std::fclose(file);
     }
     for (const auto& name : opened) {
-      if (std::FILE* const file = snapshot.open(path(name).c_str())) {
+      if (std::FILE* const file = snapshot.open(asked(name).c_str())) {
         (void)std::fgetc(file);
         std::fclose(file);
       }
@@ -76,6 +83,7 @@ class Narrow : public ::testing::Test {
   HeaderFiles files_;
   std::vector<std::string> looked_at_;  // Opened before all others, and not read.
   std::function<void(Readings&)> meanwhile_;
+  bool rooted_ = true;  // The include directories have names.
 };
 
 TEST_F(Narrow, WhatWasForeseenIsKept) {
@@ -155,13 +163,16 @@ TEST_F(Narrow, WhatAnotherLookUpFindsTellsNothing) {
   EXPECT_TRUE(replayed.compiles);
 }
 
-TEST_F(Narrow, WhatWasNotForeseenIsKeptAtItsPlace) {
+TEST_F(Narrow, WhereDirectoriesHaveNoNamesEachIsKeptAtItsPlace) {
+  rooted_ = false;
   write_file(path("two/a.h"), "a");
   write_file(path("two/more.h"), "more");
   const auto closure =
       narrowed("#include <a.h>\n", {"one/a.h", "two/a.h", "one/more.h", "two/more.h", "three/x.h"});
   EXPECT_EQ(spellings(closure),
-            (Names{"-/a.h", "0/a.h", "-/more.h", "0/more.h", path("three/x.h")}));
+            (Names{"-/a.h", path("one/a.h"), "0/a.h", path("two/a.h"), "-/more.h",
+                   path("one/more.h"), "0/more.h", path("two/more.h"), path("three/x.h")}))
+      << "and also at the path, which a text may have spelled";
   for (const auto& lookup : closure.dependencies.lookups) {
     EXPECT_EQ(lookup.parent, Dependency::at_place);
     EXPECT_TRUE(lookup.tested);
@@ -212,11 +223,36 @@ TEST_F(Narrow, AGuessIsForEachWayToAPlace) {
   EXPECT_EQ(spellings(closure), (Names{"lib/alpha.h", "alpha.h", "beta.h", "lib/beta.h"}));
 }
 
-TEST_F(Narrow, WherePathsMayBeSpelledOutNothingIsGuessed) {
+TEST_F(Narrow, APathThatATextSpellsCountsWhateverTheDirectoriesAre) {
   write_file(path("one/a.h"), "");
-  const auto closure =
-      narrowed("#define ROOT /usr\n#if __has_include(STRING(ROOT))\n#endif\n", {"one/a.h"});
-  EXPECT_EQ(spellings(closure), (Names{"0/a.h", path("one/a.h")}));
+  write_file(path("three/x.h"), "x");
+  const auto closure = narrowed("#define ROOT /usr\n#if __has_include(STRING(ROOT))\n#endif\n",
+                                {"one/a.h", "three/x.h"});
+  EXPECT_EQ(spellings(closure), (Names{"a.h", path("three/x.h")}));
+  EXPECT_EQ(closure.dependencies.lookups[1].parent, Dependency::at_place);
+  EXPECT_TRUE(holds(closure));
+  write_file(path("three/x.h"), "another");
+  EXPECT_FALSE(holds(closure));
+}
+
+// Two include directories, of which one holds the other: the name tells by which the compiler came.
+TEST_F(Narrow, ADirectoryWithinAnotherIsNoOther) {
+  write_file(path("one/in/a.h"), "");
+  spec_.include_dirs = {path("one"), path("one/in")};
+  const auto closure = narrowed("#include MACRO(a)\n", {"one/a.h", "two/a.h"});
+  EXPECT_EQ(spellings(closure), (Names{"a.h"})) << "and no \"in/a.h\"";
+}
+
+const std::string searching_on = "#include_next <b.h>\n";
+
+TEST_F(Narrow, WhatMaySearchOnIsKeptAtItsPlace) {
+  write_file(path("two/a.h"), "a");
+  const auto closure = narrowed(searching_on + "#include <a.h>\n",
+                                {"one/a.h", "two/a.h", "one/more.h", "two/more.h", "three/x.h"});
+  EXPECT_EQ(spellings(closure),
+            (Names{"-/a.h", "0/a.h", "-/more.h", "0/more.h", path("three/x.h")}));
+  EXPECT_EQ(closure.dependencies.directories, 1U);
+  EXPECT_NE(closure.not_stored, "") << "there may be a directory behind the last one";
 }
 
 TEST_F(Narrow, OfWhatWasOnlyLookedAtNothingElseCounts) {
@@ -233,8 +269,8 @@ TEST_F(Narrow, OfWhatWasOnlyLookedAtNothingElseCounts) {
 TEST_F(Narrow, WhereMoreDirectoriesHoldIt) {
   write_file(path("one/a.h"), "a");
   write_file(path("two/a.h"), "a, the next");
-  const auto closure =
-      narrowed("#include <a.h>\n", {"one/a.h", "one/more.h", "two/more.h", "three/x.h"});
+  const auto closure = narrowed(searching_on + "#include <a.h>\n",
+                                {"one/a.h", "one/more.h", "two/more.h", "three/x.h"});
   EXPECT_EQ(closure.dependencies.directories, 2U);
   EXPECT_EQ(spellings(closure), (Names{"0/a.h", "0/more.h", "1/more.h", path("three/x.h")}));
   EXPECT_TRUE(holds(closure));
@@ -247,8 +283,8 @@ TEST_F(Narrow, WhatGoesAwayBeforeItIsPlacedIsNotKept) {
     fs::remove(path("two/a.h"));
     fs::remove(path("two/more.h"));
   };
-  const auto closure =
-      narrowed("#include <a.h>\n", {"one/a.h", "two/a.h", "one/more.h", "two/more.h"});
+  const auto closure = narrowed(searching_on + "#include <a.h>\n",
+                                {"one/a.h", "two/a.h", "one/more.h", "two/more.h"});
   EXPECT_NE(closure.not_stored, "");
 }
 

@@ -17,16 +17,10 @@ struct Asking {
                   const std::vector<std::string>& options = {})
       : source(scan_text(source_text)),
         header(scan_text(header_text)),
-        questions(program(options), *source, {header.get()}, readings()) {}
+        questions(program(options), *source, {header.get()}) {}
 
   static Program program(const std::vector<std::string>& options) {
     return Program::make({.name = "asking.cu", .source = "", .options = options}).value();
-  }
-
-  static Readings readings() {
-    Readings readings;
-    readings.files.emplace_back().path = "/home/lib/a.h";
-    return readings;
   }
 
   [[nodiscard]] bool may_ask() const { return questions.may_ask(*header); }
@@ -73,83 +67,6 @@ TEST(UnseenQuestions, ButNothingThatNoPiecesMake) {
   const std::string paste = "#define PASTE(a, b) a##b\n#define HAS_NONE_OF_IT\n";
   EXPECT_FALSE(Asking("int PASTE(last, ing);\n", wrapper + paste).may_ask());
   EXPECT_FALSE(Asking("int PASTE(has_, value);\n", wrapper + paste).may_ask());
-}
-
-TEST(UnseenQuestions, WholePathsCannotBeGuessed) {
-  const auto may = [](const std::string& header, const std::vector<std::string>& options = {}) {
-    return Asking(header, "", options).questions.may_spell_paths();
-  };
-  EXPECT_TRUE(may("#include \"/home/lib/b.h\"\n"));
-  EXPECT_TRUE(may("#include < /home/lib/b.h>\n"));
-  EXPECT_TRUE(may("#define ROOT /home\n"));
-  EXPECT_TRUE(may("#define ROOT /usr\n")) << "which a macro may turn into anything";
-  EXPECT_TRUE(may("#define AT(a) </a/x.h>\n"));
-  EXPECT_TRUE(may("#define AT(a) EMPTY/home/a/x.h\n"));
-  EXPECT_TRUE(may("#if HAS(/home/lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(a, /home/lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(EMPTY/home/lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#define HOME home\n#if HAS(/HOME/lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(</ho ## me/lib/b.h>)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(</__FILE__/a.h>)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(\"/\" x)\n#endif\n"));
-  EXPECT_TRUE(may("#include < / home / lib / b.h>\n"));
-  EXPECT_TRUE(may("#define LIB lib\n#if HAS(EMPTY/home/LIB/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(EMPTY/home/l ## ib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(EMPTY/home/../b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(EMPTY/home SLASH lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("", {"-DROOT=/usr"}));
-  EXPECT_TRUE(may("", {"-DASK=__has_include(\"/home/lib/b.h\")"}));
-  EXPECT_FALSE(
-      may("// <b>Not</b> one that was asked for: std/homes, /home/you, \"hits\" / window\n#include "
-          "\"/usr/a.h\"\n"));
-  const std::string pragma = "#define DO(x) _Pragma(#x)\n";
-  EXPECT_FALSE(may("OPERATOR(divides, / ) ;\nOPERATOR(divides, /=);\nint a = print(\"/\");\n"));
-  EXPECT_TRUE(may("const char* folder = \"/home/lib\";\n"));
-  EXPECT_TRUE(may("int has = __has_include(ROOT(/)) + HAS(/);\n"));
-  EXPECT_TRUE(may("#if HAS(P(/H,OME)/lib/b.h)\n#endif\n#define P(a, b) a##b\n#define HOME home\n"));
-  EXPECT_TRUE(may("#if HAS(/CUDART_VERSION/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#if HAS(/**//HOME/b.h) || HAS(\v/HOME/b.h)\n#endif\n#define HOME home\n"));
-  EXPECT_TRUE(may("#define AT(a, b) <a/b>\n"));
-  const std::string home = "#define P(a, b) a##b\n#define HOME home\n#define N\n#define E N\n";
-  EXPECT_TRUE(may(home + "#define AT(a) <a/HOME/lib/b.h>\n"));
-  EXPECT_TRUE(may(home + "#define AT(...) <__VA_ARGS__/HOME/lib/b.h>\n"));
-  EXPECT_TRUE(may(home + "int v = HAS(E/HOME/lib/b.h);\n"));
-  EXPECT_TRUE(may(home + "int v = Z(\nI(/)HOME/lib/b.h);\n"));
-  EXPECT_TRUE(may(home + "#if HAS(P(/HO /**/,ME)/lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may(home + "int v = HAS(P(/HO\n,ME)/lib/b.h);\n"));
-  EXPECT_TRUE(may("/HO\n" + home));
-  EXPECT_TRUE(may(home + "#if HAS(R(/HO COMMA ME)/lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may(home + "#if HAS(R(/home/HO COMMA ME)/b.h)\n#endif\n"));
-  EXPECT_TRUE(may(home + "int v = HAS(\n/HOME/lib/b.h) + HAS(\r/HOME/lib/b.h);\n"));
-  EXPECT_TRUE(may("#define E\n#define HOME home\n#define P <E/HOME/lib/b.h>\n"));
-  EXPECT_TRUE(may("#define E\n#define HOME home\n#if HAS(E/HOME/lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may("#define E()\n#define HOME home\n#if HAS(E()/HOME/lib/b.h)\n#endif\n"));
-  EXPECT_FALSE(
-      may("#define GUARD_H\n#define CEIL(a, b) (((a) + (b)-1) / (b))\nint c = (1) / D;\n#if (2) / "
-          "2\n#endif\n"));
-  EXPECT_TRUE(may(home + "#define M(q) HAS(E/q/lib/b.h)\n"));
-  EXPECT_TRUE(may(home + "#define M(x) HAS(<E/HO##x/lib/b.h>)\n"));
-  EXPECT_TRUE(may(home + "#define M(a) HAS(<a##/HOME/lib/b.h>)\n"));
-  EXPECT_TRUE(may(home + "#if HAS(E /HOME/lib/b.h)\n#endif\n"));
-  EXPECT_TRUE(may(home + "#if HAS(E/E HOME/lib/b.h)\n#endif\n"));
-  EXPECT_FALSE(may(home + "#if HAS(E/ HOME/lib/b.h)\n#endif\n")) << "the blank is part of the path";
-  EXPECT_TRUE(may("#include <//home/lib/b.h>\n"));
-  EXPECT_FALSE(may(home + "#define D // ^^^ N ^^^ / HOME\nint n = 4 /* E */ / HOME; // E/HOME\n"));
-  const std::string divided = "int v = I()/HOME;\n";
-  EXPECT_FALSE(may(home + divided));
-  EXPECT_TRUE(may(home + divided + "int w = DO(\n#include <b.h>\n);\n"));
-  EXPECT_TRUE(may(home + divided + "int w = DO(\n"));
-  EXPECT_TRUE(may(home + divided + "#define OPEN DO(\n"));
-  EXPECT_TRUE(may("#define \\u00e9(x) _Pragma(#x)\n")) << "a name that nobody reads";
-  EXPECT_TRUE(may("const char* folder = R\"(/home/lib)\";\n"));
-  EXPECT_TRUE(may("#define PASTE(a, b) a##b\nPASTE(_Pra, gma)(\"unroll HAS(ROOT(/))\")\n"));
-  EXPECT_TRUE(may("#if OPERATOR(divides, /)\n#endif\n"));
-  EXPECT_TRUE(may("#if /*\n*/ OPERATOR(divides, /)\n#endif\n"));
-  EXPECT_TRUE(may("#define DIVIDES(x) OPERATOR(x, /)\n"));
-  EXPECT_TRUE(may(pragma + "DO(unroll\nHAS(ROOT(/)))\n"));
-  EXPECT_TRUE(may("_Pragma(\"unroll HAS(ROOT(/))\")\n"));
-  EXPECT_FALSE(may("// <br/> and \"an image\"/>\n"));
-  EXPECT_FALSE(may("#include <lib/a.h> // one\n#define A(b, c) ((b) / (c)) /* two */\n"));
 }
 
 TEST(UnseenQuestions, BehindWhatWasFoundNothingIsGuessed) {

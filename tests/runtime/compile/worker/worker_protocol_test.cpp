@@ -42,13 +42,14 @@ CompileOutcome whole_outcome() {
   artifact.toolchain = "NVRTC 13.0";
   artifact.compile_us = 1'234'567'890'123;
   artifact.origin = Origin::bundle;
-  outcome.readings =
-      Readings{{{"/usr/include/b.h", true, digest_of("b"), {1, 2, 0x1234'5678'9abc, -4, 5}, 1, 3},
-                {.path = odd, .asked_at = 2}},
-               {{"a.cuh", 4}, {odd, 5}},
-               "/working/directory",
-               true,
-               "doubt " + odd};
+  outcome.readings = Readings{
+      {{"/usr/include/b.h", 7, true, digest_of("b"), {1, 2, 0x1234'5678'9abc, -4, 5}, 1, 3},
+       {.path = odd, .asked_at = 2}},
+      {{"a.cuh", 4}, {odd, 5}},
+      "/working/directory",
+      true,
+      true,
+      "doubt " + odd};
   outcome.precompiled = true;
   return outcome;
 }
