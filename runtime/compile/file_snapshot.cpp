@@ -177,9 +177,13 @@ std::FILE* FileSnapshot::open(const char* path) {
 // A path that only looks as if it began with a root's name was made of one, by a compiler that shortens paths.
 void FileSnapshot::resolve(const std::string& asked_as, Asked& asked) {
   auto resolved = roots_ != nullptr ? roots_->resolve(asked_as) : std::nullopt;
-  asked.path = resolved ? std::move(resolved->path) : asked_as;
   asked.root = resolved ? resolved->root : Reading::no_root;
-  if (!resolved && roots_ != nullptr && asked_as.starts_with(NamedRoots::beginning))
+  if (resolved) {
+    asked.path = std::move(resolved->path);
+    return;
+  }
+  asked.path = asked_as;
+  if (roots_ != nullptr && asked_as.starts_with(NamedRoots::beginning))
     doubt("the compiler asked for " + asked_as);
 }
 

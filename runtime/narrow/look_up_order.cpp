@@ -23,6 +23,7 @@ std::vector<std::uint32_t> first_parents(const NarrowedClosure& kept,
     if (!is_new && made_at[index] < made_at[known->second]) known->second = index;
   }
   std::vector<std::uint32_t> parents;
+  parents.reserve(lookups.size());
   for (const auto& lookup : lookups)
     parents.push_back(has_parent(lookup) ? first.at(kept.place(lookup.parent)) : lookup.parent);
   return parents;
