@@ -1,5 +1,10 @@
 #include "record/artifact_codec.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
 #include <utility>
 
 #include "record/fields.h"
@@ -49,6 +54,16 @@ constexpr auto artifact_fields = [](auto& fields, auto& artifact) {
   fields.optional(Tag::source_text, artifact.source_text, Digest());
 };
 
+/// The record's last bytes, moved down to where the heap would have put them: drivers read structures there.
+Bytes image_of(ImageRecord record, std::size_t size) {
+  char* const begin = record.bytes.get();
+  const auto before = record.size - size;
+  const auto aligned = -reinterpret_cast<std::uintptr_t>(begin) % alignof(std::max_align_t);
+  const auto place = std::min<std::size_t>(aligned, before);
+  std::memmove(begin + place, begin + before, size + 1);
+  return {std::shared_ptr<const char>(std::move(record.bytes), begin + place), size};
+}
+
 }  // namespace
 
 std::string encode_artifact(const Artifact& artifact) {
@@ -59,15 +74,13 @@ std::string encode_artifact(const Artifact& artifact) {
   return out.take();
 }
 
-std::optional<Artifact> decode_artifact(std::string record) {
-  FieldReader in(record);
+std::optional<Artifact> decode_artifact(ImageRecord record) {
+  FieldReader in(record.view());
   Artifact artifact;
   artifact_fields(in, artifact);
   const auto image = in.bytes(Tag::image);
   if (!in.finished()) return std::nullopt;
-  // Cutting off what stands before it is cheaper than new memory of that size.
-  record.erase(0, record.size() - image.size());
-  artifact.image = std::move(record);
+  artifact.image = image_of(std::move(record), image.size());
   return artifact;
 }
 

@@ -1,6 +1,7 @@
 #include "record/frame.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace kiln::storage {
 namespace {
@@ -90,14 +91,11 @@ std::optional<Parts> parts_of(std::string_view frame, const FrameOwner& owner) {
   return known ? std::optional(Parts{codec, raw_size, stored}) : std::nullopt;
 }
 
-std::optional<std::string> decompress(ZSTD_DCtx* context, const Parts& parts) {
+/// Whether the parts are as many bytes as they say, which `raw` has room for.
+bool decompress(ZSTD_DCtx* context, const Parts& parts, char* raw) {
   const auto& [codec, raw_size, stored] = parts;
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size) return std::nullopt;
-  std::string raw(raw_size, '\0');
-  const std::size_t size =
-      ZSTD_decompressDCtx(context, raw.data(), raw.size(), stored.data(), stored.size());
-  if (ZSTD_isError(size) || size != raw_size) return std::nullopt;
-  return raw;
+  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size) return false;
+  return ZSTD_decompressDCtx(context, raw, raw_size, stored.data(), stored.size()) == raw_size;
 }
 
 std::string make_frame(Codec codec, std::size_t raw_size, std::string_view stored,
@@ -128,16 +126,19 @@ std::string FrameEncoder::encode(std::string_view raw, const FrameOwner& owner) 
 std::optional<std::string> FrameDecoder::decode(std::string_view frame, const FrameOwner& owner) {
   const auto parts = parts_of(frame, owner);
   if (!parts) return std::nullopt;
-  return parts->codec == Codec::plain ? std::string(parts->stored)
-                                      : decompress(context_.get(), *parts);
+  if (parts->codec == Codec::plain) return std::string(parts->stored);
+  std::string raw(parts->raw_size, '\0');
+  if (!decompress(context_.get(), *parts, raw.data())) return std::nullopt;
+  return raw;
 }
 
-std::optional<std::string> FrameDecoder::decode(std::string&& frame, const FrameOwner& owner) {
+std::optional<ImageRecord> FrameDecoder::decode_image(std::string frame, const FrameOwner& owner) {
   const auto parts = parts_of(frame, owner);
   if (!parts) return std::nullopt;
-  if (parts->codec != Codec::plain) return decompress(context_.get(), *parts);
-  frame.erase(0, frame.size() - parts->stored.size());
-  return std::move(frame);
+  if (parts->codec == Codec::plain) return ImageRecord(std::move(frame), parts->raw_size);
+  ImageRecord record(parts->raw_size);
+  if (!decompress(context_.get(), *parts, record.bytes.get())) return std::nullopt;
+  return record;
 }
 
 std::optional<std::uint64_t> FrameDecoder::sound_size(std::string_view frame,

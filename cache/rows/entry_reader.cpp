@@ -71,8 +71,8 @@ std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& iden
 
 std::optional<Artifact> artifact_of(RawEntry& row, const EntryIdentity& identity,
                                     const Request& request) {
-  auto record = thread_decoder().decode(std::move(row.payload),
-                                        payload_owner(identity.key, identity.request));
+  auto record = thread_decoder().decode_image(std::move(row.payload),
+                                              payload_owner(identity.key, identity.request));
   if (!record) return std::nullopt;
   auto artifact = decode_artifact(std::move(*record));
   if (!artifact) return std::nullopt;

@@ -197,11 +197,12 @@ void Verifier::examine_payload(const EntryRow& row) {
     }
     return;
   }
-  const auto record = thread_decoder().decode(row.payload, owner);
-  const auto artifact = record ? decode_artifact(*record) : std::nullopt;
+  auto record = thread_decoder().decode_image(row.payload, owner);
+  const bool sound = record.has_value();
+  const auto artifact = sound ? decode_artifact(*std::move(record)) : std::nullopt;
   if (!artifact) {
     add("entry", row.name,
-        record ? "its payload cannot be decoded" : "its payload fails its checksum");
+        sound ? "its payload cannot be decoded" : "its payload fails its checksum");
     return;
   }
   if (artifact->image.size() != row.image_bytes || artifact->kernels.size() != row.kernels) {
@@ -352,8 +353,8 @@ void Verifier::examine_kernels(const KernelsRow& row) {
     return;
   }
   if (!subject_.deep || !row.request) return;
-  const auto record = thread_decoder().decode(row.payload, payload_owner(row.key, *row.request));
-  const auto artifact = record ? decode_artifact(*record) : std::nullopt;
+  auto record = thread_decoder().decode_image(row.payload, payload_owner(row.key, *row.request));
+  const auto artifact = record ? decode_artifact(*std::move(record)) : std::nullopt;
   // A damaged entry is a finding of its own.
   if (artifact && !std::ranges::equal(*listed, artifact->kernels, {}, &ListedKernel::info)) {
     add("kernels", row.key.hex(), "they are not those of its entry");

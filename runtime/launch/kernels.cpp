@@ -20,7 +20,7 @@ namespace {
 // The key alone does not do: a program that kiln cannot account for may have another image under the same
 // key.
 Digest image_identity(const Artifact& artifact) {
-  return digest_of(std::string(artifact.key.view()).append(artifact.image.string()));
+  return digest_of(std::string(artifact.key.view()).append(std::string_view(artifact.image)));
 }
 
 // Whether the driver says that it does not run the image, whatever the reason.

@@ -47,13 +47,12 @@ void a_resolved_kernel(benchmark::State& state) {
   }
 }
 
-constexpr std::uint64_t names = 10'000;
-
 std::string name_of(std::uint64_t number) { return "rms_norm.float16." + std::to_string(number); }
 
-/// Calls `find` for one name after the other while so many threads set further ones.
+/// Calls `find` for one of so many names after the other while so many threads set further ones.
 template <class Find>
 void finding(benchmark::State& state, const Find& find) {
+  const auto names = static_cast<std::uint64_t>(state.range(0));
   auto runtime = open_runtime();
   const auto kernel = runtime.kernel(make_program(), "fill<float>").value();
   NamedKernels kernels;
@@ -65,7 +64,7 @@ void finding(benchmark::State& state, const Find& find) {
   }
   std::atomic<bool> over = false;
   std::vector<std::thread> setting;
-  for (int thread = 0; thread < state.range(0); ++thread) {
+  for (int thread = 0; thread < state.range(1); ++thread) {
     setting.emplace_back([&, thread] {
       for (auto number = names + thread; !over; number += 8) {
         kernels.set(name_of(number), kernel);
@@ -151,8 +150,10 @@ void launches_beside_a_compile(benchmark::State& state) {
 }
 
 BENCHMARK(a_resolved_kernel);
-BENCHMARK(a_named_kernel)->Arg(0)->Arg(8);
-BENCHMARK(a_numbered_kernel)->Arg(0)->Arg(8);
+BENCHMARK(a_named_kernel)->ArgNames({"names", "setting"})->ArgsProduct({{1'000, 10'000}, {0, 8}});
+BENCHMARK(a_numbered_kernel)
+    ->ArgNames({"names", "setting"})
+    ->ArgsProduct({{1'000, 10'000}, {0, 8}});
 BENCHMARK(launches_beside_a_compile)->UseManualTime()->Iterations(1)->Unit(benchmark::kNanosecond);
 
 }  // namespace

@@ -22,29 +22,35 @@ class Bytes {
  public:
   Bytes() noexcept = default;
   // NOLINTBEGIN(google-explicit-constructor): they are made of a string, and read like one.
-  Bytes(std::string bytes) : bytes_(std::make_shared<const std::string>(std::move(bytes))) {}
+  Bytes(std::string bytes) : Bytes(std::make_shared<const std::string>(std::move(bytes))) {}
   Bytes(const char* text) : Bytes(std::string(text)) {}
 
-  operator const std::string&() const noexcept { return string(); }
-  operator std::string_view() const noexcept { return string(); }
+  operator std::string_view() const noexcept { return {data(), size_}; }
+  /// A copy, as string() gives it.
+  operator std::string() const { return string(); }
   // NOLINTEND(google-explicit-constructor)
 
-  [[nodiscard]] const std::string& string() const noexcept { return bytes_ ? *bytes_ : none(); }
-  [[nodiscard]] const char* data() const noexcept { return string().data(); }
-  [[nodiscard]] std::size_t size() const noexcept { return string().size(); }
-  [[nodiscard]] bool empty() const noexcept { return string().empty(); }
+  /// Of memory that the pointer keeps and nobody changes any more. REQUIRES: a zero byte behind them.
+  Bytes(std::shared_ptr<const char> bytes, std::size_t size) noexcept
+      : bytes_(std::move(bytes)), size_(size) {}
+
+  /// A copy of them.
+  [[nodiscard]] std::string string() const { return std::string(data(), size_); }
+  [[nodiscard]] const char* data() const noexcept { return bytes_ ? bytes_.get() : ""; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
   friend bool operator==(const Bytes& one, const Bytes& other) noexcept {
-    return one.bytes_ == other.bytes_ || one.string() == other.string();
+    return one.data() == other.data() ? one.size_ == other.size_
+                                      : std::string_view(one) == std::string_view(other);
   }
 
  private:
-  [[nodiscard]] static const std::string& none() noexcept {
-    static const std::string nothing;
-    return nothing;
-  }
+  explicit Bytes(const std::shared_ptr<const std::string>& bytes) noexcept
+      : bytes_(bytes, bytes->data()), size_(bytes->size()) {}
 
-  std::shared_ptr<const std::string> bytes_;
+  std::shared_ptr<const char> bytes_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace kiln

@@ -30,14 +30,11 @@ class Writer {
     (field(values), ...);
   }
 
-  void field(const std::string& text) {
-    field(text.size());
-    record_.append(text);
-  }
-  void field(const Bytes& bytes) { field(bytes.string()); }
+  void field(const std::string& text) { put(text); }
+  void field(const Bytes& bytes) { put(bytes); }
   void field(const Digest& digest) { record_.append(digest.view()); }
   void field(bool flag) { record_.push_back(flag ? '\1' : '\0'); }
-  void field(ImageKind kind) { field(std::string(to_string(kind))); }
+  void field(ImageKind kind) { put(to_string(kind)); }
 
   template <std::integral Number>
   void field(Number number) {
@@ -80,6 +77,11 @@ class Writer {
   [[nodiscard]] std::string take() noexcept { return std::move(record_); }
 
  private:
+  void put(std::string_view text) {
+    field(text.size());
+    record_.append(text);
+  }
+
   std::string record_;
 };
 

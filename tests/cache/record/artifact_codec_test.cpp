@@ -1,5 +1,6 @@
 #include "record/artifact_codec.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,15 +20,19 @@ Artifact kept(Artifact artifact) {
   return artifact;
 }
 
+std::optional<Artifact> artifact_in(const std::string& record) {
+  return decode_artifact(ImageRecord(record, record.size()));
+}
+
 TEST(ArtifactCodec, GoesBothWays) {
   const Artifact artifact = kept(test::make_sample(1).artifact);
-  const auto decoded = decode_artifact(encode_artifact(artifact));
+  const auto decoded = artifact_in(encode_artifact(artifact));
   ASSERT_TRUE(decoded);
   EXPECT_TRUE(test::same_artifact(*decoded, artifact));
 }
 
 TEST(ArtifactCodec, TakesAnArtifactOfNothing) {
-  const auto decoded = decode_artifact(encode_artifact(Artifact()));
+  const auto decoded = artifact_in(encode_artifact(Artifact()));
   ASSERT_TRUE(decoded);
   EXPECT_TRUE(test::same_artifact(*decoded, Artifact()));
 }
@@ -40,9 +45,9 @@ TEST(ArtifactCodec, IsPinned) {
 TEST(ArtifactCodec, EveryCutOffRecordIsRefused) {
   const std::string record = encode_artifact(test::make_sample(1, 20).artifact);
   for (std::size_t size = 0; size < record.size(); ++size) {
-    EXPECT_FALSE(decode_artifact(record.substr(0, size))) << size;
+    EXPECT_FALSE(artifact_in(record.substr(0, size))) << size;
   }
-  EXPECT_FALSE(decode_artifact(record + '\0'));
+  EXPECT_FALSE(artifact_in(record + '\0'));
 }
 
 TEST(ArtifactCodec, EveryFlippedBitDecodesToItselfOrNotAtAll) {
@@ -50,7 +55,7 @@ TEST(ArtifactCodec, EveryFlippedBitDecodesToItselfOrNotAtAll) {
   for (std::size_t bit = 0; bit < 8 * record.size(); ++bit) {
     std::string flipped = record;
     flipped[bit / 8] ^= static_cast<char>(1 << bit % 8);
-    const auto decoded = decode_artifact(flipped);
+    const auto decoded = artifact_in(flipped);
     if (decoded) {
       EXPECT_EQ(encode_artifact(*decoded), flipped) << "bit " << bit;
     }
@@ -61,7 +66,7 @@ TEST(ArtifactCodec, AnUnknownVersionIsRefused) {
   std::string record = encode_artifact(Artifact());
   ASSERT_EQ(record[2], 1);
   record[2] = 2;
-  EXPECT_FALSE(decode_artifact(record));
+  EXPECT_FALSE(artifact_in(record));
 }
 
 std::vector<ListedKernel> listed_kernels() {
