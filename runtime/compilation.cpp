@@ -120,8 +120,8 @@ bool Compilation::prelude_repeats() {
 }
 
 // Notes what it read.
-Result<CompileOutcome> Compilation::run(const std::stop_token& stop, bool names_roots) {
-  auto job = make_job(query_, closure(), names_roots);
+Result<CompileOutcome> Compilation::run(const std::stop_token& stop) {
+  auto job = make_job(query_, closure());
   job.prelude_repeats = prelude_repeats();
   auto compiled = tools_.service.run(job, stop);
   if (!compiled) return compiled;
@@ -138,12 +138,7 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
   if (auto there = query_.program.ensure_source(); !there) return tl::unexpected(there.error());
   const auto before = std::chrono::system_clock::now();
   ++counters.compiles;
-  auto compiled = run(stop, may_hide_paths(query_, closure()));
-  // What tells a path has to tell the machine's own. Few programs do.
-  if (compiled && compiled->readings && compiled->readings->rooted &&
-      shows_hidden_paths(query_, compiled->artifact.image, read_)) {
-    compiled = run(stop, false);
-  }
+  auto compiled = run(stop);
   if (when_compiled_) when_compiled_();
   if (!compiled) return tl::unexpected(with_all_missing(std::move(compiled.error()), closure()));
   if (stop.stop_requested()) return cancelled();

@@ -45,7 +45,7 @@ Result<TimeTrace> Runtime::trace(const Program& program, const Target& target) {
   }
   const auto choice = impl_->choose(program, *resolved);
   const auto query = impl_->query(choice.program(), *resolved);
-  auto job = make_job(query, close_over(query.program, query.search, impl_->files), false);
+  auto job = make_job(query, close_over(query.program, query.search, impl_->files));
   job.trace_file = (scratch->path() / "trace").string();
   const auto compiled = impl_->service.run(job, {});
   if (!compiled) return tl::unexpected(compiled.error());

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "source/named_roots.h"
+#include "source/output_paths.h"
+
 namespace kiln {
 
 namespace {
@@ -26,7 +29,7 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
   std::string all(closure.dependencies.material());
   for (const auto& header : job.embedded)
     all.append(header.name).append(1, '\0').append(digest_of(header.text).view());
-  all.append(search.roots().view()).push_back(job.names_roots ? 'n' : '-');
+  all.append(search.roots().view());
   if (may_tell_program(closure)) all.append(job.program).push_back('\0');
   all.append(std::string_view(job.source).substr(0, prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');
@@ -36,7 +39,7 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
 
 }  // namespace
 
-CompileJob make_job(const Query& query, const Closure& closure, bool names_roots) {
+CompileJob make_job(const Query& query, const Closure& closure) {
   const auto& program = query.program;
   CompileJob job;
   job.program = program.name();
@@ -48,7 +51,7 @@ CompileJob make_job(const Query& query, const Closure& closure, bool names_roots
   job.arch = query.target.arch();
   job.kind = query.target.kind();
   job.seed = query.request_digest;
-  job.names_roots = names_roots;
+  job.names_roots = may_name_roots(query) && NamedRoots::can_name(job.include_dirs);
   // A precompiled prelude is a file.
   if (query.program.keep()) job.prelude = prelude_of(job, query.search, closure);
   return job;

@@ -38,15 +38,15 @@ struct CompileJob {
   /// there is none to share.
   Digest prelude;
   bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
-  /// Whether names may stand for the include directories (NamedRoots), since no path is to reach the output.
+  /// Whether names may stand for the include directories (NamedRoots).
   bool names_roots = false;
   /// Where NVRTC writes its time trace: this file's name, without a dot, and ".json". Empty for none. The image of such
   /// a job must not be kept, since tracing changes it.
   std::string trace_file;
 };
 
-/// The job of this query. The caller says whether its prelude repeats. `names_roots`: as in the job.
-[[nodiscard]] CompileJob make_job(const Query& query, const Closure& closure, bool names_roots);
+/// The job of this query. The caller says whether its prelude repeats.
+[[nodiscard]] CompileJob make_job(const Query& query, const Closure& closure);
 
 /// What a job came to. The caller gives the artifact its key and toolchain.
 struct CompileOutcome {

@@ -13,6 +13,7 @@
 
 #include "base/working_directory.h"
 #include "source/header_files.h"
+#include "source/placed_text.h"
 
 namespace kiln {
 
@@ -159,7 +160,8 @@ std::FILE* FileSnapshot::open(const char* path) {
     return nullptr;
   }
   // A folder can be opened too, and not be read.
-  const auto& on_disk = files_.at(path).path;
+  auto& asked = files_.at(path);
+  const auto& on_disk = asked.path;
   if (!file->regular || file->read_error == EFBIG) return ::fopen(on_disk.c_str(), "r");
   if (file->read_error == 0 && !file->is_loaded && !load(on_disk, *file)) {
     doubt(on_disk + " changed since a precompiled header was made from it");
@@ -169,9 +171,15 @@ std::FILE* FileSnapshot::open(const char* path) {
     errno = file->read_error;
     return nullptr;
   }
-  return open_text({file, &file->text}, [file, events = events_] {
+  if (asked.text == nullptr) asked.text = text_of(asked);
+  return open_text(asked.text, [file, events = events_] {
     if (file->read_at == 0) file->read_at = ++*events;
   });
+}
+
+std::shared_ptr<const std::string> FileSnapshot::text_of(const Asked& asked) {
+  if (asked.root == Reading::no_root) return {asked.file, &asked.file->text};
+  return std::make_shared<const std::string>(text_at(asked.path, asked.file->text));
 }
 
 // A path that only looks as if it began with a root's name was made of one, by a compiler that shortens paths.
@@ -183,7 +191,7 @@ void FileSnapshot::resolve(const std::string& asked_as, Asked& asked) {
     return;
   }
   asked.path = asked_as;
-  if (roots_ != nullptr && asked_as.starts_with(NamedRoots::beginning))
+  if (roots_ != nullptr && asked_as.starts_with(NamedRoots::beginning()))
     doubt("the compiler asked for " + asked_as);
 }
 

@@ -92,6 +92,8 @@ class FileSnapshot {
     std::string path;  ///< As Reading::path,
     std::uint32_t root = Reading::no_root;
     std::uint32_t at = 0;  ///< As Reading::asked_at; 0 where nothing of it was told.
+    std::shared_ptr<const std::string> text =
+        {};  ///< Once it was opened; below a name, it tells the path.
   };
 
   const FilePtr& look(const std::string& asked, bool opening);
@@ -101,6 +103,7 @@ class FileSnapshot {
   void note_embedded_read(std::string_view name, std::uint32_t at);
   [[nodiscard]] bool adopt(const Reading& reading, std::chrono::system_clock::time_point when);
   void resolve(const std::string& asked_as, Asked& asked);
+  [[nodiscard]] static std::shared_ptr<const std::string> text_of(const Asked& asked);
   void note(const std::string& asked_as, Asked& asked, std::uint32_t at);
 
   const NamedRoots* const roots_;

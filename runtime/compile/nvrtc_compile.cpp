@@ -265,7 +265,6 @@ Result<CompileOutcome> compile(const Nvrtc& nvrtc, const CompileJob& job,
   if (stop.stop_requested()) return cancelled(job);
   auto log =
       read_text(handle.get(), nvrtc.get_program_log_size, nvrtc.get_program_log).value_or("");
-  if (roots != nullptr) log = roots->with_directories(std::move(log));
   if (result != NVRTC_SUCCESS) {
     return describe_failure(nvrtc, job, result, log);
   }

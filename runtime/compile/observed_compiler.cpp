@@ -14,6 +14,8 @@
 #include "compile/file_answers.h"
 #include "compile/file_snapshot.h"
 #include "compile/nvrtc_compile.h"
+#include "source/output_paths.h"
+#include "source/text_search.h"
 
 namespace kiln {
 
@@ -41,6 +43,18 @@ void make_room_for_preludes(const vendor::Nvrtc& nvrtc) {
   if (nvrtc.get_precompiled_heap_size(&size) != NVRTC_SUCCESS || size >= precompiled_heap_bytes)
     return;
   nvrtc.set_precompiled_heap_size(precompiled_heap_bytes);
+}
+
+// Headers tell where they lie (text_at()), and yet a compiler may tell by which name it came to one.
+bool tells_a_name(const CompileOutcome& outcome, ImageKind kind) {
+  const auto& name = NamedRoots::beginning();
+  return shows(outcome.artifact.image, kind, name) || holds(outcome.artifact.log, name);
+}
+
+bool tells_a_name(const Result<CompileOutcome>& outcome, ImageKind kind) {
+  const auto& name = NamedRoots::beginning();
+  if (outcome) return tells_a_name(*outcome, kind);
+  return holds(outcome.error().message, name) || holds(outcome.error().log, name);
 }
 
 }  // namespace
@@ -79,16 +93,17 @@ Result<CompileOutcome> ObservedCompiler::run(const vendor::Nvrtc& nvrtc, const C
 Result<CompileOutcome> ObservedCompiler::run(const Call& call) {
   if (precompiled_ && call.nvrtc.has_precompiled_headers()) {
     if (const auto prelude = precompiled_->of(call.job)) {
-      if (auto outcome = with(*prelude, call)) return std::move(*outcome);
+      auto outcome = with(*prelude, call);
+      if (outcome && !tells_a_name(*outcome, call.job.kind)) return std::move(*outcome);
       if (call.stop.stop_requested()) return cancelled(call.job);
     }
   }
   {
     auto files = files_of(call);
     auto outcome = call.compile_from(files, {});
-    if (!call.roots || !files.doubts()) return outcome;
+    if (!call.roots || (!files.doubts() && !tells_a_name(outcome, call.job.kind))) return outcome;
   }
-  // A compiler that goes by more than is answered here knows nothing of the names.
+  // A compiler that goes by more than is answered here, or by the names themselves, is given none.
   const Call plain{call.nvrtc, call.job, call.stop};
   auto files = files_of(plain);
   return plain.compile_from(files, {});

@@ -265,6 +265,8 @@ class Narrowing {
       auto& closure = kept_.closure();
       (found()[index].in_toolkit ? closure.toolkit_tells_path : closure.own_text_tells_path) |=
           texts()[index]->directives.tells_path;
+      closure.own_text_computes_path |=
+          texts()[index]->directives.computes_path && !found()[index].in_toolkit;
     }
     if (auto reason = read.reason(); !reason.empty()) kept_.decline(std::move(reason));
   }

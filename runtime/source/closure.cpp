@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,6 +26,9 @@ namespace kiln {
 namespace {
 
 using Form = IncludeDirective::Form;
+
+// How many paths of one header are followed.
+constexpr int most_spellings = 8;
 
 // One text whose includes are followed: the source, or a header that was found.
 struct Unit {
@@ -145,6 +152,7 @@ class ClosureBuilder {
     if (whole_.misreads(said)) leave_open("where its literals and comments end is not sure", unit);
     (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
         said.tells_path;
+    closure_.own_text_computes_path |= said.computes_path && !unit.where.in_toolkit;
     pending_.push_back(std::move(unit));
   }
 
@@ -172,6 +180,7 @@ class ClosureBuilder {
   void read_asked(const std::string& text, const std::string& place) {
     const auto said = read_directives(text);
     closure_.own_text_tells_path |= said.tells_path;
+    closure_.own_text_computes_path |= said.computes_path;
     for (auto* all : {&closure_.itself, &whole_}) all->add(said, place);
     note_pieces(said);
   }
@@ -220,9 +229,12 @@ class ClosureBuilder {
     if (text && is_new(found, text)) add_unit({std::move(text), std::move(found), position});
   }
 
+  // By another path a header has other neighbours. But headers that include each other as `../b/b.h` have a new path in each
+  // round, without end.
   bool is_new(const FoundHeader& found, const std::shared_ptr<const HeaderText>& text) {
     if (found.embedded != nullptr) return embedded_.emplace(found.embedded, text).second;
-    return on_disk_.insert(found.path).second;
+    return on_disk_.insert(found.path).second &&
+           ++spellings_[{found.stamp.device, found.stamp.inode}] <= most_spellings;
   }
 
   // The compiler will say which of several headers it is. A header that no search finds, #include_next does not find
@@ -348,6 +360,7 @@ class ClosureBuilder {
   // Headers that are reached: embedded ones with their texts, the others by path.
   std::unordered_map<const EmbeddedHeader*, std::shared_ptr<const HeaderText>> embedded_;
   std::unordered_set<std::string> on_disk_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, int> spellings_;  ///< By device and inode.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
   Words header_tests_;
   bool pastes_ = false;

@@ -41,6 +41,7 @@ struct Closure {
 
   /// Whether the program's own source and headers, or the toolkit's, might put a path into the output.
   bool own_text_tells_path = false;
+  bool own_text_computes_path = false;
   bool toolkit_tells_path = false;
 };
 

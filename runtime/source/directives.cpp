@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
 constexpr std::string_view asserts = "assert";  // With the file's name.
+constexpr std::array<std::string_view, 2> path_names{"__FILE__", "__builtin_FILE"};
 constexpr std::array<std::string_view, 5> path_tellers{
     "__FILE__", base_teller, "__builtin_FILE", "source_location", "__builtin_source_location"};
 
@@ -161,6 +162,23 @@ void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_base |= word == base_teller;
 }
 
+// Of a path that a statement names between these. Who reports a place says its line too, or streams it, or says it in a pragma:
+// then the path stands in the image, or nowhere.
+bool reports_place(std::string_view before, std::string_view after) {
+  constexpr std::size_t near = 200;
+  before.remove_prefix(before.size() - std::min(before.size(), near));
+  before = trimmed(before.substr(before.find_last_of(';') + 1));
+  after = after.substr(0, std::min(after.find(';'), near));
+  for (const auto* line : {"__LINE__", "__builtin_LINE", "_CCCL_BUILTIN_LINE"})
+    if (holds(before, line) || holds(after, line)) return true;
+  return before.ends_with("<<") || trimmed(after).starts_with("<<") || holds(before, "message(");
+}
+
+// CCCL's source_location has it by another name.
+bool is_renamed(const Definition* definition) {
+  return definition != nullptr && definition->name == "_CCCL_BUILTIN_FILE";
+}
+
 // `before`: what stands before a literal.
 bool is_given_to_pragma(std::string_view before) {
   while (!before.empty() && continues_identifier(before.back())) before.remove_suffix(1);  // L""
@@ -195,6 +213,8 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_path |= word == asserts;
   note_tellers(word, directives);
+  directives.computes_path |= is_one_of(word, path_names) && !is_renamed(around.definition) &&
+                              !reports_place(scanner.before(begin), scanner.rest());
   if (word == asks_for_header) read_has_include(scanner, around, directives);
 }
 

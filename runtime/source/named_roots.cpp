@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -12,10 +13,8 @@ namespace kiln {
 namespace {
 
 // A folder deep, so that a compiler that takes `..` off a path does not come from one name to another.
-std::string name_of_root(std::size_t index, std::size_t length) {
-  auto name = fmt::format("{}{}/-", NamedRoots::beginning, index);
-  name.resize(std::max(name.size(), length), '-');
-  return name;
+std::string name_of_root(std::size_t index) {
+  return fmt::format("{}{}/-", NamedRoots::beginning(), index);
 }
 
 // The number at the beginning of a text.
@@ -29,13 +28,26 @@ std::optional<std::size_t> number_at(std::string_view text) {
 
 NamedRoots::NamedRoots(const std::vector<std::string>& directories) : directories_(directories) {
   names_.reserve(directories.size());
-  for (const auto& directory : directories)
-    names_.push_back(name_of_root(names_.size(), directory.size()));
+  while (names_.size() < directories.size()) names_.push_back(name_of_root(names_.size()));
+}
+
+const std::string& NamedRoots::beginning() {
+  static const std::string made = [] {
+    std::random_device random;
+    return fmt::format("/kiln-{:08x}{:08x}/", random(), random());
+  }();
+  return made;
+}
+
+bool NamedRoots::can_name(const std::vector<std::string>& directories) {
+  return std::none_of(directories.begin(), directories.end(), [](const std::string& directory) {
+    return directory.find('\n') != std::string::npos;
+  });
 }
 
 std::optional<NamedRoots::Resolved> NamedRoots::resolve(std::string_view asked) const {
-  if (!asked.starts_with(beginning)) return std::nullopt;
-  const auto index = number_at(asked.substr(beginning.size()));
+  if (!asked.starts_with(beginning())) return std::nullopt;
+  const auto index = number_at(asked.substr(beginning().size()));
   if (!index || *index >= names_.size() || !asked.starts_with(names_[*index])) return std::nullopt;
   const auto rest = asked.substr(names_[*index].size());
   if (!rest.empty() && !rest.starts_with('/')) return std::nullopt;
@@ -46,16 +58,6 @@ std::string NamedRoots::asked(const Reading& reading) const {
   if (reading.root >= names_.size()) return reading.path;
   const auto rest = below(directories_[reading.root], reading.path);
   return rest ? fmt::format("{}/{}", names_[reading.root], *rest) : reading.path;
-}
-
-std::string NamedRoots::with_directories(std::string text) const {
-  for (auto at = text.find(beginning); at != std::string::npos; at = text.find(beginning, at + 1)) {
-    const auto index = number_at(std::string_view(text).substr(at + beginning.size()));
-    if (!index || *index >= names_.size()) continue;
-    if (std::string_view(text).substr(at).starts_with(names_[*index]))
-      text.replace(at, names_[*index].size(), directories_[*index]);
-  }
-  return text;
 }
 
 }  // namespace kiln

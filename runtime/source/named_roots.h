@@ -13,14 +13,15 @@ namespace kiln {
 
 /// Names that stand for the include directories in a compile. Whoever answers the compiler's questions about files takes a name
 /// for its directory, so that a question tells by which directory the compiler came to a path, and a path that a text spells is
-/// told from one that was searched for. As no text knows where the directories lie, what is compiled does not either.
-///
-/// A name is as long as its directory where that can be, so that what goes by the length of a path stays as it is.
+/// told from one that was searched for. No text can spell a name: they are of this process, and made at random.
 /// A value. Safe to use from several threads.
 class NamedRoots {
  public:
-  /// Of these include directories, which are absolute.
+  /// Of these include directories, which are absolute. REQUIRES: can_name().
   explicit NamedRoots(const std::vector<std::string>& directories);
+
+  /// Whether a directive can tell where these lie (text_at()).
+  [[nodiscard]] static bool can_name(const std::vector<std::string>& directories);
 
   /// In the order of the directories.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
@@ -37,11 +38,8 @@ class NamedRoots {
   /// The path as the compiler asked for it.
   [[nodiscard]] std::string asked(const Reading& reading) const;
 
-  /// The same text with the directories in the places of their names.
-  [[nodiscard]] std::string with_directories(std::string text) const;
-
-  /// What each name begins with.
-  static constexpr std::string_view beginning = "/kiln-include/";
+  /// What each name begins with, in this process.
+  [[nodiscard]] static const std::string& beginning();
 
  private:
   std::vector<std::string> directories_;

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "source/named_roots.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -20,11 +19,7 @@ std::string as_ptx_bytes(std::string_view text) {
   return list;
 }
 
-bool shows(std::string_view image, ImageKind kind, std::string_view text) {
-  return holds(image, text) || (kind == ImageKind::ptx && holds(image, as_ptx_bytes(text)));
-}
-
-// Bitcode packs its strings, so looking for one tells nothing.
+// Bitcode packs its strings, so looking for one tells nothing, and has the path of each header that it has a function of.
 bool hides_strings(ImageKind kind) {
   return kind == ImageKind::ltoir || kind == ImageKind::optixir;
 }
@@ -51,7 +46,9 @@ class PlacesInImage {
 
   [[nodiscard]] bool have(const FoundHeader& found) const {
     const bool told = found.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path;
-    if (hides_strings(kind_)) return told;
+    if (hides_strings(kind_)) return told || found.embedded == nullptr;
+    if (closure_.own_text_computes_path && !found.in_toolkit && found.embedded == nullptr)
+      return true;
     if (lies_in_shown_directory(found.path) && shows(image_, kind_, found.path)) return true;
     // A toolkit's headers are mostly named after what they declare, and only their macros tell a path.
     return told && !found.in_toolkit && shows(image_, kind_, file_name(found.place()));
@@ -82,19 +79,12 @@ bool asks_for_line_information(const std::vector<std::string>& options) {
   });
 }
 
-bool may_hide_paths(const Query& query, const Closure& closure) {
-  if (asks_for_line_information(query.program.options())) return false;
-  const bool may_tell =
-      closure.own_text_tells_path || closure.toolkit_tells_path || !closure.unresolved.empty();
-  return !hides_strings(query.target.kind()) || !may_tell;
+bool shows(std::string_view image, ImageKind kind, std::string_view text) {
+  return holds(image, text) || (kind == ImageKind::ptx && holds(image, as_ptx_bytes(text)));
 }
 
-bool shows_hidden_paths(const Query& query, std::string_view image, const Closure& closure) {
-  if (shows(image, query.target.kind(), NamedRoots::beginning)) return true;
-  const PlacesInImage places(query.target.kind(), query.search, image, closure);
-  return std::any_of(closure.found.begin(), closure.found.end(), [&](const FoundHeader& found) {
-    return !found.path.empty() && places.have(found);
-  });
+bool may_name_roots(const Query& query) {
+  return !asks_for_line_information(query.program.options()) && !hides_strings(query.target.kind());
 }
 
 void record_output_paths(const Query& query, std::string_view image, Closure& closure) {

@@ -45,6 +45,8 @@ class Scanner {
     return text_.substr(0, position);
   }
 
+  [[nodiscard]] std::string_view rest() const { return text_.substr(std::min(at_, text_.size())); }
+
   // Over blanks and comments, but not over the end of the line.
   void skip_blanks() {
     do {

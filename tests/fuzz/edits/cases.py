@@ -379,9 +379,7 @@ case("folder that is not there added to -I", "#include <o.h>\n", HAS_ONE, after=
      point="E4")
 for name, text in {"assert in a macro that is not used": "#include <cassert>\n#define CHECK(x) assert(x)\n",
                    "assert in a function that is not used": "#include <cassert>\ntemplate <class T> __device__ void f(T x) { assert(x); }\n",
-                   "__FILE__ in a macro that is not used": "#define HERE __FILE__\n",
-                   "assert under NDEBUG": "#define NDEBUG\n#include <cassert>\n__device__ inline void f(int x) { assert(x > 0); }\n",
-                   "__FILE__ in #if 0": "#if 0\nconst char* f = __FILE__;\n#endif\n"}.items():
+                   "assert under NDEBUG": "#define NDEBUG\n#include <cassert>\n__device__ inline void f(int x) { assert(x > 0); }\n"}.items():
     case(f"folder moved, {name}", "#include <o.h>\n", {"i/o.h": text + ONE}, edit=rename("i", "j"), standard=True,
          after={"include": ["j"]}, expect="hit", point="E4")
 case("program with a macro include is kept", "#define CUDA_STD_HEADER(header) <cuda/std/header>\n"
@@ -406,6 +404,26 @@ text_case("__builtin_FILE pasted, folder moved", {"k.cu": "#include <o.h>\n__dev
           **MOVED)
 text_case("__FILE_NAME__", {"k.cu": "#include <o.h>\n", "i/o.h": '#include "real.h"\n',
           "i/real.h": "__device__ const char t[] = __FILE_NAME__;\n"}, **MOVED)
+# What is done with a path may leave no trace of it in the image.
+HASH = "constexpr unsigned h(const char* s) { return *s ? h(s + 1) * 33 ^ *s : 5381; }\n"
+for name, text in {"hashed": HASH + "#define VAL h(__FILE__)\nconst unsigned here = VAL;\n",
+                   "hashed by a macro": HASH + "#define HERE h(__FILE__)\nconstexpr unsigned here = HERE;\n#define VAL here\n",
+                   "measured": "constexpr int n = sizeof(__FILE__);\n#define VAL n\n",
+                   "of which letters are taken": "constexpr int c = __FILE__[sizeof(__FILE__) - 6];\n#define VAL c\n",
+                   "by a builtin": HASH + "constexpr unsigned f(const char* p = __builtin_FILE()) { return h(p); }\n"
+                                          "constexpr unsigned here = f();\n#define VAL here\n"}.items():
+    case(f"__FILE__ {name}, folder moved", "#include <o.h>\n", {"i/o.h": text}, edit=copy("i", "another"),
+         after={"include": ["another"]}, point="A11")
+    case(f"__FILE__ {name}, folder moved to a name as long", "#include <o.h>\n", {"i/o.h": text}, edit=copy("i", "j"),
+         after={"include": ["j"]}, point="A11")
+case("inline function of a header, folder moved, LTO-IR", '#include "o.h"\n',
+     {"i/o.h": "inline __device__ int f(int a) { return a * 7; }\n#define VAL f(threadIdx.x)\n"}, image=("compute_90", "ltoir"),
+     **MOVED)
+for name, text in {"line and path reported": "#define CHECK(x) report(__FILE__, __LINE__, x)\n",
+                   "path streamed": "#define SHOW(x) out << __FILE__ << x\n",
+                   "path in a pragma's message": "#define WARN(x) _Pragma(message(__FILE__ x))\n"}.items():
+    case(f"folder moved, {name}", "#include <o.h>\n", {"i/o.h": text + ONE}, edit=rename("i", "j"),
+         after={"include": ["j"]}, expect="hit", point="E4")
 CASES.append(Case("__PRETTY_FUNCTION__ of a lambda, folder moved", {
     "k.cu": '#include <o.h>\nextern "C" __global__ void k(char* x) { x[threadIdx.x] = f([] {})[threadIdx.x]; }\n',
     "i/o.h": "template <class T> __device__ const char* f(T) { return __PRETTY_FUNCTION__; }\n"}, **MOVED))
