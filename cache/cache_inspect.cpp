@@ -198,7 +198,7 @@ Result<Artifact> Cache::artifact(const Digest& key) {
     // KILN_ENTRY_COLUMNS without the dependencies, which read_row() would copy.
     Statement statement(hold.connection(),
                         "SELECT id, key, toolchain, NULL, compile_us, material, payload, "
-                        "toolchain_text FROM entries WHERE key = ?",
+                        "toolchain_text, image_bytes FROM entries WHERE key = ?",
                         key);
     row = read_entry(hold, statement, key);
   }
@@ -220,8 +220,7 @@ Result<DependencySet> Cache::dependencies(const Digest& key) {
     // KILN_ENTRY_COLUMNS with an empty payload, which read_row() need not copy.
     Statement statement(hold.connection(),
                         "SELECT id, key, toolchain, dependencies, compile_us, material, x'', "
-                        "toolchain_text "
-                        "FROM entries WHERE key = ?",
+                        "toolchain_text, image_bytes FROM entries WHERE key = ?",
                         key);
     row = read_entry(hold, statement, key);
   }

@@ -1,10 +1,5 @@
 #include "record/artifact_codec.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
 #include <utility>
 
 #include "record/fields.h"
@@ -54,16 +49,6 @@ constexpr auto artifact_fields = [](auto& fields, auto& artifact) {
   fields.optional(Tag::source_text, artifact.source_text, Digest());
 };
 
-/// The record's last bytes, moved down to where the heap would have put them: drivers read structures there.
-Bytes image_of(ImageRecord record, std::size_t size) {
-  char* const begin = record.bytes.get();
-  const auto before = record.size - size;
-  const auto aligned = -reinterpret_cast<std::uintptr_t>(begin) % alignof(std::max_align_t);
-  const auto place = std::min<std::size_t>(aligned, before);
-  std::memmove(begin + place, begin + before, size + 1);
-  return {std::shared_ptr<const char>(std::move(record.bytes), begin + place), size};
-}
-
 }  // namespace
 
 std::string encode_artifact(const Artifact& artifact) {
@@ -80,7 +65,7 @@ std::optional<Artifact> decode_artifact(ImageRecord record) {
   artifact_fields(in, artifact);
   const auto image = in.bytes(Tag::image);
   if (!in.finished()) return std::nullopt;
-  artifact.image = image_of(std::move(record), image.size());
+  artifact.image = ImageRecord::image_of(std::move(record), image.size());
   return artifact;
 }
 

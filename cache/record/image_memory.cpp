@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace kiln::storage {
@@ -15,6 +16,7 @@ constexpr std::size_t few_bytes = std::size_t{4} << 20;
 /// A smaller image takes few of the heap's pages, and would keep a large one.
 constexpr std::size_t least_bytes = std::size_t{32} << 10;
 constexpr std::size_t cache_line = 64;
+constexpr std::size_t alignment = alignof(std::max_align_t);
 
 std::shared_ptr<char> heap_memory(std::size_t bytes) {
   const auto memory = std::make_shared_for_overwrite<char[]>(bytes);
@@ -50,8 +52,16 @@ std::shared_ptr<char> large_page() {
   return page != nullptr ? std::shared_ptr<char>(page, give_back) : nullptr;
 }
 
+/// Whether the calling thread ends, and what it kept is gone.
+thread_local bool is_over = false;
+
 /// The page that the calling thread fills.
 struct Filling {
+  Filling() = default;
+  Filling(const Filling&) = delete;
+  Filling& operator=(const Filling&) = delete;
+  ~Filling() { is_over = true; }
+
   std::shared_ptr<char> page;
   std::size_t used = page_bytes;
 
@@ -70,6 +80,11 @@ struct Filling {
   }
 };
 
+std::shared_ptr<char> take_from_page(std::size_t bytes) {
+  thread_local Filling filling;
+  return filling.take(bytes);
+}
+
 bool reads_many(std::size_t bytes) {
   static std::atomic<std::size_t> read = 0;
   return read.fetch_add(bytes, std::memory_order_relaxed) > few_bytes;
@@ -78,14 +93,35 @@ bool reads_many(std::size_t bytes) {
 }  // namespace
 
 std::shared_ptr<char> image_memory(std::size_t size) {
-  thread_local Filling filling;
   const auto bytes = (size + 1 + cache_line - 1) / cache_line * cache_line;
   std::shared_ptr<char> memory;
-  if (reads_many(bytes) && bytes >= least_bytes && bytes <= page_bytes / 2)
-    memory = filling.take(bytes);
+  if (!is_over && reads_many(bytes) && bytes >= least_bytes && bytes <= page_bytes / 2)
+    memory = take_from_page(bytes);
   if (memory == nullptr) memory = heap_memory(bytes);
   memory.get()[size] = '\0';
   return memory;
+}
+
+ImageRecord::ImageRecord(std::size_t record_size, std::size_t image_size) : size(record_size) {
+  const auto before = (alignment - (record_size - image_size) % alignment) % alignment;
+  const auto memory = image_memory(before + record_size);
+  bytes = {memory, memory.get() + before};
+}
+
+ImageRecord ImageRecord::at_end_of(std::string text, std::size_t record_size) {
+  const auto owned = std::make_shared<std::string>(std::move(text));
+  return {std::shared_ptr<char>(owned, owned->data() + (owned->size() - record_size)), record_size};
+}
+
+Bytes ImageRecord::image_of(ImageRecord record, std::size_t image_size) {
+  char* image = record.bytes.get() + (record.size - image_size);
+  const auto beyond = reinterpret_cast<std::uintptr_t>(image) % alignment;
+  // Drivers read structures there. What is shorter than its alignment has none.
+  if (beyond != 0 && beyond <= record.size - image_size) {
+    std::memmove(image - beyond, image, image_size + 1);
+    image -= beyond;
+  }
+  return {std::shared_ptr<const char>(std::move(record.bytes), image), image_size};
 }
 
 }  // namespace kiln::storage

@@ -26,6 +26,18 @@ bool read_dependencies(Connection& connection, RawEntry& entry, const Digest* ro
               entry.witness_frame));
 }
 
+/// Whether the calling thread ends, and its decoder is gone: a destructor may still read.
+thread_local bool is_over = false;
+
+struct DecoderOfThread {
+  DecoderOfThread() = default;
+  DecoderOfThread(const DecoderOfThread&) = delete;
+  DecoderOfThread& operator=(const DecoderOfThread&) = delete;
+  ~DecoderOfThread() { is_over = true; }
+
+  FrameDecoder decoder;
+};
+
 }  // namespace
 
 std::optional<RawEntry> read_row(Connection& connection, Statement& row, const Digest* roots) {
@@ -34,6 +46,7 @@ std::optional<RawEntry> read_row(Connection& connection, Statement& row, const D
   entry.material = row.blob(5);
   entry.payload = row.blob(6);
   entry.toolchain_text = row.text(7);
+  entry.image_bytes = row.count(8);
   if (row.is_null(3)) return entry;
   entry.dependencies_id = row.integer(3);
   if (!read_dependencies(connection, entry, roots)) return std::nullopt;
@@ -71,7 +84,7 @@ std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& iden
 
 std::optional<Artifact> artifact_of(RawEntry& row, const EntryIdentity& identity,
                                     const Request& request) {
-  auto record = thread_decoder().decode_image(std::move(row.payload),
+  auto record = thread_decoder().decode_image(std::move(row.payload), row.image_bytes,
                                               payload_owner(identity.key, identity.request));
   if (!record) return std::nullopt;
   auto artifact = decode_artifact(std::move(*record));
@@ -95,8 +108,13 @@ const Digest& digest_of_no_dependencies() {
 }
 
 FrameDecoder& thread_decoder() {
-  thread_local FrameDecoder decoder;
-  return decoder;
+  if (is_over) {
+    // Nobody is left to free it.
+    thread_local FrameDecoder* const last = new FrameDecoder;
+    return *last;
+  }
+  thread_local DecoderOfThread of_thread;
+  return of_thread.decoder;
 }
 
 MaterialMatch match_material(std::string_view stored, std::string_view asked,

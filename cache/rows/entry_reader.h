@@ -15,8 +15,8 @@ namespace kiln::storage {
 
 /// The columns that a statement must give first for read_row() to read its rows.
 #define KILN_ENTRY_COLUMNS \
-  "id, key, toolchain, dependencies, compile_us, material, payload, toolchain_text"
-inline constexpr int first_other_column = 8;
+  "id, key, toolchain, dependencies, compile_us, material, payload, toolchain_text, image_bytes"
+inline constexpr int first_other_column = 9;
 
 /// An entry's row and the rows that it refers to, copied and not looked into yet, so that the rest needs
 /// no lock.
@@ -29,6 +29,7 @@ struct RawEntry {
   std::string material = {};
   std::string payload = {};
   std::string toolchain_text = {};
+  std::uint64_t image_bytes = 0;        ///< As the row says, which nothing protects.
   std::string dependencies_frame = {};  ///< Empty where there is none, or its row is missing.
   std::string witness_frame = {};       ///< Likewise.
   std::string kernels_frame = {};       ///< Likewise. read_row() leaves it alone.

@@ -197,7 +197,7 @@ void Verifier::examine_payload(const EntryRow& row) {
     }
     return;
   }
-  auto record = thread_decoder().decode_image(row.payload, owner);
+  auto record = thread_decoder().decode_image(row.payload, row.image_bytes, owner);
   const bool sound = record.has_value();
   const auto artifact = sound ? decode_artifact(*std::move(record)) : std::nullopt;
   if (!artifact) {
@@ -353,7 +353,7 @@ void Verifier::examine_kernels(const KernelsRow& row) {
     return;
   }
   if (!subject_.deep || !row.request) return;
-  auto record = thread_decoder().decode_image(row.payload, payload_owner(row.key, *row.request));
+  auto record = thread_decoder().decode_image(row.payload, 0, payload_owner(row.key, *row.request));
   const auto artifact = record ? decode_artifact(*std::move(record)) : std::nullopt;
   // A damaged entry is a finding of its own.
   if (artifact && !std::ranges::equal(*listed, artifact->kernels, {}, &ListedKernel::info)) {

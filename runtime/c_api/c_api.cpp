@@ -17,8 +17,14 @@
 using namespace kiln;
 using namespace kiln::c_api;
 
+Parameters::Parameters(const KernelInfo& info) {
+  for (const Parameter& param : info.params) params.push_back({param.offset, param.size});
+  for (const ParameterKind kind : parameter_kinds(info))
+    kinds.push_back(number_of(parameter_kind_values, kind));
+}
+
 kiln_artifact::kiln_artifact(Artifact made) : artifact(std::move(made)), key(artifact.key.hex()) {
-  for (const KernelInfo& info : artifact.kernels) params.push_back(params_of(info));
+  for (const KernelInfo& info : artifact.kernels) parameters.emplace_back(info);
 }
 
 kiln_explanation::kiln_explanation(Explanation made)
@@ -269,11 +275,11 @@ kiln_error* kiln_artifact_get_info(const kiln_artifact* artifact, kiln_artifact_
 kiln_error* kiln_artifact_get_kernel(const kiln_artifact* artifact, size_t index,
                                      kiln_kernel_info* info) {
   return guarded([&] {
-    const auto& [told, key, params] = given(artifact, "artifact");
+    const auto& [told, key, parameters] = given(artifact, "artifact");
     if (index >= told.kernels.size()) {
       refuse(fmt::format("there is no kernel {}: the artifact has {}", index, told.kernels.size()));
     }
-    write(info, "info", info_of(told.kernels[index], params[index], told.arch, told.kind));
+    write(info, "info", info_of(told.kernels[index], parameters[index], told.arch, told.kind));
   });
 }
 

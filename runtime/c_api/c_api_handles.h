@@ -7,6 +7,18 @@
 #include "kiln/c_api.h"
 #include "kiln/kiln.h"
 
+namespace kiln::c_api {
+
+/// A kernel's parameters as a kiln_kernel_info borrows them.
+struct Parameters {
+  explicit Parameters(const KernelInfo& info);
+
+  std::vector<kiln_parameter> params;
+  std::vector<kiln_parameter_kind> kinds;
+};
+
+}  // namespace kiln::c_api
+
 // The handles of kiln/c_api.h: values of the C++ API, and beside them what C is given of them in another
 // form.
 
@@ -36,7 +48,7 @@ struct kiln_artifact {
 
   kiln::Artifact artifact;
   std::string key;
-  std::vector<std::vector<kiln_parameter>> params;  ///< Of each kernel.
+  std::vector<kiln::c_api::Parameters> parameters;  ///< Of each kernel.
 };
 
 struct kiln_explanation {
@@ -56,7 +68,7 @@ struct kiln_kernel {
 
   kiln::Runtime runtime;
   kiln::Kernel kernel;
-  std::vector<kiln_parameter> params;
+  kiln::c_api::Parameters parameters;
 };
 
 struct kiln_module {

@@ -15,7 +15,7 @@ using namespace kiln;
 using namespace kiln::c_api;
 
 kiln_kernel::kiln_kernel(Runtime owner, Kernel loaded)
-    : runtime(std::move(owner)), kernel(loaded), params(params_of(kernel.info())) {}
+    : runtime(std::move(owner)), kernel(loaded), parameters(kernel.info()) {}
 
 namespace {
 
@@ -80,8 +80,8 @@ void kiln_kernel_free(kiln_kernel* kernel) { delete kernel; }
 
 kiln_error* kiln_kernel_get_info(const kiln_kernel* kernel, kiln_kernel_info* info) {
   return guarded([&] {
-    const auto& [runtime, told, params] = given(kernel, "kernel");
-    write(info, "info", info_of(told.info(), params, told.arch(), told.image_kind()));
+    const auto& [runtime, told, parameters] = given(kernel, "kernel");
+    write(info, "info", info_of(told.info(), parameters, told.arch(), told.image_kind()));
   });
 }
 

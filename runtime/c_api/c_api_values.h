@@ -137,6 +137,9 @@ inline constexpr std::array origins{Origin::compiled, Origin::memory, Origin::lo
 inline constexpr std::array event_kinds{
     EventKind::hit,   EventKind::miss,       EventKind::compile_begin, EventKind::compile_end,
     EventKind::store, EventKind::not_stored, EventKind::load,          EventKind::launch_failed};
+inline constexpr std::array parameter_kind_values{ParameterKind::unknown, ParameterKind::integer,
+                                                  ParameterKind::floating, ParameterKind::pointer,
+                                                  ParameterKind::other};
 inline constexpr std::array modes{Mode::jit, Mode::warn, Mode::cache_only};
 inline constexpr std::array log_levels{LogLevel::off, LogLevel::warn, LogLevel::info,
                                        LogLevel::debug};
@@ -199,15 +202,8 @@ template <class Values>
   return std::min<std::uint64_t>(count, year.count()) * std::chrono::milliseconds(1);
 }
 
-[[nodiscard]] inline std::vector<kiln_parameter> params_of(const KernelInfo& info) {
-  std::vector<kiln_parameter> params;
-  for (const Parameter& param : info.params) params.push_back({param.offset, param.size});
-  return params;
-}
-
 /// Borrows all that it is given.
-[[nodiscard]] inline kiln_kernel_info info_of(const KernelInfo& info,
-                                              const std::vector<kiln_parameter>& params,
+[[nodiscard]] inline kiln_kernel_info info_of(const KernelInfo& info, const Parameters& parameters,
                                               const std::string& arch, const std::string& kind) {
   return {.size = sizeof(kiln_kernel_info),
           .expression = info.expression.c_str(),
@@ -218,8 +214,9 @@ template <class Values>
           .shared_bytes = info.shared_bytes,
           .local_bytes = info.local_bytes,
           .params_known = info.params_known,
-          .param_count = params.size(),
-          .params = params.data()};
+          .param_count = parameters.params.size(),
+          .params = parameters.params.data(),
+          .param_kinds = parameters.kinds.data()};
 }
 
 }  // namespace kiln::c_api

@@ -1,10 +1,9 @@
-#include "image/parameter_kinds.h"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "image/symbol_name.h"
+#include "kiln/resources.h"
 
 namespace kiln {
 
@@ -19,14 +18,31 @@ ParameterKind kind_of(std::string_view type) {
   if (type == "float" || type == "double") return ParameterKind::floating;
   if (type.ends_with('*')) return ParameterKind::pointer;
   const bool is_integer = std::ranges::find(integers, type) != integers.end();
-  return is_integer ? ParameterKind::integer : ParameterKind::unknown;
+  return is_integer ? ParameterKind::integer : ParameterKind::other;
 }
 
 }  // namespace
 
-std::vector<ParameterKind> parameter_kinds(const std::string& symbol) {
-  std::vector<ParameterKind> kinds;
-  for (const auto& type : parameter_types(symbol)) kinds.push_back(kind_of(type));
+const char* to_string(ParameterKind kind) noexcept {
+  switch (kind) {
+    case ParameterKind::unknown:
+      return "unknown";
+    case ParameterKind::integer:
+      return "integer";
+    case ParameterKind::floating:
+      return "floating";
+    case ParameterKind::pointer:
+      return "pointer";
+    case ParameterKind::other:
+      return "other";
+  }
+  return "unknown";
+}
+
+std::vector<ParameterKind> parameter_kinds(const KernelInfo& kernel) {
+  std::vector<ParameterKind> kinds(kernel.params.size(), ParameterKind::unknown);
+  const auto types = parameter_types(kernel.symbol);
+  if (types.size() == kinds.size()) std::ranges::transform(types, kinds.begin(), kind_of);
   return kinds;
 }
 

@@ -12,11 +12,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "image/parameter_kinds.h"
 #include "kiln/args.h"
 #include "kiln/artifact.h"
 #include "kiln/error.h"
 #include "kiln/launch.h"
+#include "kiln/resources.h"
 #include "vendor/driver.h"
 
 namespace kiln {
@@ -115,7 +115,7 @@ class TakenArgs {
 /// except for what launches learn.
 struct KernelRecord {
   KernelInfo info;
-  std::vector<ParameterKind> kinds;  ///< Of its parameters; empty where they are not told.
+  std::vector<ParameterKind> kinds;  ///< One for each of its parameters.
   std::string arch;                  ///< Of the image.
   std::string image_kind;            ///< "cubin", "ptx" or "fatbin".
   std::shared_ptr<const vendor::Driver> driver;

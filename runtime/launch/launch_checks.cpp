@@ -53,12 +53,13 @@ Point point_of(ArgKind kind) {
 /// other. An integer may stand for a pointer.
 bool confuses(ParameterKind param, ArgKind given) {
   const auto point = point_of(given);
-  if (param == ParameterKind::unknown || point == Point::not_told) return false;
+  const bool told = param != ParameterKind::unknown && param != ParameterKind::other;
+  if (!told || point == Point::not_told) return false;
   return (param == ParameterKind::floating) != (point == Point::floating);
 }
 
 bool confuses(const KernelRecord& record, std::size_t position, const ArgType& type) {
-  return !record.kinds.empty() && confuses(record.kinds[position], type.kind);
+  return position < record.kinds.size() && confuses(record.kinds[position], type.kind);
 }
 
 /// What is wrong with an argument that does not fit.

@@ -156,8 +156,7 @@ Result<void> LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
       continue;
     }
     ask_for_parameters(*driver_, record.kernel, record.info);
-    record.kinds = parameter_kinds(info.symbol);
-    if (record.kinds.size() != record.info.params.size()) record.kinds.clear();
+    record.kinds = parameter_kinds(record.info);
     kernels_.push_back(std::move(record));
   }
   return {};

@@ -40,7 +40,8 @@ class Narrowing {
   Closure run() {
     if (!readings_.doubt.empty()) kept_.decline(readings_.doubt);
     keep_foreseen();
-    if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {
+    // Of headers with many paths, the scan foresees few questions, and there is too much to guess.
+    if ((whole_.unresolved.empty() && !asked_for_more()) || (!whole_.many_paths && guess())) {
       keep_other_embedded();
       put_in_order(kept_, made_at_);
     } else {
@@ -265,8 +266,10 @@ class Narrowing {
       auto& closure = kept_.closure();
       (found()[index].in_toolkit ? closure.toolkit_tells_path : closure.own_text_tells_path) |=
           texts()[index]->directives.tells_path;
-      closure.own_text_computes_path |=
-          texts()[index]->directives.computes_path && !found()[index].in_toolkit;
+      if (found()[index].in_toolkit) continue;
+      const auto& said = texts()[index]->directives;
+      closure.own_text_computes_path |= said.computes_path;
+      closure.path_takers.insert(said.path_takers.begin(), said.path_takers.end());
     }
     if (auto reason = read.reason(); !reason.empty()) kept_.decline(std::move(reason));
   }

@@ -28,7 +28,7 @@ namespace {
 using Form = IncludeDirective::Form;
 
 // How many paths of one header are followed.
-constexpr int most_spellings = 8;
+constexpr int most_paths = 3;
 
 // One text whose includes are followed: the source, or a header that was found.
 struct Unit {
@@ -152,8 +152,13 @@ class ClosureBuilder {
     if (whole_.misreads(said)) leave_open("where its literals and comments end is not sure", unit);
     (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
         said.tells_path;
-    closure_.own_text_computes_path |= said.computes_path && !unit.where.in_toolkit;
+    if (!unit.where.in_toolkit) note_path_uses(said);
     pending_.push_back(std::move(unit));
+  }
+
+  void note_path_uses(const Directives& said) {
+    closure_.own_text_computes_path |= said.computes_path;
+    closure_.path_takers.insert(said.path_takers.begin(), said.path_takers.end());
   }
 
   void note_pieces(const Directives& said) {
@@ -180,7 +185,7 @@ class ClosureBuilder {
   void read_asked(const std::string& text, const std::string& place) {
     const auto said = read_directives(text);
     closure_.own_text_tells_path |= said.tells_path;
-    closure_.own_text_computes_path |= said.computes_path;
+    note_path_uses(said);
     for (auto* all : {&closure_.itself, &whole_}) all->add(said, place);
     note_pieces(said);
   }
@@ -233,8 +238,10 @@ class ClosureBuilder {
   // round, without end.
   bool is_new(const FoundHeader& found, const std::shared_ptr<const HeaderText>& text) {
     if (found.embedded != nullptr) return embedded_.emplace(found.embedded, text).second;
-    return on_disk_.insert(found.path).second &&
-           ++spellings_[{found.stamp.device, found.stamp.inode}] <= most_spellings;
+    if (!on_disk_.insert(found.path).second) return false;
+    const auto paths = ++paths_[{found.stamp.device, found.stamp.inode}];
+    closure_.many_paths |= paths > most_paths;
+    return paths == 1 || !closure_.many_paths;
   }
 
   // The compiler will say which of several headers it is. A header that no search finds, #include_next does not find
@@ -360,7 +367,7 @@ class ClosureBuilder {
   // Headers that are reached: embedded ones with their texts, the others by path.
   std::unordered_map<const EmbeddedHeader*, std::shared_ptr<const HeaderText>> embedded_;
   std::unordered_set<std::string> on_disk_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, int> spellings_;  ///< By device and inode.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, int> paths_;  ///< By device and inode.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
   Words header_tests_;
   bool pastes_ = false;

@@ -42,7 +42,11 @@ struct Closure {
   /// Whether the program's own source and headers, or the toolkit's, might put a path into the output.
   bool own_text_tells_path = false;
   bool own_text_computes_path = false;
+  Words path_takers;  ///< Functions that own texts give their places to report.
   bool toolkit_tells_path = false;
+
+  /// A header was found by so many paths that they were not all followed.
+  bool many_paths = false;
 };
 
 /// Follows the includes of a program. Cannot fail: it records a header that is not found as such, and the compiler

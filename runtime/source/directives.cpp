@@ -162,16 +162,57 @@ void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_base |= word == base_teller;
 }
 
-// Of a path that a statement names between these. Who reports a place says its line too, or streams it, or says it in a pragma:
-// then the path stands in the image, or nowhere.
-bool reports_place(std::string_view before, std::string_view after) {
-  constexpr std::size_t near = 200;
-  before.remove_prefix(before.size() - std::min(before.size(), near));
-  before = trimmed(before.substr(before.find_last_of(';') + 1));
-  after = after.substr(0, std::min(after.find(';'), near));
-  for (const auto* line : {"__LINE__", "__builtin_LINE", "_CCCL_BUILTIN_LINE"})
-    if (holds(before, line) || holds(after, line)) return true;
-  return before.ends_with("<<") || trimmed(after).starts_with("<<") || holds(before, "message(");
+// Whose call, or initialiser, is open at the end of `before`; empty where none is.
+std::string_view open_call(std::string_view before, bool in_definition) {
+  constexpr std::size_t near = 400;
+  int depth = 0;
+  for (auto at = before.size(); at-- > 0 && before.size() - at < near;) {
+    const char c = before[at];
+    if (c == ';' || (c == '\n' && in_definition)) return {};
+    if (c == ')' || c == '}') ++depth;
+    if ((c == '(' || c == '{') && depth-- == 0)
+      return Scanner::last_word(trimmed(before.substr(0, at)));
+  }
+  return {};
+}
+
+bool names_line(std::string_view word) {
+  return word == "__LINE__" || word == "__builtin_LINE" || word == "_CCCL_BUILTIN_LINE";
+}
+
+// Over blanks, comments and ends of lines.
+void skip_space(Scanner& scanner) {
+  for (scanner.skip_blanks(); scanner.peek() == '\n'; scanner.skip_blanks()) scanner.advance();
+}
+
+// Whether the path goes with its line, or is part of a literal. The scanner stands behind it.
+bool is_said_in_full(std::string_view before, Scanner behind) {
+  skip_space(behind);
+  if (behind.peek() == '"' || before.ends_with('"')) return true;
+  if (behind.peek() == ',') {
+    behind.advance();
+    skip_space(behind);
+    if (names_line(behind.identifier())) return true;
+  }
+  if (!before.ends_with(',')) return false;
+  before.remove_suffix(1);
+  return names_line(Scanner::last_word(trimmed(before)));
+}
+
+// Who reports a place says its line too, or streams it, or says it in a pragma. Then the path stands in the image, or nowhere,
+// unless it is given to what computes with it.
+void note_path_use(std::string_view before, Scanner behind, bool in_definition,
+                   Directives& directives) {
+  const auto taker = open_call(before, in_definition);
+  while (!before.empty() && (is_blank(before.back()) || before.back() == '\n'))
+    before.remove_suffix(1);
+  const bool streamed = before.ends_with("<<") || trimmed(behind.rest()).starts_with("<<");
+  if (streamed || taker == "message") return;
+  if (!taker.empty() && is_said_in_full(before, behind)) {
+    directives.path_takers.emplace(taker);
+  } else {
+    directives.computes_path = true;
+  }
 }
 
 // CCCL's source_location has it by another name.
@@ -213,8 +254,8 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_path |= word == asserts;
   note_tellers(word, directives);
-  directives.computes_path |= is_one_of(word, path_names) && !is_renamed(around.definition) &&
-                              !reports_place(scanner.before(begin), scanner.rest());
+  if (is_one_of(word, path_names) && !is_renamed(around.definition))
+    note_path_use(scanner.before(begin), scanner, around.definition != nullptr, directives);
   if (word == asks_for_header) read_has_include(scanner, around, directives);
 }
 

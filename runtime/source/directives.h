@@ -30,10 +30,10 @@ struct IncludeDirective {
 /// so it is more than the compiler will see, never less.
 struct Directives {
   std::vector<IncludeDirective> includes;
-  bool tells_time = false;  ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
-  bool tells_path = false;  ///< Names `__FILE__`, `assert` or another teller of its own place.
-  bool computes_path =
-      false;  ///< Does more with its own place than report it, as far as can be seen.
+  bool tells_time = false;     ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
+  bool tells_path = false;     ///< Names `__FILE__`, `assert` or another teller of its own place.
+  bool computes_path = false;  ///< Does more with its own place than report it.
+  Words path_takers;           ///< Functions that it gives its place and line to report.
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
   Words time_pieces;
   bool pastes = false;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "source/characters.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -24,6 +26,34 @@ bool hides_strings(ImageKind kind) {
   return kind == ImageKind::ltoir || kind == ImageKind::optixir;
 }
 
+// Whether a text defines this name as a function that may be evaluated while it is compiled, or as a macro, which may give what
+// it is given to one.
+bool may_compute(std::string_view text, std::string_view name) {
+  for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    auto rest = text.substr(at + name.size());
+    while (!rest.empty() && is_blank(rest.front())) rest.remove_prefix(1);
+    const auto begin = text.find_last_of(";{}#", at) + 1;
+    const auto before = text.substr(begin, at - begin);
+    if (!rest.starts_with('(') || holds(before, "=")) continue;
+    if (trimmed(before) == "define" || holds(before, "constexpr") || holds(before, "consteval"))
+      return true;
+  }
+  return false;
+}
+
+// Whether the program's own texts do more with their places than report them.
+bool computes_path(const Closure& closure) {
+  if (closure.own_text_computes_path) return true;
+  return std::ranges::any_of(closure.path_takers, [&](const std::string& taker) {
+    if (may_compute(closure.source->text, taker)) return true;
+    for (std::size_t index = 0; index < closure.texts.size(); ++index) {
+      const auto& text = closure.texts[index];
+      if (text && !closure.found[index].in_toolkit && may_compute(text->text, taker)) return true;
+    }
+    return false;
+  });
+}
+
 // The part of a header's place that stands in the image even if the program cuts off the folder.
 std::string_view file_name(std::string_view place) {
   const auto slash = place.rfind('/');
@@ -38,7 +68,7 @@ class PlacesInImage {
  public:
   PlacesInImage(ImageKind kind, const HeaderSearch& search, std::string_view image,
                 const Closure& closure)
-      : kind_(kind), image_(image), closure_(closure) {
+      : kind_(kind), image_(image), closure_(closure), computes_path_(computes_path(closure)) {
     for (const auto& directory : search.directories()) {
       if (shows(image, kind, directory)) directories_.push_back(directory + '/');
     }
@@ -47,8 +77,7 @@ class PlacesInImage {
   [[nodiscard]] bool have(const FoundHeader& found) const {
     const bool told = found.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path;
     if (hides_strings(kind_)) return told || found.embedded == nullptr;
-    if (closure_.own_text_computes_path && !found.in_toolkit && found.embedded == nullptr)
-      return true;
+    if (computes_path_ && !found.in_toolkit && found.embedded == nullptr) return true;
     if (lies_in_shown_directory(found.path) && shows(image_, kind_, found.path)) return true;
     // A toolkit's headers are mostly named after what they declare, and only their macros tell a path.
     return told && !found.in_toolkit && shows(image_, kind_, file_name(found.place()));
@@ -64,6 +93,7 @@ class PlacesInImage {
   const ImageKind kind_;
   const std::string_view image_;
   const Closure& closure_;
+  const bool computes_path_;
   std::vector<std::string> directories_;
 };
 

@@ -36,6 +36,13 @@ class Scanner {
   void advance() { ++at_; }
   void go_back_to(std::size_t position) { at_ = position; }
 
+  /// The identifier that a text ends with.
+  static std::string_view last_word(std::string_view text) {
+    auto begin = text.size();
+    while (begin > 0 && continues_identifier(text[begin - 1])) --begin;
+    return text.substr(begin);
+  }
+
   /// What was walked over from here on.
   [[nodiscard]] std::string_view since(std::size_t begin) const {
     return text_.substr(begin, at_ - begin);
@@ -170,12 +177,6 @@ class Scanner {
     before = trimmed(before.substr(0, before.size() - word.size()));
     return !in_brackets && is_one_of(word, name_tests) &&
            (before.ends_with('#') || before.ends_with("%:"));
-  }
-
-  static std::string_view last_word(std::string_view text) {
-    auto begin = text.size();
-    while (begin > 0 && continues_identifier(text[begin - 1])) --begin;
-    return text.substr(begin);
   }
 
   // '#' or its digraph.

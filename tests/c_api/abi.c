@@ -133,7 +133,14 @@ AT(kiln_kernel_info, local_bytes, 44);
 AT(kiln_kernel_info, params_known, 48);
 AT(kiln_kernel_info, param_count, 56);
 AT(kiln_kernel_info, params, 64);
-GROWS(kiln_kernel_info, params, 72, 1);
+AT(kiln_kernel_info, param_kinds, 72);
+GROWS(kiln_kernel_info, param_kinds, 80, 2);
+
+IS(KILN_PARAMETER_UNKNOWN, 0);
+IS(KILN_PARAMETER_INTEGER, 1);
+IS(KILN_PARAMETER_FLOATING, 2);
+IS(KILN_PARAMETER_POINTER, 3);
+IS(KILN_PARAMETER_OTHER, 4);
 
 AT(kiln_link_spec, name, 8);
 AT(kiln_link_spec, inputs, 16);

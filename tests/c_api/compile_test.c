@@ -22,6 +22,8 @@ static void check_scale_kernel(const kiln_artifact* artifact) {
   CHECK(kernel.params_known == 1 && kernel.param_count == 2);
   CHECK(kernel.params[0].offset == 0 && kernel.params[0].size == sizeof(void*));
   CHECK(kernel.params[1].offset == sizeof(void*) && kernel.params[1].size == sizeof(float));
+  CHECK(kernel.param_kinds[0] == KILN_PARAMETER_POINTER);
+  CHECK(kernel.param_kinds[1] == KILN_PARAMETER_FLOATING);
   FAIL(kiln_artifact_get_kernel(artifact, 1, &kernel), KILN_ERROR_INVALID_ARGUMENT,
        "there is no kernel 1: the artifact has 1");
 }

@@ -299,7 +299,7 @@ TEST_F(Mistakes, InAProgram) {
        "'compute_80' names no GPU",
        "--arch: ",
        "ask for ptx, or for sm_80"},
-      {{"compile", good_}, 2, "invalid_argument", "is required", "--arch", "kiln VERB --help"},
+      {{"compile", good_}, 2, "invalid_argument", "good.cu", "architecture", "--arch"},
       {{"compile", good_, "--name", "fill", "--arch", "native"},
        3,
        "driver_missing",

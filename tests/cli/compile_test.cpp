@@ -34,10 +34,15 @@ TEST_F(Compile, PrintsOneDocumentPerTarget) {
   const auto& fill = documents[0]["kernels"][0];
   EXPECT_EQ(fill["expression"], "fill");
   EXPECT_EQ(fill["symbol"], "fill");
-  EXPECT_EQ(fill["params"], Json::parse(R"([{"offset":0,"size":8},{"offset":8,"size":4}])"));
+  EXPECT_EQ(
+      fill["params"],
+      Json::parse(
+          R"([{"offset":0,"size":8,"kind":"unknown"},{"offset":8,"size":4,"kind":"unknown"}])"));
   const auto& scale = documents[0]["kernels"][1];
   EXPECT_EQ(scale["expression"], "scale<float, 4>") << "a comma does not end an expression";
   EXPECT_EQ(scale["symbol"], "_Z5scaleIfLi4EEvPT_S0_");
+  EXPECT_EQ(scale["params"][0]["kind"], "pointer");
+  EXPECT_EQ(scale["params"][1]["kind"], "floating");
   EXPECT_GT(scale["registers"], 0);
   EXPECT_EQ(scale["shared_bytes"], 0);
   EXPECT_EQ(scale["local_bytes"], 0);

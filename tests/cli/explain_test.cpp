@@ -116,5 +116,63 @@ TEST_F(Explain, AModeThatIsNoneIsAUsageError) {
               HasSubstr("KILN_MODE: 'sometimes' is not a mode: use jit, warn or cache-only"));
 }
 
+// A manifest's programs bring their own targets, and headers that are embedded.
+class Manifests : public ToolTest {
+ protected:
+  static nlohmann::json program(const char* name, const char* value) {
+    return {{"name", name},
+            {"source", std::string("#include <lib/") + value +
+                           ".h>\nextern \"C\" __global__ void k(int* x) { *x = V; }\n"},
+            {"header_dirs", {"headers"}},
+            {"expressions", {"k"}},
+            {"targets", {"sm_80", "sm_90"}}};
+  }
+
+  Manifests() {
+    file("headers/lib/one.h", "#define V 1\n");
+    file("headers/lib/two.h", "#define V 2\n");
+    manifest_ =
+        file("engine.json",
+             nlohmann::json{{"kiln_manifest", 1},
+                            {"programs", {program("one.cu", "one"), program("two.cu", "two")}}}
+                 .dump());
+  }
+
+  std::string manifest_;
+};
+
+TEST_F(Manifests, EachProgramIsCompiledAndExplainedForItsTargets) {
+  auto explained = run({"--json", "explain", manifest_});
+  EXPECT_EQ(explained.exit_code, 1) << explained.err;
+  EXPECT_EQ(explained.documents().size(), 4U);
+  const auto compiled = run({"--json", "compile", manifest_, "--program", "t*"});
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  ASSERT_EQ(compiled.documents().size(), 2U);
+  EXPECT_EQ(compiled.documents()[0]["program"], "two.cu");
+  EXPECT_EQ(compiled.documents()[1]["arch"], "sm_90");
+  explained = run({"--json", "explain", manifest_, "--arch", "sm_90"});
+  ASSERT_EQ(explained.documents().size(), 2U) << explained.err;
+  EXPECT_EQ(explained.documents()[0]["hit"], false);
+  EXPECT_EQ(explained.documents()[1]["hit"], true);
+  EXPECT_EQ(explained.documents()[1]["key"], compiled.documents()[1]["key"]);
+  EXPECT_EQ(run({"explain", manifest_, "--program", "two.cu"}).exit_code, 0);
+}
+
+TEST_F(Manifests, WhatIsForASourceIsRefused) {
+  const auto refused = [&](const std::vector<std::string>& words, const char* what) {
+    const auto outcome = run(words);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(what));
+  };
+  refused({"compile", manifest_, "--name", "k"}, "a manifest says");
+  refused({"explain", manifest_, "-I", "."}, "a manifest says");
+  refused({"compile", manifest_, "-o", scratch("x").string()}, "kiln extract");
+  const auto source = file("k.cu", scale_source);
+  refused({"explain", source, "--arch", "sm_80", "--program", "k"}, "a source is one program");
+  const auto none = run({"explain", manifest_, "--program", "three*"});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("has no program three*"));
+}
+
 }  // namespace
 }  // namespace kiln::tests

@@ -14,8 +14,8 @@
 
 #include "compiled.h"
 #include "fake_driver.h"
-#include "image/parameter_kinds.h"
 #include "image/symbol_name.h"
+#include "kiln/resources.h"
 #include "kiln/runtime.h"
 #include "support/scratch.h"
 #include "support/toolkit_tools.h"
@@ -265,11 +265,18 @@ TEST(SymbolName, TellsTheTypesOfTheParameters) {
 
 TEST(ParameterKinds, AreThoseOfTheTypes) {
   using enum ParameterKind;
+  const auto kinds = [](const char* symbol, std::size_t count) {
+    return parameter_kinds({.symbol = symbol, .params = std::vector<Parameter>(count)});
+  };
   // f<float>(unsigned long, bool, double, E, S, void (*)(int))
-  EXPECT_EQ(parameter_kinds("_Z1fIfEvmbd1E1SPFviE"),
-            (std::vector{integer, integer, floating, unknown, unknown, unknown}));
-  EXPECT_EQ(parameter_kinds("_Z1fPKfPPv"), (std::vector{pointer, pointer}));
-  EXPECT_TRUE(parameter_kinds("plain").empty());
+  EXPECT_EQ(kinds("_Z1fIfEvmbd1E1SPFviE", 6),
+            (std::vector{integer, integer, floating, other, other, other}));
+  EXPECT_EQ(kinds("_Z1fPKfPPv", 2), (std::vector{pointer, pointer}));
+  EXPECT_EQ(kinds("plain", 2), (std::vector{unknown, unknown}));
+  EXPECT_EQ(kinds("_Z1fPKfPPv", 3), (std::vector{unknown, unknown, unknown}))
+      << "a symbol that is not its own";
+  EXPECT_TRUE(kinds("_Z1fv", 0).empty());
+  EXPECT_STREQ(to_string(floating), "floating");
 }
 
 }  // namespace

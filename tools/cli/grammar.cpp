@@ -109,13 +109,17 @@ void add_program_options(CLI::App& verb, ProgramWords& words) {
                   "cubin, ptx, ltoir, optixir or fatbin (one for all architectures)")
       ->capture_default_str()
       ->type_name("KIND");
+  verb.add_option("--program", words.program, "Of a manifest only the programs that fit this name")
+      ->type_name("GLOB");
 }
 
 void add_program(CLI::App& verb, ProgramWords& words) {
-  required_operand(verb.add_option("FILE", words.file, "CUDA C++ source; - reads standard input"));
-  one_each(verb.add_option("--arch", words.archs, "Architectures, e.g. sm_80,sm_90a; or native"),
+  required_operand(verb.add_option("FILE", words.file,
+                                   "CUDA C++ source, - for standard input; or a manifest (.json)"));
+  one_each(verb.add_option("--arch", words.archs,
+                           "Architectures, e.g. sm_80,sm_90a; or native; of a manifest's programs "
+                           "their own, if none is named"),
            "A[,B...]")
-      ->required()
       ->delimiter(',');
   add_program_options(verb, words);
 }
@@ -129,7 +133,7 @@ void add_output(CLI::App& verb, std::string& output) {
 
 void add_compile(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<CompileWords>(
-      "compile", "Compile one program, or serve it from the cache", compile);
+      "compile", "Compile a program, or serve it from the cache", compile);
   add_program(*verb, *words);
   add_output(*verb, words->output);
   verb->add_flag("--verbose", words->verbose, "With an error, all that the compiler was given");
@@ -163,8 +167,8 @@ void add_link(Grammar& grammar) {
 
 void add_explain(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<ProgramWords>(
-      "explain",
-      "Would one program be served from the cache; if not, in what do the entries differ", explain);
+      "explain", "Would a program be served from the cache; if not, in what do the entries differ",
+      explain);
   add_program(*verb, *words);
 }
 

@@ -11,9 +11,14 @@ namespace kiln::cli {
 
 namespace {
 
-Json params_json(const std::vector<Parameter>& params) {
+Json params_json(const KernelInfo& kernel) {
+  const auto kinds = parameter_kinds(kernel);
   auto list = Json::array();
-  for (const auto& param : params) list.push_back({{"offset", param.offset}, {"size", param.size}});
+  for (std::size_t at = 0; at < kinds.size(); ++at) {
+    const auto& param = kernel.params[at];
+    list.push_back(
+        {{"offset", param.offset}, {"size", param.size}, {"kind", to_string(kinds[at])}});
+  }
   return list;
 }
 
@@ -50,7 +55,7 @@ Json kernel_json(const KernelInfo& kernel, const KernelCode& code) {
           {"shared_bytes", if_known(kernel.shared_bytes)},
           {"local_bytes", if_known(kernel.local_bytes)},
           {"code_bytes", code.bytes ? Json(*code.bytes) : Json()},
-          {"params", if_known(params_json(kernel.params))}};
+          {"params", if_known(params_json(kernel))}};
 }
 
 Json kernels_json(const Artifact& artifact) {

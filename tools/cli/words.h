@@ -28,6 +28,7 @@ struct ProgramWords {
   bool standard_headers = false;
   std::vector<std::string> options;  ///< -D and --option in the order of the command line.
   std::string image = "cubin";
+  std::string program;  ///< A glob: which of a manifest's.
 };
 
 struct CompileWords : ProgramWords {

@@ -383,6 +383,16 @@ typedef struct kiln_parameter {
   uint32_t size;
 } kiln_parameter;
 
+/// What a kernel takes at one place.
+typedef int32_t kiln_parameter_kind;
+enum {
+  KILN_PARAMETER_UNKNOWN = 0,   ///< Its symbol tells no types, as of `extern "C"`.
+  KILN_PARAMETER_INTEGER = 1,   ///< Or bool, or a character.
+  KILN_PARAMETER_FLOATING = 2,  ///< float or double.
+  KILN_PARAMETER_POINTER = 3,   ///< To anything but a function.
+  KILN_PARAMETER_OTHER = 4      ///< A type with a name of its own: a structure, an enumeration.
+};
+
 /// What is known of one kernel without loading it.
 typedef struct kiln_kernel_info {
   size_t size;
@@ -395,7 +405,8 @@ typedef struct kiln_kernel_info {
   uint32_t local_bytes;    ///< Local memory (stack and spills) per thread.
   int32_t params_known;    ///< 0 for images that do not tell (PTX, LTO-IR, OptiX-IR).
   size_t param_count;
-  const kiln_parameter* params;  ///< In position order.
+  const kiln_parameter* params;            ///< In position order.
+  const kiln_parameter_kind* param_kinds;  ///< One for each of them.
 } kiln_kernel_info;
 
 /// The artifact of this program for this architecture ("sm_90a", "compute_90", "native"): from memory, from

@@ -21,6 +21,21 @@ namespace KILN_EXPORT kiln {
 /// fatbins nothing is known. Reads the image anew each time.
 [[nodiscard]] std::vector<KernelCode> kernel_code(const Artifact& artifact);
 
+/// What a kernel takes at one place.
+enum class ParameterKind : std::uint8_t {
+  unknown,   ///< Its symbol tells no types, as of `extern "C"`.
+  integer,   ///< Or bool, or a character.
+  floating,  ///< float or double.
+  pointer,   ///< To anything but a function.
+  other,     ///< A type with a name of its own: a structure (`__half` is one), an enumeration.
+};
+
+/// "unknown", "integer", "floating", "pointer" or "other". Static lifetime.
+[[nodiscard]] const char* to_string(ParameterKind kind) noexcept;
+
+/// One for each of the kernel's params, in their order, as far as its mangled name tells.
+[[nodiscard]] std::vector<ParameterKind> parameter_kinds(const KernelInfo& kernel);
+
 /// How full a multiprocessor gets.
 struct Occupancy {
   std::uint32_t blocks =

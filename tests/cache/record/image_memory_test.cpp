@@ -33,7 +33,7 @@ struct Image {
 
 /// So that what follows is taken from large pages.
 void read_many() {
-  for (int taken = 0; taken < 5; ++taken) image_memory(1024 * kib);
+  for (int taken = 0; taken < 5; ++taken) static_cast<void>(image_memory(1024 * kib));
 }
 
 TEST(ImageMemory, EachImageHasItsOwn) {
@@ -48,6 +48,33 @@ TEST(ImageMemory, IsAlignedAsTheHeapIs) {
   for (std::size_t size = 1; size < page; size = size * 2 + 1)
     EXPECT_EQ(
         reinterpret_cast<std::uintptr_t>(image_memory(size).get()) % alignof(std::max_align_t), 0);
+}
+
+TEST(ImageMemory, ARecordsImageIsAlignedWhereverItWouldLie) {
+  for (std::size_t before = 0; before < 40; ++before) {
+    for (const std::size_t told : {std::size_t{100}, std::size_t{7}, std::size_t{5000}}) {
+      ImageRecord record(before + 100, told);
+      const char* const would_lie = record.bytes.get() + before;
+      std::memset(record.bytes.get(), 'r', before);
+      std::memset(record.bytes.get() + before, 'i', 100);
+      const auto image = ImageRecord::image_of(std::move(record), 100);
+      EXPECT_EQ(image, Bytes(std::string(100, 'i')));
+      EXPECT_EQ(image.data()[100], '\0');
+      if (before >= alignof(std::max_align_t)) {
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(image.data()) % alignof(std::max_align_t), 0)
+            << before << ' ' << told;
+      }
+      if (told == 100) {
+        EXPECT_EQ(image.data(), would_lie) << "moved";
+      }
+    }
+  }
+}
+
+TEST(ImageMemory, ARecordMayBeTheEndOfAText) {
+  const auto record = ImageRecord::at_end_of("header record image", 12);
+  EXPECT_EQ(record.view(), "record image");
+  EXPECT_EQ(std::string_view(ImageRecord::image_of(record, 5)), "image");
 }
 
 TEST(ImageMemory, ImagesOfAThreadShareALargePage) {
@@ -76,6 +103,26 @@ TEST(ImageMemory, OutlivesItsThread) {
     std::thread([&] {
       for (int taken = 0; taken < 40; ++taken) images.emplace_back(100 * kib, letter);
     }).join();
+  for (const auto& image : images) EXPECT_TRUE(image.sound());
+}
+
+/// Takes images when the thread's older variables end: those that were made later are gone by then.
+struct TakesAtEnd {
+  std::vector<Image>* taken = nullptr;
+  ~TakesAtEnd() {
+    for (char letter = 'a'; letter < 'z'; ++letter) taken->emplace_back(100 * kib, letter);
+  }
+};
+
+TEST(ImageMemory, IsThereWhileAThreadEnds) {
+  std::vector<Image> images;
+  std::thread([&] {
+    thread_local TakesAtEnd at_end;
+    at_end.taken = &images;
+    read_many();
+    images.emplace_back(100 * kib, 'z');
+  }).join();
+  ASSERT_EQ(images.size(), 26U);
   for (const auto& image : images) EXPECT_TRUE(image.sound());
 }
 

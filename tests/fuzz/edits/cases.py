@@ -408,6 +408,13 @@ text_case("__FILE_NAME__", {"k.cu": "#include <o.h>\n", "i/o.h": '#include "real
 HASH = "constexpr unsigned h(const char* s) { return *s ? h(s + 1) * 33 ^ *s : 5381; }\n"
 for name, text in {"hashed": HASH + "#define VAL h(__FILE__)\nconst unsigned here = VAL;\n",
                    "hashed by a macro": HASH + "#define HERE h(__FILE__)\nconstexpr unsigned here = HERE;\n#define VAL here\n",
+                   "hashed with its line": "constexpr unsigned h(const char* s, int l) { return *s ? h(s + 1, l) * 33 ^ *s : l; }\n"
+                                           "#define HERE h(__FILE__, __LINE__)\nconstexpr unsigned here = HERE;\n#define VAL here\n",
+                   "hashed by a macro's macro": "constexpr unsigned h(const char* s, int l) { return *s ? h(s + 1, l) * 33 ^ *s : l; }\n"
+                                                "#define H(f, l) h(f, l)\n#define HERE H(__FILE__, __LINE__)\n"
+                                                "constexpr unsigned here = HERE;\n#define VAL here\n",
+                   "hashed beside a line": HASH + "// A comment of __LINE__.\n#define HERE h(__FILE__)\n#define LINE __LINE__\n"
+                                                  "constexpr unsigned here = HERE;\n#define VAL here\n",
                    "measured": "constexpr int n = sizeof(__FILE__);\n#define VAL n\n",
                    "of which letters are taken": "constexpr int c = __FILE__[sizeof(__FILE__) - 6];\n#define VAL c\n",
                    "by a builtin": HASH + "constexpr unsigned f(const char* p = __builtin_FILE()) { return h(p); }\n"

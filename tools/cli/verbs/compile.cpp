@@ -12,6 +12,7 @@
 #include "table.h"
 #include "verbs.h"
 #include "verbs/artifact_report.h"
+#include "verbs/program_items.h"
 #include "verbs/program_words.h"
 
 namespace kiln::cli {
@@ -20,6 +21,12 @@ namespace {
 
 void check_output(const Globals& globals, const CompileWords& words) {
   check_image_output(globals, words.output, words.image);
+  if (!words.output.empty() && is_manifest(words.file)) {
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("-o {}: one file cannot hold the images of a manifest; kiln extract writes "
+                       "one of them",
+                       words.output));
+  }
   const bool named_for_each = words.output.find(arch_placeholder) != std::string::npos;
   const bool one_image = words.archs.size() == 1 || words.image == to_string(ImageKind::fatbin);
   if (!words.output.empty() && !one_image && !named_for_each) {
@@ -35,21 +42,26 @@ void check_output(const Globals& globals, const CompileWords& words) {
 using Share = std::vector<Target>;
 
 std::vector<Share> shares_of(const std::vector<Target>& targets) {
-  if (targets.front().kind() == ImageKind::fatbin) return {targets};
   std::vector<Share> shares;
-  shares.reserve(targets.size());
-  for (const auto& target : targets) shares.push_back({target});
+  Share of_fatbin;
+  for (const auto& target : targets) {
+    if (target.kind() == ImageKind::fatbin) {
+      of_fatbin.push_back(target);
+    } else {
+      shares.push_back({target});
+    }
+  }
+  if (!of_fatbin.empty()) shares.push_back(std::move(of_fatbin));
   return shares;
 }
 
-// All that the compiler says names the file as the command line does.
-Artifact compile_one(Runtime& runtime, const CompileWords& words, const Program& program,
-                     const Share& share) {
+// All that the compiler says of a source names the file as the command line does.
+Artifact compile_one(Runtime& runtime, const ProgramItem& item, const Share& share, bool verbose) {
   const auto& target = share.front();
-  auto made = target.kind() == ImageKind::fatbin ? runtime.fatbin(program, share)
-                                                 : runtime.compile(program, target);
-  if (!made) throw Failure(as_given(std::move(made.error()), words, words.verbose));
-  made->log = with_given_name(std::move(made->log), words);
+  auto made = target.kind() == ImageKind::fatbin ? runtime.fatbin(item.program, share)
+                                                 : runtime.compile(item.program, target);
+  if (!made) throw Failure(error_of(item, std::move(made.error()), verbose));
+  if (item.words) made->log = with_given_name(std::move(made->log), *item.words);
   return std::move(*made);
 }
 
@@ -87,24 +99,28 @@ void warn_of_templates(const Globals& globals, const Program& program) {
 }  // namespace
 
 ExitCode compile(const Globals& globals, const CompileWords& words) {
-  const auto targets = parse_targets(words);
+  check_program_words(words, {words.file});
   check_output(globals, words);
-  const auto program = make_program(words);
-  warn_of_templates(globals, program);
   Keeping keeping;
   auto runtime = open_runtime(globals, keeping);
   std::vector<Artifact> done;
   Served served;
-  const auto worst = for_each(globals, shares_of(targets), [&](const Share& share) {
+  const auto make = [&](const ProgramItem& item, const Share& share) {
     const auto begin = std::chrono::steady_clock::now();
-    auto artifact = compile_one(runtime, words, program, share);
+    auto artifact = compile_one(runtime, item, share, words.verbose);
     if (artifact.origin != Origin::compiled)
       served.add(artifact, std::chrono::steady_clock::now() - begin);
     write_image(words.output, artifact);
     tell(globals, artifact, keeping);
     done.push_back(std::move(artifact));
     return ExitCode::done;
-  });
+  };
+  const auto worst =
+      for_each_program(globals, runtime, words, words.file, [&](const ProgramItem& item) {
+        if (item.words) warn_of_templates(globals, item.program);
+        return for_each(globals, shares_of(item.targets),
+                        [&](const Share& share) { return make(item, share); });
+      });
   if (!globals.json && !globals.quiet && !done.empty() && words.output != "-") {
     print_artifacts(done);
     if (served.count > 0) fmt::print("{}", served.text(done.size()));

@@ -11,7 +11,7 @@
 #include "table.h"
 #include "verbs.h"
 #include "verbs/inspect.h"
-#include "verbs/program_words.h"
+#include "verbs/program_items.h"
 
 namespace kiln::cli {
 
@@ -89,14 +89,15 @@ std::string text_of(const Explanation& explanation, bool colour) {
 }  // namespace
 
 ExitCode explain(const Globals& globals, const ProgramWords& words) {
-  const auto targets = parse_targets(words);
-  const auto program = make_program(words);
+  check_program_words(words, {words.file});
   auto runtime = open_runtime_to_look(globals);
-  return for_each(globals, targets, [&](const Target& target) {
-    const auto explanation = runtime.explain(program, target).value();
-    print_report(globals, explanation_json(explanation),
-                 text_of(explanation, wants_colour(stdout)));
-    return explanation.hit ? ExitCode::done : ExitCode::findings;
+  return for_each_program(globals, runtime, words, words.file, [&](const ProgramItem& item) {
+    return for_each(globals, item.targets, [&](const Target& target) {
+      const auto explanation = runtime.explain(item.program, target).value();
+      print_report(globals, explanation_json(explanation),
+                   text_of(explanation, wants_colour(stdout)));
+      return explanation.hit ? ExitCode::done : ExitCode::findings;
+    });
   });
 }
 

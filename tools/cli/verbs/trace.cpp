@@ -17,7 +17,7 @@
 #include "table.h"
 #include "verbs.h"
 #include "verbs/inspect.h"
-#include "verbs/program_words.h"
+#include "verbs/program_items.h"
 #include "verbs/progress.h"
 #include "verbs/trace_summary.h"
 
@@ -27,10 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Item {
-  Program program;
-  Target target;
-  std::optional<ProgramWords> words = {};  // Of a source that the command line names.
+// A program, and the architecture that stands for all: headers cost the same for each.
+struct Item : ProgramItem {
+  [[nodiscard]] const Target& target() const { return targets.front(); }
 };
 
 struct Traced {
@@ -39,46 +38,13 @@ struct Traced {
   std::uint64_t compile_us;
 };
 
-bool is_manifest(const fs::path& file) { return file.extension() == ".json"; }
-
 void check(const Globals& globals, const TraceWords& words) {
   check_standard_output(globals, words.output);
-  const bool any_manifest = std::any_of(words.files.begin(), words.files.end(), is_manifest);
-  const bool says_more = !words.expressions.empty() || !words.include_dirs.empty() ||
-                         !words.options.empty() || words.standard_headers ||
-                         words.image != ProgramWords().image;
-  if (const auto source = std::ranges::find_if_not(words.files, is_manifest);
-      source != words.files.end() && words.archs.empty()) {
-    refuse(ErrorCode::invalid_argument,
-           fmt::format("{}: name the architecture of a source with --arch", source->string()));
-  }
-  if (any_manifest && says_more) {
-    refuse(
-        ErrorCode::invalid_argument,
-        "a manifest says of its programs all that a compile needs: of the words for a source only "
-        "--arch goes with one");
-  }
+  check_program_words(words, words.files);
   if (words.archs.size() > 1) {
     refuse(ErrorCode::invalid_argument,
            "--arch: name one architecture; headers cost the same for each");
   }
-}
-
-Item item_of_source(const TraceWords& words, const fs::path& file) {
-  ProgramWords one = words;
-  one.file = file;
-  return {make_program(one), parse_targets(one).front(), one};
-}
-
-// A program's headers cost the same for each of its targets, so that the first stands for all.
-Target target_of(const TraceWords& words, const ListedProgram& listed) {
-  if (!words.archs.empty())
-    return value_of("--arch", Target::parse(words.archs.front(), listed.kind));
-  if (listed.targets.empty()) {
-    refuse(ErrorCode::invalid_argument,
-           fmt::format("{}: no target: name one in the manifest, or with --arch", listed.where));
-  }
-  return listed.targets.front();
 }
 
 // Appends what is to be traced of all files. One that cannot be read is reported, and no other is lost by it. Gives the worst
@@ -86,25 +52,17 @@ Target target_of(const TraceWords& words, const ListedProgram& listed) {
 ExitCode read_items(const Globals& globals, Runtime& runtime, const TraceWords& words,
                     std::vector<Item>& items) {
   return for_each(globals, words.files, [&](const fs::path& file) {
-    if (!is_manifest(file)) {
-      items.push_back(item_of_source(words, file));
-      return ExitCode::done;
-    }
-    const auto manifest = read_manifest(file).value();
-    return for_each(globals, manifest, [&](const ListedProgram& listed) {
-      items.push_back({runtime.program_of(listed).value(), target_of(words, listed)});
+    return for_each_program(globals, runtime, words, file, [&](const ProgramItem& item) {
+      items.push_back({item});
       return ExitCode::done;
     });
   });
 }
 
 TimeTrace trace_of(Runtime& runtime, const TraceWords& words, const Item& item) {
-  auto trace = runtime.trace(item.program, item.target);
-  if (trace) return std::move(*trace);
-  auto error = std::move(trace.error());
-  if (item.words) throw Failure(as_given(std::move(error), *item.words, words.verbose));
-  if (!words.verbose) error.message = without_options(std::move(error.message));
-  throw Failure(std::move(error));
+  auto trace = runtime.trace(item.program, item.target());
+  if (!trace) throw Failure(error_of(item, std::move(trace.error()), words.verbose));
+  return std::move(*trace);
 }
 
 // The events of all compiles as one document, in which each compile is a process.
@@ -115,7 +73,8 @@ class TraceFile {
     put({{"ph", "M"},
          {"pid", process_},
          {"name", "process_name"},
-         {"args", {{"name", fmt::format("{} for {}", item.program.name(), item.target.arch())}}}});
+         {"args",
+          {{"name", fmt::format("{} for {}", item.program.name(), item.target().arch())}}}});
   }
 
   void put(nlohmann::json event) {
@@ -146,7 +105,7 @@ class Tracing {
       refuse(ErrorCode::io_failed,
              fmt::format("{}: the compiler's trace is no JSON", item.program.name()));
     }
-    traced_.push_back({item.program.name(), item.target.arch(), trace.compile_us});
+    traced_.push_back({item.program.name(), item.target().arch(), trace.compile_us});
   }
 
   void report() const {
