@@ -405,19 +405,19 @@ text_case("__builtin_FILE pasted, folder moved", {"k.cu": "#include <o.h>\n__dev
 text_case("__FILE_NAME__", {"k.cu": "#include <o.h>\n", "i/o.h": '#include "real.h"\n',
           "i/real.h": "__device__ const char t[] = __FILE_NAME__;\n"}, **MOVED)
 # What is done with a path may leave no trace of it in the image.
-HASH = "constexpr unsigned h(const char* s) { return *s ? h(s + 1) * 33 ^ *s : 5381; }\n"
+HASH = "__device__ constexpr unsigned h(const char* s) { return *s ? h(s + 1) * 33 ^ *s : 5381; }\n"
 for name, text in {"hashed": HASH + "#define VAL h(__FILE__)\nconst unsigned here = VAL;\n",
                    "hashed by a macro": HASH + "#define HERE h(__FILE__)\nconstexpr unsigned here = HERE;\n#define VAL here\n",
-                   "hashed with its line": "constexpr unsigned h(const char* s, int l) { return *s ? h(s + 1, l) * 33 ^ *s : l; }\n"
+                   "hashed with its line": "__device__ constexpr unsigned h(const char* s, int l) { return *s ? h(s + 1, l) * 33 ^ *s : l; }\n"
                                            "#define HERE h(__FILE__, __LINE__)\nconstexpr unsigned here = HERE;\n#define VAL here\n",
-                   "hashed by a macro's macro": "constexpr unsigned h(const char* s, int l) { return *s ? h(s + 1, l) * 33 ^ *s : l; }\n"
+                   "hashed by a macro's macro": "__device__ constexpr unsigned h(const char* s, int l) { return *s ? h(s + 1, l) * 33 ^ *s : l; }\n"
                                                 "#define H(f, l) h(f, l)\n#define HERE H(__FILE__, __LINE__)\n"
                                                 "constexpr unsigned here = HERE;\n#define VAL here\n",
                    "hashed beside a line": HASH + "// A comment of __LINE__.\n#define HERE h(__FILE__)\n#define LINE __LINE__\n"
                                                   "constexpr unsigned here = HERE;\n#define VAL here\n",
                    "measured": "constexpr int n = sizeof(__FILE__);\n#define VAL n\n",
                    "of which letters are taken": "constexpr int c = __FILE__[sizeof(__FILE__) - 6];\n#define VAL c\n",
-                   "by a builtin": HASH + "constexpr unsigned f(const char* p = __builtin_FILE()) { return h(p); }\n"
+                   "by a builtin": HASH + "__device__ constexpr unsigned f(const char* p = __builtin_FILE()) { return h(p); }\n"
                                           "constexpr unsigned here = f();\n#define VAL here\n"}.items():
     case(f"__FILE__ {name}, folder moved", "#include <o.h>\n", {"i/o.h": text}, edit=copy("i", "another"),
          after={"include": ["another"]}, point="A11")
