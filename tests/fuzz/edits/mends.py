@@ -76,7 +76,7 @@ MENDS = [
                  '  return false && !defines && (option.find("options-file")'), *SNAPSHOT),
          (cases("A3"),)),
     Mend(("A4",), "questions that the scan misses are guessed",
-         (Change("runtime/narrow/narrow.cpp", "if ((whole_.unresolved.empty() && !asked_for_more()) || guess()) {",
+         (Change("runtime/narrow/narrow.cpp", "if ((whole_.unresolved.empty() && !asked_for_more()) || (!whole_.many_paths && guess())) {",
                  "if (true) {"),),
          (cases("A4"), edits())),
     Mend(("A4",), "a precompiled header is named by the texts that the compiler was given",
