@@ -124,7 +124,7 @@ class Manifests : public ToolTest {
             {"source", std::string("#include <lib/") + value +
                            ".h>\nextern \"C\" __global__ void k(int* x) { *x = V; }\n"},
             {"header_dirs", {"headers"}},
-            {"expressions", {"k"}},
+            {"kernels", {"k"}},
             {"targets", {"sm_80", "sm_90"}}};
   }
 
@@ -170,7 +170,7 @@ TEST_F(Manifests, WhatIsForASourceIsRefused) {
   const auto source = file("k.cu", scale_source);
   refused({"explain", source, "--arch", "sm_80", "--program", "k"}, "a source is one program");
   const auto none = run({"explain", manifest_, "--program", "three*"});
-  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_EQ(none.exit_code, 1);
   EXPECT_THAT(none.err, HasSubstr("has no program three*"));
 }
 

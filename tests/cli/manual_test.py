@@ -43,7 +43,8 @@ class Manual(unittest.TestCase):
                 self.assertRegex(section(verb), rf"(?m)^\.TP\n.*(?<![\w-]){name}(?![\w-])", verb)
 
     def test_has_the_operands(self):
-        self.assertIn("kiln compile FILE --arch A[,B...] [OPTION...]", section("compile"))
+        self.assertIn("kiln compile FILE [OPTION...]", section("compile"))
+        self.assertIn("--sources DIR [OPTION...]", section("compile-commands"))
         self.assertIn("kiln prewarm [MANIFEST...]", section("prewarm"))
         self.assertIn("kiln pin KEY...", section("pin"))
 
