@@ -74,6 +74,7 @@ std::map<std::string, fs::path> read_listing(const fs::path& listing, const fs::
                                              const std::string& prefix) {
   std::map<std::string, fs::path> headers;
   std::ifstream lines(listing);
+  if (!lines) give_up("cannot read " + listing.string());
   for (std::string line; std::getline(lines, line);) {
     if (line.empty()) continue;
     const fs::path file(line);

@@ -73,7 +73,7 @@ Result<void> Pipeline::check_source(const Program& program, const Artifact& arti
       ErrorCode::invalid_argument,
       fmt::format("program '{}': its source_word '{}' stood for another source when the image for "
                   "{} was made: give "
-                  "each source a word of its own, and clear {} from the cache",
+                  "each source a word of its own, and remove what is kept: kiln clear {}",
                   program.name(), program.source_word(), artifact.arch, artifact.key.hex()));
 }
 

@@ -225,7 +225,7 @@ Result<ServedArtifact> Runtime::Impl::fatbin(const Program& program,
   }
   auto recipe = fatbin_recipe(program, images);
   if (!recipe) return tl::unexpected(recipe.error());
-  recipe->request.engine = settings.engine;
+  recipe->request.engine = engine_of(program);
   const auto pack = [&](const vendor::NvFatbin& packer) {
     return pack_fatbin(packer, *recipe, images);
   };

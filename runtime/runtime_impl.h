@@ -64,8 +64,12 @@ class Runtime::Impl {
   /// The same for every target; of a program that has no such variant, itself.
   [[nodiscard]] Program preferred(const Program& program) const;
 
+  [[nodiscard]] const std::string& engine_of(const Program& program) const {
+    return program.engine().empty() ? settings.engine : program.engine();
+  }
+
   Query query(const Program& program, const Target& target) {
-    return {program, target, compiler.include_dirs(), settings.engine};
+    return {program, target, compiler.include_dirs(), engine_of(program)};
   }
 
   Result<ServedArtifact> obtain(const Program& program, const Target& target,

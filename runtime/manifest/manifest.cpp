@@ -45,7 +45,9 @@ class ManifestReader {
     if (!is_object(document)) return;
     const auto version = document.find("kiln_manifest");
     if (version == document.end() || *version != manifest_version) {
-      return wrong("kiln_manifest", "must be 1: this is no manifest, or one of a newer kiln");
+      return wrong("kiln_manifest",
+                   "must be 1: this is no manifest, which begins with {\"kiln_manifest\": 1, or "
+                   "one of a newer kiln");
     }
     check_members(document, {"kiln_manifest", "targets", "image", "texts", "programs"});
     kind_ = image_kind(document, ImageKind::cubin);
@@ -136,13 +138,14 @@ class ManifestReader {
     if (listed.spec.name.empty()) return wrong("name", "is missing");
     place_ += fmt::format(" ({})", listed.spec.name);
     listed.where = place_;
-    check_members(program,
-                  {"name", "source", "source_file", "source_text", "source_word", "kernels",
-                   "options", "include_dirs", "header_dirs", "headers", "standard_headers",
-                   "recorded_headers", "working_directory", "targets", "image", "variants"});
+    check_members(program, {"name", "source", "source_file", "source_text", "source_word", "engine",
+                            "kernels", "options", "include_dirs", "header_dirs", "headers",
+                            "standard_headers", "recorded_headers", "working_directory", "targets",
+                            "image", "variants"});
     folders_of_sources_.clear();
     listed.spec.source = source_of(program, "default", listed);
     listed.spec.source_word = string(program, "source_word");
+    listed.spec.engine = string(program, "engine");
     listed.spec.kernels = strings(program, "kernels");
     listed.spec.options = strings(program, "options");
     for (const auto& folder : strings(program, "include_dirs")) {
@@ -329,8 +332,9 @@ class ManifestReader {
 
   static Digest identity(const ListedProgram& listed) {
     const auto& spec = listed.spec;
-    Json all{spec.name,    digest_of(spec.source).hex(), spec.source_word, spec.options,
-             spec.kernels, listed.working_directory};
+    Json all{
+        spec.name,    digest_of(spec.source).hex(), spec.source_word, spec.engine, spec.options,
+        spec.kernels, listed.working_directory};
     for (const auto& folder : spec.include_dirs) all.push_back(folder.string());
     for (const auto& variant : spec.variants) all.push_back(identity(variant));
     for (const auto& set : spec.headers) {

@@ -164,6 +164,7 @@ RecordLine record_line(const ListedProgram& listed) {
                   {"image", to_string(listed.targets.front().kind())}};
   // A recorded program lists no other embedded headers: they are among those that were found.
   if (!listed.spec.headers.empty()) line.program["standard_headers"] = true;
+  if (!listed.spec.engine.empty()) line.program["engine"] = listed.spec.engine;
   if (!listed.spec.source_word.empty()) line.program["source_word"] = listed.spec.source_word;
   if (!listed.working_directory.empty())
     line.program["working_directory"] = listed.working_directory;

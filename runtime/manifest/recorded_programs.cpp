@@ -202,7 +202,8 @@ class CacheReader {
                        .source = **source,
                        .headers = standard_headers_of(standard_headers),
                        .kernels = expressions,
-                       .options = options};
+                       .options = options,
+                       .engine = engine};
   }
 
   // The program of the same request whose headers these entry's do not contradict; else a new one.
@@ -211,7 +212,6 @@ class CacheReader {
     auto without_target = request;
     without_target.arch.clear();
     without_target.kind.clear();
-    without_target.engine.clear();
     auto& programs = programs_[without_target.material()];
     for (auto& program : programs) {
       auto merged = program.headers;
@@ -319,7 +319,8 @@ Result<ListedProgram> list_request(const Query& query, const Closure& here,
                                 .headers = standard_headers_of(query.request.standard_headers),
                                 .kernels = program.kernels(),
                                 .options = program.options(),
-                                .source_word = program.source_word()},
+                                .source_word = program.source_word(),
+                                .engine = query.request.engine},
                        .from_record = true,
                        .targets = {query.target},
                        .kind = query.target.kind(),

@@ -415,6 +415,7 @@ const std::string& Program::source() const {
 }
 const Digest& Program::source_digest() const noexcept { return state_->source_digest; }
 const std::string& Program::source_word() const noexcept { return state_->spec.source_word; }
+const std::string& Program::engine() const noexcept { return state_->spec.engine; }
 bool Program::has_source() const noexcept {
   return !state_->made_source || state_->made_source->is_made();
 }

@@ -180,18 +180,13 @@ bool names_line(std::string_view word) {
   return word == "__LINE__" || word == "__builtin_LINE" || word == "_CCCL_BUILTIN_LINE";
 }
 
-// Over blanks, comments and ends of lines.
-void skip_space(Scanner& scanner) {
-  for (scanner.skip_blanks(); scanner.peek() == '\n'; scanner.skip_blanks()) scanner.advance();
-}
-
 // Whether the path goes with its line, or is part of a literal. The scanner stands behind it.
 bool is_said_in_full(std::string_view before, Scanner behind) {
-  skip_space(behind);
+  behind.skip_space();
   if (behind.peek() == '"' || before.ends_with('"')) return true;
   if (behind.peek() == ',') {
     behind.advance();
-    skip_space(behind);
+    behind.skip_space();
     if (names_line(behind.identifier())) return true;
   }
   if (!before.ends_with(',')) return false;

@@ -54,11 +54,16 @@ class Scanner {
 
   [[nodiscard]] std::string_view rest() const { return text_.substr(std::min(at_, text_.size())); }
 
-  // Over blanks and comments, but not over the end of the line.
+  /// Over blanks and comments, but not over the end of the line.
   void skip_blanks() {
     do {
       while (!done() && is_blank(text_[at_])) ++at_;
     } while (skip_comment());
+  }
+
+  /// The same, and over ends of lines.
+  void skip_space() {
+    for (skip_blanks(); peek() == '\n'; skip_blanks()) advance();
   }
 
   bool skip_comment() {

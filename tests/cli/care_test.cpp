@@ -225,6 +225,24 @@ TEST_F(Care, AnEnginesEntriesAreShownAndRemovedAlone) {
   EXPECT_THAT(care({"ls"}).out, Not(HasSubstr("ENGINE")));
 }
 
+TEST_F(Care, ANamedEntryIsRemovedAlone) {
+  const auto before = entries();
+  const auto removed = care({"clear", first_.substr(0, 12)});
+  EXPECT_EQ(removed.exit_code, 0) << removed.err;
+  EXPECT_THAT(removed.out, HasSubstr("removed " + first_));
+  EXPECT_EQ(entries(), before - 1);
+  EXPECT_EQ(care({"clear", first_}).exit_code, 1) << "it is gone";
+  EXPECT_EQ(care({"clear", third_, "--engine", "acme*"}).exit_code, 2);
+  EXPECT_EQ(entries(), before - 1);
+}
+
+TEST_F(Care, WhatIsOnlyReadSaysWhyNothingIsKept) {
+  const auto made = run({"compile", source_, "--arch", "sm_90", "--name", "fill", "-D", "NEW"},
+                        {.environment = {{"KILN_CACHE_READONLY", "1"}}});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("only read here, as KILN_CACHE_READONLY says"));
+}
+
 TEST_F(Care, PinnedEntriesStay) {
   const auto pinned = care({"pin", first_.substr(0, 12), third_});
   EXPECT_EQ(pinned.exit_code, 0) << pinned.err;

@@ -438,7 +438,10 @@ void add_gc(Grammar& grammar) {
 
 void add_clear(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<ClearWords>(
-      "clear", "Remove all entries, or those of an engine, pinned ones too", clear);
+      "clear", "Remove all entries, those of an engine, or those named, pinned ones too", clear);
+  verb->add_option("KEY", words->keys,
+                   "Only these entries, by their keys or names; nobody is asked")
+      ->type_name("");
   verb->add_option("--engine", words->engine,
                    "Only the entries of engines whose names match, e.g. 'acme 1.*'")
       ->type_name("GLOB");

@@ -143,7 +143,8 @@ struct GcWords {
 };
 
 struct ClearWords {
-  std::string engine;  ///< A glob; empty for all entries.
+  std::vector<std::string> keys;
+  std::string engine;  ///< A glob; empty for all entries, where no keys are named.
   bool yes = false;
 };
 

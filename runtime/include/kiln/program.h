@@ -59,7 +59,8 @@ struct ProgramSpec {
   /// Alternatives; the target decides which one is compiled. Usually there are none.
   std::vector<VariantSpec> variants = {};
   /// What stands for the source in the key: a version, or a digest of what the source is generated from; empty where the text
-  /// itself is in the key. That each word stands for one source is the caller's to see to: `KILN_CHECK_SOURCES` compares. The
+  /// itself is in the key. That each word stands for one source is the caller's to see to, the generator's own version and all that
+  /// it reads included (name, options and headers are in the key beside it): `KILN_CHECK_SOURCES` compares. The
   /// cache then keeps no text of the source.
   std::string source_word = {};
   /// Makes the source, instead of `source`, with a source_word. Called on a miss, at most once for each Program, on any thread;
@@ -68,6 +69,8 @@ struct ProgramSpec {
   /// Whether Runtime::kernel() may be asked for expressions that are not listed. Each is then compiled by itself, as a program
   /// of with_kernels() would be, when it is first asked for: for an engine that learns at run time which instances it needs.
   bool extends = false;
+  /// Whose it is, as RuntimeOptions::engine; that one where this is empty. A record says whose each program was.
+  std::string engine = {};
   /// Whether the cache keeps what is compiled. Where not, this process's memory does, nothing of the program gets onto the
   /// disk, and no other process waits for it.
   bool keep = true;
@@ -114,6 +117,8 @@ class Program {
   [[nodiscard]] const Digest& source_digest() const noexcept;
   /// What stands for the source in the key; empty where the text itself does.
   [[nodiscard]] const std::string& source_word() const noexcept;
+  /// Whose it is; empty where the runtime says so.
+  [[nodiscard]] const std::string& engine() const noexcept;
   /// False where source() would have to make it.
   [[nodiscard]] bool has_source() const noexcept;
   /// Whether the source is there; makes it where it is to be made. Errors: invalid_argument, with what its maker threw.

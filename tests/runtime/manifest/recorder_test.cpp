@@ -196,6 +196,23 @@ TEST_F(Record, OfARunMakesWhatTheEngineAsksFor) {
   EXPECT_EQ(served->key, key);
 }
 
+// What was stored for an engine's name serves nobody else, so a prewarm has to be for that name.
+TEST_F(Record, SaysWhichEngineAsked) {
+  auto spec = engine();
+  spec.engine = "acme 2.1";
+  ASSERT_TRUE(ask(spec));
+  const auto listing = read_manifest(record()).value();
+  ASSERT_EQ(listing.size(), 1U);
+  EXPECT_EQ(listing[0].spec.engine, "acme 2.1");
+  prewarm(listing, "sm_90");
+  auto runtime =
+      Runtime::open({.cache_directory = scratch_ / "elsewhere", .engine = "acme 2.1"}).value();
+  const auto target = Target::parse("sm_90").value();
+  EXPECT_EQ(runtime.compile(Program::make(engine()).value(), target)->origin, Origin::local);
+  auto of_none = Runtime::open({.cache_directory = scratch_ / "elsewhere"}).value();
+  EXPECT_EQ(of_none.compile(Program::make(engine()).value(), target)->origin, Origin::compiled);
+}
+
 TEST_F(Record, HasHeadersThatOnlyTheCacheStillKnows) {
   ASSERT_TRUE(try_compile(engine()));
   std::filesystem::remove_all(scratch_ / "include");

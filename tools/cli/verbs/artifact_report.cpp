@@ -46,7 +46,10 @@ std::vector<std::string> artifact_cells(const Artifact& artifact) {
 }  // namespace
 
 void Keeping::see(const Event& event) {
-  if (event.kind == EventKind::compile_begin) *this = {};
+  if (event.kind == EventKind::compile_begin) {
+    stored = false;
+    why_not = why_nothing_is;
+  }
   if (event.kind == EventKind::hit || event.kind == EventKind::store) stored = true;
   if (event.kind == EventKind::not_stored) why_not = event.detail;
 }
@@ -60,7 +63,12 @@ Runtime open_runtime(const Globals& globals, Keeping& keeping) {
       show_under_way(fmt::format("compiling {} for {} ...", event.program, event.arch));
     if (event.kind == EventKind::compile_end) wipe_under_way();
   };
-  return Runtime::open(std::move(options)).value();
+  auto runtime = Runtime::open(std::move(options)).value();
+  const auto& settings = runtime.settings();
+  keeping.why_nothing_is = settings.cache_read_only
+                               ? "the cache is only read here, as KILN_CACHE_READONLY says"
+                               : "there is no cache to store it in";
+  return runtime;
 }
 
 void check_image_output(const Globals& globals, const std::string& output,

@@ -11,7 +11,8 @@ namespace kiln::cli {
 /// Whether what was made last is in the cache, and why not.
 struct Keeping {
   bool stored = false;
-  std::string why_not = "there is no cache to store it in";
+  std::string why_not = {};
+  std::string why_nothing_is = {};  ///< Why nothing is kept, whatever is made.
 
   void see(const Event& event);
 };

@@ -10,6 +10,7 @@
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/entry_choice.h"
 #include "verbs/entry_list.h"
 #include "verbs/inspect.h"
 
@@ -50,9 +51,23 @@ std::vector<Digest> keys_of_engine(Cache& cache, const std::string& engine) {
   return keys;
 }
 
+ExitCode clear_named(const Globals& globals, const ClearWords& words) {
+  if (!words.engine.empty()) {
+    refuse(ErrorCode::invalid_argument, "clear: name entries or an engine, not both");
+  }
+  auto cache = open_for_change(globals);
+  return for_each(globals, words.keys, [&](const std::string& word) {
+    const auto key = choose_entry(cache, word).value();
+    const auto removed = cache.remove({{key}}).value();
+    print_report(globals, removed_json(removed), fmt::format("removed {}\n", key.hex()));
+    return ExitCode::done;
+  });
+}
+
 }  // namespace
 
 ExitCode clear(const Globals& globals, const ClearWords& words) {
+  if (!words.keys.empty()) return clear_named(globals, words);
   auto cache = open_for_change(globals);
   const bool all = words.engine.empty();
   const auto keys = all ? std::vector<Digest>() : keys_of_engine(cache, words.engine);
