@@ -38,6 +38,16 @@ struct DecoderOfThread {
   FrameDecoder decoder;
 };
 
+template <class Work>
+auto with_decoder(const Work& work) {
+  if (is_over) {
+    FrameDecoder decoder;
+    return work(decoder);
+  }
+  thread_local DecoderOfThread of_thread;
+  return work(of_thread.decoder);
+}
+
 }  // namespace
 
 std::optional<RawEntry> read_row(Connection& connection, Statement& row, const Digest* roots) {
@@ -57,7 +67,7 @@ std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request
   if (!row.key || !row.toolchain) return std::nullopt;
   EntryIdentity identity{*row.key, request, {*row.toolchain, row.toolchain_text}, {}, {}};
   if (row.dependencies_id) {
-    const auto material = thread_decoder().decode(row.dependencies_frame, dependencies_owner());
+    const auto material = decode_frame(row.dependencies_frame, dependencies_owner());
     auto set = material ? DependencySet::from_material(*material) : std::nullopt;
     if (!set) return std::nullopt;
     identity.dependencies_digest = digest_of(*material);
@@ -74,8 +84,8 @@ std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request
 std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& identity,
                                   const Digest& roots) {
   if (row.witness_frame.empty()) return std::nullopt;
-  const auto record = thread_decoder().decode(row.witness_frame,
-                                              witness_owner(identity.dependencies_digest, roots));
+  const auto record =
+      decode_frame(row.witness_frame, witness_owner(identity.dependencies_digest, roots));
   if (!record) return std::nullopt;
   auto stamps = decode_stamps(*record);
   if (!stamps || stamps->size() != identity.dependencies.lookups.size()) return std::nullopt;
@@ -84,8 +94,8 @@ std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& iden
 
 std::optional<Artifact> artifact_of(RawEntry& row, const EntryIdentity& identity,
                                     const Request& request) {
-  auto record = thread_decoder().decode_image(std::move(row.payload), row.image_bytes,
-                                              payload_owner(identity.key, identity.request));
+  auto record = decode_image(std::move(row.payload), row.image_bytes,
+                             payload_owner(identity.key, identity.request));
   if (!record) return std::nullopt;
   auto artifact = decode_artifact(std::move(*record));
   if (!artifact) return std::nullopt;
@@ -98,7 +108,7 @@ std::optional<Artifact> artifact_of(RawEntry& row, const EntryIdentity& identity
 }
 
 std::optional<std::string> text_of(std::string_view frame, const Digest& digest) {
-  auto text = thread_decoder().decode(frame, text_owner(digest));
+  auto text = decode_frame(frame, text_owner(digest));
   return text && digest_of(*text) == digest ? std::move(text) : std::nullopt;
 }
 
@@ -107,14 +117,15 @@ const Digest& digest_of_no_dependencies() {
   return of_none;
 }
 
-FrameDecoder& thread_decoder() {
-  if (is_over) {
-    // Nobody is left to free it.
-    thread_local FrameDecoder* const last = new FrameDecoder;
-    return *last;
-  }
-  thread_local DecoderOfThread of_thread;
-  return of_thread.decoder;
+std::optional<std::string> decode_frame(std::string_view frame, const FrameOwner& owner) {
+  return with_decoder([&](FrameDecoder& decoder) { return decoder.decode(frame, owner); });
+}
+
+std::optional<ImageRecord> decode_image(std::string frame, std::size_t image_size,
+                                        const FrameOwner& owner) {
+  return with_decoder([&](FrameDecoder& decoder) {
+    return decoder.decode_image(std::move(frame), image_size, owner);
+  });
 }
 
 MaterialMatch match_material(std::string_view stored, std::string_view asked,

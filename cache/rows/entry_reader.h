@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "kiln/digest.h"
 #include "kiln/request.h"
 #include "record/frame.h"
+#include "record/image_memory.h"
 
 namespace kiln::storage {
 
@@ -69,8 +71,11 @@ struct EntryIdentity {
 /// The digest of a DependencySet without look-ups, which is not stored.
 [[nodiscard]] const Digest& digest_of_no_dependencies();
 
-/// The decoder of the calling thread.
-[[nodiscard]] FrameDecoder& thread_decoder();
+/// As FrameDecoder's, with a context that the calling thread keeps.
+[[nodiscard]] std::optional<std::string> decode_frame(std::string_view frame,
+                                                      const FrameOwner& owner);
+[[nodiscard]] std::optional<ImageRecord> decode_image(std::string frame, std::size_t image_size,
+                                                      const FrameOwner& owner);
 
 /// How a row's request material relates to the one asked for.
 enum class MaterialMatch {

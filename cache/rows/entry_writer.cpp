@@ -197,7 +197,7 @@ std::optional<std::int64_t> EntryWriter::write_dependencies(const PreparedEntry&
     if (!there) return std::nullopt;
     if (*there) {
       id = row.integer(0);
-      const auto stored = thread_decoder().decode(row.blob(1), dependencies_owner());
+      const auto stored = decode_frame(row.blob(1), dependencies_owner());
       sound = stored && digest_of(*stored) == entry.dependencies;
     }
   }

@@ -38,7 +38,7 @@ std::optional<std::string> read_kernels(Connection& connection, const Digest& ke
 }
 
 std::optional<std::vector<ListedKernel>> kernels_of(std::string_view frame, const Digest& key) {
-  const auto record = thread_decoder().decode(frame, kernels_owner(key));
+  const auto record = decode_frame(frame, kernels_owner(key));
   return record ? decode_kernels(*record) : std::nullopt;
 }
 

@@ -197,7 +197,7 @@ void Verifier::examine_payload(const EntryRow& row) {
     }
     return;
   }
-  auto record = thread_decoder().decode_image(row.payload, row.image_bytes, owner);
+  auto record = decode_image(row.payload, row.image_bytes, owner);
   const bool sound = record.has_value();
   const auto artifact = sound ? decode_artifact(*std::move(record)) : std::nullopt;
   if (!artifact) {
@@ -259,7 +259,7 @@ void Verifier::read_set(Connection& connection, Statement& row) {
   const std::string name = name_of(digest, "dependency_sets", row.integer(0));
   add_unmet(row, 3, "dependency set", name,
             {"it cannot be found by its digest", "it belongs to no entry; kiln gc removes it"});
-  const auto material = thread_decoder().decode(row.blob(2), dependencies_owner());
+  const auto material = decode_frame(row.blob(2), dependencies_owner());
   const auto set = material ? DependencySet::from_material(*material) : std::nullopt;
   if (!set) {
     add("dependency set", name, material ? "it cannot be decoded" : "it fails its checksum");
@@ -319,9 +319,9 @@ void Verifier::examine_witness(const WitnessRow& row) {
     return;
   }
   if (!subject_.deep) return;
-  const auto record = thread_decoder().decode(row.frame, owner);
+  const auto record = decode_frame(row.frame, owner);
   const auto stamps = record ? decode_stamps(*record) : std::nullopt;
-  const auto material = thread_decoder().decode(row.dependencies_frame, dependencies_owner());
+  const auto material = decode_frame(row.dependencies_frame, dependencies_owner());
   const auto set = material ? DependencySet::from_material(*material) : std::nullopt;
   // A damaged set is a finding of its own.
   if (!stamps || (set && stamps->size() != set->lookups.size())) {
@@ -353,7 +353,7 @@ void Verifier::examine_kernels(const KernelsRow& row) {
     return;
   }
   if (!subject_.deep || !row.request) return;
-  auto record = thread_decoder().decode_image(row.payload, 0, payload_owner(row.key, *row.request));
+  auto record = decode_image(row.payload, 0, payload_owner(row.key, *row.request));
   const auto artifact = record ? decode_artifact(*std::move(record)) : std::nullopt;
   // A damaged entry is a finding of its own.
   if (artifact && !std::ranges::equal(*listed, artifact->kernels, {}, &ListedKernel::info)) {

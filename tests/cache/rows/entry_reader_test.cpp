@@ -16,14 +16,14 @@ TEST(MatchMaterial, TellsAnotherRequestOfTheSameDigestFromADamagedOne) {
   EXPECT_EQ(match_material("other", "asked", digest_of("other")), MaterialMatch::another);
 }
 
-/// Reads when the thread's older variables end: its decoder is gone by then.
+/// Reads when the thread's older variables end: its context is gone by then.
 struct ReadsAtEnd {
   const std::string* frame = nullptr;
   std::optional<std::string>* read = nullptr;
-  ~ReadsAtEnd() { *read = thread_decoder().decode(*frame, text_owner({})); }
+  ~ReadsAtEnd() { *read = decode_frame(*frame, text_owner({})); }
 };
 
-TEST(ThreadDecoder, IsThereWhileAThreadEnds) {
+TEST(DecodeFrame, WorksWhileAThreadEnds) {
   const std::string text(100'000, 't');
   const auto frame = FrameEncoder().encode(text, text_owner({}));
   std::optional<std::string> read;
@@ -31,7 +31,7 @@ TEST(ThreadDecoder, IsThereWhileAThreadEnds) {
     thread_local ReadsAtEnd at_end;
     at_end.frame = &frame;
     at_end.read = &read;
-    EXPECT_EQ(thread_decoder().decode(frame, text_owner({})), text);
+    EXPECT_EQ(decode_frame(frame, text_owner({})), text);
   }).join();
   EXPECT_EQ(read, text);
 }
