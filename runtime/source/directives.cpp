@@ -249,7 +249,9 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_path |= word == asserts;
   note_tellers(word, directives);
-  if (is_one_of(word, path_names) && !is_renamed(around.definition))
+  // A condition only asks whether there is such a name.
+  const bool asked = around.line == Line::condition || around.line == Line::name_test;
+  if (is_one_of(word, path_names) && !asked && !is_renamed(around.definition))
     note_path_use(scanner.before(begin), scanner, around.definition != nullptr, directives);
   if (word == asks_for_header) read_has_include(scanner, around, directives);
 }

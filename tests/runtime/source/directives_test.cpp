@@ -200,6 +200,7 @@ TEST(Directives, TellWhoIsGivenAPathToReport) {
       use_of_path("#define M(x) _Pragma(message(__FILE__ \":\" x))\n#define N message(__FILE__)\n"),
       "");
   EXPECT_EQ(use_of_path("#  define _CCCL_BUILTIN_FILE() __FILE__\n"), "");
+  EXPECT_EQ(use_of_path("#if HAS(__builtin_FILE) && defined(__FILE__)\n#ifdef __FILE__\n"), "");
   EXPECT_EQ(use_of_path("// __FILE__\n#define X __LINE__\n"), "");
 }
 
