@@ -119,30 +119,23 @@ bool Compilation::prelude_repeats() {
              prelude_text_of(query_.program, query_.target, closure().source->directives));
 }
 
-// Notes what it read.
-Result<CompileOutcome> Compilation::run(const std::stop_token& stop) {
-  auto job = make_job(query_, closure());
-  job.prelude_repeats = prelude_repeats();
-  auto compiled = tools_.service.run(job, stop);
-  if (!compiled) return compiled;
-  const auto& readings = compiled->readings;
-  read_ = readings ? narrow(query_, closure(), *readings, tools_.files) : closure();
-  if (!readings && !(read_.dependencies.lookups.empty() && read_.unresolved.empty()))
-    read_.not_stored = "kiln cannot see which headers this NVRTC reads";
-  return compiled;
-}
-
 Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounters& counters) {
   const vendor::ProfilerRange range(
       fmt::format("compile {} for {}", request.program, request.arch));
   if (auto there = query_.program.ensure_source(); !there) return tl::unexpected(there.error());
   const auto before = std::chrono::system_clock::now();
   ++counters.compiles;
-  auto compiled = run(stop);
+  auto job = make_job(query_, closure());
+  job.prelude_repeats = prelude_repeats();
+  auto compiled = tools_.service.run(job, stop);
   if (when_compiled_) when_compiled_();
   if (!compiled) return tl::unexpected(with_all_missing(std::move(compiled.error()), closure()));
   if (stop.stop_requested()) return cancelled();
   if (compiled->precompiled) ++counters.precompiled;
+  const auto& readings = compiled->readings;
+  read_ = readings ? narrow(query_, closure(), *readings, tools_.files) : closure();
+  if (!readings && !(read_.dependencies.lookups.empty() && read_.unresolved.empty()))
+    read_.not_stored = "kiln cannot see which headers this NVRTC reads";
   auto& artifact = compiled->artifact;
   record_output_paths(query_, artifact.image, read_);
   artifact.not_kept = read_.not_stored;

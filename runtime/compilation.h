@@ -65,7 +65,6 @@ class Compilation final : public Making {
   [[nodiscard]] tl::expected<Found, std::string> ask(Ask ask) const;
   [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
   [[nodiscard]] bool prelude_repeats();
-  [[nodiscard]] Result<CompileOutcome> run(const std::stop_token& stop);
 
   const Query& query_;
   const Tools& tools_;

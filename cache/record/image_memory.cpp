@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "system/thread_value.h"
+
 namespace kiln::storage {
 namespace {
 
@@ -52,16 +54,8 @@ std::shared_ptr<char> large_page() {
   return page != nullptr ? std::shared_ptr<char>(page, give_back) : nullptr;
 }
 
-/// Whether the calling thread ends, and what it kept is gone.
-thread_local bool is_over = false;
-
-/// The page that the calling thread fills.
+/// The page that a thread fills.
 struct Filling {
-  Filling() = default;
-  Filling(const Filling&) = delete;
-  Filling& operator=(const Filling&) = delete;
-  ~Filling() { is_over = true; }
-
   std::shared_ptr<char> page;
   std::size_t used = page_bytes;
 
@@ -81,8 +75,8 @@ struct Filling {
 };
 
 std::shared_ptr<char> take_from_page(std::size_t bytes) {
-  thread_local Filling filling;
-  return filling.take(bytes);
+  auto* const filling = system::ThreadValue<Filling>::get();
+  return filling != nullptr ? filling->take(bytes) : nullptr;
 }
 
 bool reads_many(std::size_t bytes) {
@@ -95,7 +89,7 @@ bool reads_many(std::size_t bytes) {
 std::shared_ptr<char> image_memory(std::size_t size) {
   const auto bytes = (size + 1 + cache_line - 1) / cache_line * cache_line;
   std::shared_ptr<char> memory;
-  if (!is_over && reads_many(bytes) && bytes >= least_bytes && bytes <= page_bytes / 2)
+  if (reads_many(bytes) && bytes >= least_bytes && bytes <= page_bytes / 2)
     memory = take_from_page(bytes);
   if (memory == nullptr) memory = heap_memory(bytes);
   memory.get()[size] = '\0';

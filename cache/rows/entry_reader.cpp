@@ -4,6 +4,7 @@
 
 #include "record/artifact_codec.h"
 #include "record/witness_codec.h"
+#include "system/thread_value.h"
 
 namespace kiln::storage {
 namespace {
@@ -26,26 +27,11 @@ bool read_dependencies(Connection& connection, RawEntry& entry, const Digest* ro
               entry.witness_frame));
 }
 
-/// Whether the calling thread ends, and its decoder is gone: a destructor may still read.
-thread_local bool is_over = false;
-
-struct DecoderOfThread {
-  DecoderOfThread() = default;
-  DecoderOfThread(const DecoderOfThread&) = delete;
-  DecoderOfThread& operator=(const DecoderOfThread&) = delete;
-  ~DecoderOfThread() { is_over = true; }
-
-  FrameDecoder decoder;
-};
-
 template <class Work>
 auto with_decoder(const Work& work) {
-  if (is_over) {
-    FrameDecoder decoder;
-    return work(decoder);
-  }
-  thread_local DecoderOfThread of_thread;
-  return work(of_thread.decoder);
+  if (auto* const decoder = system::ThreadValue<FrameDecoder>::get()) return work(*decoder);
+  FrameDecoder decoder;
+  return work(decoder);
 }
 
 }  // namespace

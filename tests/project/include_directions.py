@@ -30,7 +30,7 @@ STAGES = {"runtime/lookup", "runtime/narrow", "runtime/compile", "runtime/compil
 ROOMS = {
     "cache/include": set(),
     "cache/system": set(),
-    "cache/record": set(),
+    "cache/record": SYSTEM,
     "cache/file": SYSTEM | {"cache/record"},
     "cache/rows": SYSTEM | {"cache/record", "cache/file"},
     "cache": SYSTEM | {"cache/record", "cache/file", "cache/rows"},

@@ -68,6 +68,7 @@ Runtime open_runtime(const Globals& globals, Keeping& keeping) {
   keeping.why_nothing_is = settings.cache_read_only
                                ? "the cache is only read here, as KILN_CACHE_READONLY says"
                                : "there is no cache to store it in";
+  keeping.why_not = keeping.why_nothing_is;
   return runtime;
 }
 

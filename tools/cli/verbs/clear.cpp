@@ -58,7 +58,7 @@ ExitCode clear_named(const Globals& globals, const ClearWords& words) {
   auto cache = open_for_change(globals);
   return for_each(globals, words.keys, [&](const std::string& word) {
     const auto key = choose_entry(cache, word).value();
-    const auto removed = cache.remove({{key}}).value();
+    const auto removed = cache.remove({&key, 1}).value();
     print_report(globals, removed_json(removed), fmt::format("removed {}\n", key.hex()));
     return ExitCode::done;
   });

@@ -1,0 +1,29 @@
+#pragma once
+
+namespace kiln::system {
+
+/// A value that each thread keeps. Destructors of a thread's older variables, and of static ones, run when it is gone already.
+template <class Value>
+class ThreadValue {
+ public:
+  /// The calling thread's; nullptr once it is gone.
+  [[nodiscard]] static Value* get() {
+    if (is_gone_) return nullptr;
+    thread_local Holder holder;
+    return &holder.value;
+  }
+
+ private:
+  struct Holder {
+    Holder() = default;
+    Holder(const Holder&) = delete;
+    Holder& operator=(const Holder&) = delete;
+    ~Holder() { is_gone_ = true; }
+
+    Value value;
+  };
+
+  inline static thread_local bool is_gone_ = false;
+};
+
+}  // namespace kiln::system
