@@ -8,7 +8,7 @@ class ThreadValue {
  public:
   /// The calling thread's; nullptr once it is gone.
   [[nodiscard]] static Value* get() {
-    if (is_gone_) return nullptr;
+    if (is_gone) return nullptr;
     thread_local Holder holder;
     return &holder.value;
   }
@@ -18,12 +18,12 @@ class ThreadValue {
     Holder() = default;
     Holder(const Holder&) = delete;
     Holder& operator=(const Holder&) = delete;
-    ~Holder() { is_gone_ = true; }
+    ~Holder() { is_gone = true; }
 
     Value value;
   };
 
-  inline static thread_local bool is_gone_ = false;
+  inline static thread_local bool is_gone = false;
 };
 
 }  // namespace kiln::system
