@@ -142,8 +142,8 @@ std::optional<Artifact> Cache::find(const Request& request, const Digest& roots,
   if (why_not != nullptr) *why_not = artifact ? MissReason::none : reason;
   if (artifact) {
     count_hit(artifact->origin, artifact->compile_us);
-  } else {
-    impl_->tally.add(counter_of(reason));
+  } else if (why_not == nullptr) {
+    count_miss(reason);
   }
   return artifact;
 }
@@ -173,6 +173,10 @@ void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
                                                     : Counter::hits_bundle;
   impl_->tally.add(counter);
   if (compile_us <= a_day) impl_->tally.add(Counter::saved_us, compile_us);
+}
+
+void Cache::count_miss(MissReason reason) noexcept {
+  if (reason != MissReason::none) impl_->tally.add(counter_of(reason));
 }
 
 void Cache::forget(const Digest& key) {

@@ -12,7 +12,7 @@ Combination::Combination(const Recipe& recipe, Layers& layers, Result<const Tool
       tool_(std::move(tool)),
       make_(make) {}
 
-tl::expected<Making::Found, std::string> Combination::look_up() {
+tl::expected<Making::Found, Miss> Combination::look_up() {
   WhyNot why_not;
   const auto accept = [&](const DependencySet&, const Toolchain& toolchain, const Witness*) {
     const bool fits = !tool_ || (*tool_)->identity == toolchain.identity;
@@ -20,7 +20,7 @@ tl::expected<Making::Found, std::string> Combination::look_up() {
     return fits;
   };
   auto found = layers_.find({request, request_digest}, accept, why_not);
-  if (!found) return tl::unexpected(why_not.text());
+  if (!found) return tl::unexpected(why_not.miss());
   return Found{std::move(*found)};
 }
 

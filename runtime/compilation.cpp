@@ -89,10 +89,10 @@ const Closure& Compilation::closure() {
   return *closure_;
 }
 
-tl::expected<Making::Found, std::string> Compilation::look_up() { return ask(&Layers::find); }
+tl::expected<Making::Found, Miss> Compilation::look_up() { return ask(&Layers::find); }
 
 // Asks once, again where that may be trusted which is not here, and then for what other compilers made.
-tl::expected<Making::Found, std::string> Compilation::ask(Ask ask) const {
+tl::expected<Making::Found, Miss> Compilation::ask(Ask ask) const {
   WhyNot why_not;
   Fitness fitness(query_.search, tools_.compiler, tools_.eligible, tools_.files, why_not, loading_);
   const Layers::Wanted wanted{request, request_digest, query_.search.roots()};
@@ -101,7 +101,7 @@ tl::expected<Making::Found, std::string> Compilation::ask(Ask ask) const {
     if (!found && fitness.trust()) found = (tools_.layers.*ask)(wanted, std::ref(fitness), why_not);
     if (found) return Found{std::move(*found), fitness.remark(), fitness.trusted()};
   } while (fitness.widen());
-  return tl::unexpected(why_not.text());
+  return tl::unexpected(why_not.miss());
 }
 
 // The request, where its headers are, and what they hold.
@@ -154,7 +154,7 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
 
 Explanation Compilation::explain() {
   auto found = ask(&Layers::peek);
-  if (!found) return explain_miss(std::move(found.error()), {});
+  if (!found) return explain_miss(std::move(found.error().why_not), {});
   return explain_hit(*found->served.artifact, found->served.origin, std::move(found->remark));
 }
 

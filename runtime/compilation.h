@@ -50,7 +50,7 @@ class Compilation final : public Making {
   [[nodiscard]] Explanation explain_hit(const Artifact& artifact, Origin origin,
                                         std::string remark);
 
-  [[nodiscard]] tl::expected<Found, std::string> look_up() override;
+  [[nodiscard]] tl::expected<Found, Miss> look_up() override;
   [[nodiscard]] Digest flight() override;
   [[nodiscard]] Result<const Toolchain*> maker() const override {
     return tools_.compiler.identity();
@@ -62,7 +62,7 @@ class Compilation final : public Making {
   /// Layers::find or Layers::peek.
   using Ask = std::optional<ServedArtifact> (Layers::*)(const Layers::Wanted&,
                                                         const Layers::Accept&, WhyNot&);
-  [[nodiscard]] tl::expected<Found, std::string> ask(Ask ask) const;
+  [[nodiscard]] tl::expected<Found, Miss> ask(Ask ask) const;
   [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
   [[nodiscard]] bool prelude_repeats();
 

@@ -13,6 +13,7 @@
 #include "kiln/explain.h"
 #include "kiln/request.h"
 #include "lookup/look_up_counters.h"
+#include "lookup/why_not.h"
 
 namespace kiln {
 
@@ -30,7 +31,7 @@ class Making {
     bool trusted = false;     ///< Whether it was taken without all its headers.
   };
   /// Asks the layers; the error says why nothing serves.
-  [[nodiscard]] virtual tl::expected<Found, std::string> look_up() = 0;
+  [[nodiscard]] virtual tl::expected<Found, Miss> look_up() = 0;
 
   /// Names what threads must agree in to share what is made; processes must agree in the maker as well.
   [[nodiscard]] virtual Digest flight() = 0;

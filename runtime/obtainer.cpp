@@ -43,17 +43,11 @@ Digest turn_of(Making& making) {
 
 }  // namespace
 
-/// Why no layer has it, and how long that took to find out.
-struct Obtainer::Miss {
-  std::string why_not;
-  double milliseconds;
-};
-
 Obtainer::Obtainer(Layers& layers, const Reporter& reporter, const std::atomic<Mode>& mode,
                    std::chrono::milliseconds patience)
     : layers_(layers), reporter_(reporter), mode_(mode), patience_(patience) {}
 
-tl::expected<ServedArtifact, std::string> Obtainer::look_up(Making& making) {
+tl::expected<ServedArtifact, Miss> Obtainer::look_up(Making& making) {
   const Stopwatch watch;
   auto found = making.look_up();
   if (!found) return tl::unexpected(std::move(found.error()));
@@ -78,13 +72,13 @@ Result<ServedArtifact> Obtainer::obtain(Making& making, const std::stop_token& s
   auto found = look_up(making);
   if (found) return std::move(*found);
   const auto flight = making.flight();
-  const Miss miss{std::move(found.error()), watch.milliseconds()};
+  const auto milliseconds = watch.milliseconds();
   auto landed =
       flights_.run(flight, stop, [&](const std::stop_token& nobody_left) -> Result<ServedArtifact> {
         if (landings_ != landings) {
           if (auto landed_since = look_up(making)) return std::move(*landed_since);
         }
-        return make_missing(making, miss, nobody_left);
+        return make_missing(making, found.error(), milliseconds, nobody_left);
       });
   if (!landed) return making.cancelled();
   auto& outcome = landed->outcome;
@@ -93,13 +87,15 @@ Result<ServedArtifact> Obtainer::obtain(Making& making, const std::stop_token& s
   if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
   // What was made for another thread may be older than a header is now, or not to be kept.
   if (auto landed_meanwhile = look_up(making)) return std::move(*landed_meanwhile);
-  return make_missing(making, miss, stop);
+  return make_missing(making, found.error(), milliseconds, stop);
 }
 
-Result<ServedArtifact> Obtainer::make_missing(Making& making, const Miss& miss,
+// It took so many milliseconds to find out that no layer has it.
+Result<ServedArtifact> Obtainer::make_missing(Making& making, const Miss& miss, double milliseconds,
                                               const std::stop_token& stop) {
   ++counters_.misses;
-  tell(EventKind::miss, making, miss.milliseconds, miss.why_not);
+  layers_.count_miss(miss.reason);
+  tell(EventKind::miss, making, milliseconds, miss.why_not);
   if (mode_ == Mode::cache_only) return not_cached(making, miss.why_not);
   return make_in_turn(making, miss.why_not, stop);
 }
@@ -114,7 +110,7 @@ Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_no
     auto found = look_up(making);
     if (found) return std::move(*found);
     if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
-    why_not = std::move(found.error());
+    why_not = std::move(found.error().why_not);
   }
   // Asked here, since it may have been set while others had the turn.
   const Mode mode = mode_;

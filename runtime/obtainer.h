@@ -30,7 +30,7 @@ class Obtainer {
            std::chrono::milliseconds patience);
 
   /// What is there; the error says why nothing serves. A miss is not counted.
-  [[nodiscard]] tl::expected<ServedArtifact, std::string> look_up(Making& making);
+  [[nodiscard]] tl::expected<ServedArtifact, Miss> look_up(Making& making);
 
   /// Of an artifact that this process served before, and still has.
   void count_memory_hit(const Artifact& artifact);
@@ -41,9 +41,8 @@ class Obtainer {
   [[nodiscard]] const LookUpCounters& counters() const noexcept { return counters_; }
 
  private:
-  struct Miss;
-
   [[nodiscard]] Result<ServedArtifact> make_missing(Making& making, const Miss& miss,
+                                                    double milliseconds,
                                                     const std::stop_token& stop);
   [[nodiscard]] Result<ServedArtifact> make_in_turn(Making& making, std::string why_not,
                                                     const std::stop_token& stop);

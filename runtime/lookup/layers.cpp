@@ -147,6 +147,10 @@ void Layers::count_memory_hit(const Artifact& artifact) noexcept {
   if (cache_) cache_->count_hit(Origin::memory, artifact.compile_us);
 }
 
+void Layers::count_miss(MissReason reason) noexcept {
+  if (cache_) cache_->count_miss(reason);
+}
+
 std::optional<Turn> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience,
                                       std::stop_token stop) {
   if (!writable_) return std::nullopt;

@@ -56,6 +56,9 @@ class Layers {
                 std::shared_ptr<const Artifact> artifact);
   void count_memory_hit(const Artifact& artifact) noexcept;
 
+  /// Of a request that is to be made, once.
+  void count_miss(MissReason reason) noexcept;
+
   /// Whether there is a cache that may be written.
   [[nodiscard]] bool writable() const noexcept { return writable_; }
 

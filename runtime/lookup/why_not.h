@@ -1,11 +1,18 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "kiln/cache.h"
 
 namespace kiln {
+
+/// Why no layer serves a request, as a person reads it and as it is counted.
+struct Miss {
+  std::string why_not;
+  MissReason reason = MissReason::none;  ///< `none` where no store was asked.
+};
 
 /// Why a look-up finds nothing that serves. For one look-up, on one thread.
 class WhyNot {
@@ -16,19 +23,19 @@ class WhyNot {
   }
 
   /// What a store says of its own part.
-  void note(MissReason reason) noexcept {
-    damaged_ |= reason == MissReason::damaged || reason == MissReason::unreadable;
-  }
+  void note(MissReason reason) noexcept { nearest_ = std::max(nearest_, reason); }
 
-  [[nodiscard]] std::string text() const {
-    if (!reason_.empty()) return reason_;
-    return damaged_ ? "what was stored for this request is damaged"
-                    : "nothing is stored for this request";
-  }
+  [[nodiscard]] Miss miss() const { return {text(), nearest_}; }
 
  private:
+  [[nodiscard]] std::string text() const {
+    if (!reason_.empty()) return reason_;
+    return nearest_ >= MissReason::damaged ? "what was stored for this request is damaged"
+                                           : "nothing is stored for this request";
+  }
+
   std::string reason_;
-  bool damaged_ = false;
+  MissReason nearest_ = MissReason::none;
 };
 
 }  // namespace kiln

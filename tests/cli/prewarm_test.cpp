@@ -88,6 +88,8 @@ TEST_F(Prewarm, HasEverythingInTheCacheAndGoesOnWhereItWas) {
   }
   EXPECT_EQ(events[4]["event"], "finished");
   EXPECT_EQ(events[4]["compiled"], 3);
+  const auto history = run({"--json", "stats"}).documents().at(0)["history"];
+  EXPECT_EQ(history["misses_absent"], 3) << "however often it was looked for before it was made";
   EXPECT_EQ(run({"--json", "prewarm", listed}, without_cuda()).documents().back()["hits"], 3);
 
   const auto served =

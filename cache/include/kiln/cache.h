@@ -173,7 +173,7 @@ struct DayCounters {
   bool operator==(const DayCounters&) const = default;
 };
 
-/// Why find() gave nothing; the nearest there was.
+/// Why find() gave nothing; the nearest there was, and so the greatest.
 enum class MissReason { none, absent, unfit, damaged, unreadable };
 
 /// Called with a line fit for a person when a Cache meets a fault that it lives with, once for each kind
@@ -319,6 +319,7 @@ class Cache {
   /// Gives the first entry of `request` that `accept` takes; nothing is a miss. `roots` picks the
   /// witness that candidates carry. The artifact's origin is `local`, or `bundle`. A damaged row is a
   /// counted miss and is removed. No lock is held while `accept` runs; it must not throw.
+  /// Who wants to know `why_not` may ask in several ways, and counts the miss: count_miss().
   [[nodiscard]] std::optional<Artifact> find(const Request& request, const Digest& roots,
                                              const std::function<bool(const Candidate&)>& accept,
                                              MissReason* why_not = nullptr);
@@ -349,6 +350,9 @@ class Cache {
 
   /// Counts a hit of a layer that has no counters of its own, such as memory.
   void count_hit(Origin origin, std::uint64_t compile_us) noexcept;
+
+  /// Counts a request that was missed for this reason; `none` counts nothing.
+  void count_miss(MissReason reason) noexcept;
 
   /// Waits until nobody else, in any process that shares this directory, has the turn for `what`; at
   /// most `patience`, and less for a holder that is seen to be stopped. Never fails: where locks do
