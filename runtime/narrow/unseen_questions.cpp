@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <unordered_set>
 #include <utility>
 
 #include "source/accountability.h"
 #include "source/characters.h"
-#include "source/joined_text.h"
 #include "source/macro_expansion.h"
 #include "source/pieces.h"
 #include "source/scanner.h"
@@ -23,7 +23,11 @@ constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
 
-bool names_any(std::string_view text, const std::set<std::string, std::less<>>& macros) {
+// A text has thousands of words, and each is looked up.
+using Hashed = std::unordered_set<std::string_view>;
+
+template <class Names>
+bool names_any(std::string_view text, const Names& macros) {
   return !find_word(text, [&](std::string_view word) { return macros.contains(word); }).empty();
 }
 
@@ -64,20 +68,20 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   const bool pastes_questions =
       pastes_ && (can_ask(pieces, literals) || can_be_pasted_together(asking_, program));
+  const Hashed asking(asking_.begin(), asking_.end());
+  const Hashed pasting(pasting_.begin(), pasting_.end());
   for (auto& [header, text] : texts_) {
-    text.pastes = names_any(text.code, pasting_);
+    text.pastes = names_any(header->code(), pasting);
     text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||
-                names_any(text.code, asking_);
+                names_any(header->code(), asking);
   }
   // A name that nobody could read may be that of any macro.
   if (macros_.contains("")) beyond_guessing_ = true;
 }
 
 void UnseenQuestions::add(const HeaderText& header) {
-  const auto [place, added] = texts_.try_emplace(&header);
-  if (!added) return;
-  place->second.code = without_comments(JoinedText(header.text).text());
-  note_next(place->second.code);
+  if (!texts_.try_emplace(&header).second) return;
+  note_next(header.code());
   note_macros(header.macros());
 }
 
@@ -102,7 +106,7 @@ bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& 
   Words pieces;
   for (const auto* texts : {&program.options(), &program.kernels()})
     for (const auto& text : *texts) add_pieces(text, names, pieces);
-  for (const auto& [header, text] : texts_) add_pieces(text.code, names, pieces);
+  for (const auto& [header, text] : texts_) pieces.merge(header->pieces_of(names));
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return can_be_pasted_with_letters(name, pieces);
   });
@@ -127,9 +131,9 @@ bool UnseenQuestions::may_be_pragma(std::string_view code) const {
 bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {
   const auto& known = texts_.at(&header);
   const auto& includes = header.directives.includes;
-  return !known.asks && !known.pastes && !may_be_pragma(known.code) &&
+  return !known.asks && !known.pastes && !may_be_pragma(header.code()) &&
          std::none_of(words_of_once.begin(), words_of_once.end(),
-                      [&](std::string_view word) { return holds(known.code, word); }) &&
+                      [&](std::string_view word) { return holds(header.code(), word); }) &&
          std::none_of(includes.begin(), includes.end(), [](const IncludeDirective& include) {
            return include.form == IncludeDirective::Form::quoted;
          });

@@ -39,7 +39,6 @@ class UnseenQuestions {
   using Names = std::set<std::string, std::less<>>;
 
   struct Text {
-    std::string code;     ///< Its lines joined, without its comments.
     bool asks = false;    ///< Whether it asks in a way that a scan does not show.
     bool pastes = false;  ///< Whether it names a macro that may come to anything.
   };

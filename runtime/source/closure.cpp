@@ -107,7 +107,7 @@ class ClosureBuilder {
     names.emplace(base_teller);
     Words pieces;
     for (const auto& unit : read_) {
-      if (!unit.where.in_toolkit) add_pieces(unit.text->text, names, pieces);
+      if (!unit.where.in_toolkit) pieces.merge(unit.text->pieces_of(names));
     }
     for (const auto* texts : {&program_.options(), &program_.kernels()}) {
       for (const auto& text : *texts) add_pieces(text, names, pieces);

@@ -297,13 +297,15 @@ bool ends_prelude(Scanner pragma) {
   return name == "nv_hdrstop" || name == "hdrstop";
 }
 
-Line read_directive(Scanner& scanner, Directives& directives, MacroBodies* macros) {
+Line read_directive(Scanner& scanner, Directives& directives) {
   scanner.skip_blanks();
   const auto name = scanner.identifier();
   const bool next = name == "include_next";
   if (next || name == "include" || name == "import") read_include(scanner, next, directives);
-  if (name == "define" && macros != nullptr) collect_macro(scanner, *macros);
-  if (name == "define") return Line::definition;
+  if (name == "define") {
+    directives.definitions.push_back(scanner.position());
+    return Line::definition;
+  }
   if (is_one_of(name, name_tests)) return Line::name_test;
   if (name == "error" || name == "warning") return Line::message;
   if (name == "pragma") return ends_prelude(scanner) ? Line::prelude_end : Line::code;
@@ -323,7 +325,7 @@ void read_argument(Scanner& scanner, Line line, Directives& directives) {
   if (directives.includes.size() > before) directives.includes.back().wrapped = true;
 }
 
-void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) {
+void read_joined(Scanner& scanner, Directives& directives) {
   Line line = Line::code;
   Definition definition;  // This line's, if it is one.
   bool line_begins = true;
@@ -344,7 +346,7 @@ void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) 
     const auto begin = scanner.position();
     if (line_begins && scanner.skip_hash()) {
       in_directive = true;
-      line = read_directive(scanner, directives, macros);
+      line = read_directive(scanner, directives);
       if (line == Line::definition) definition = read_definition(scanner);
       in_directive = line != Line::prelude_end;
     } else if (begins_identifier(c)) {
@@ -362,11 +364,13 @@ void read_joined(Scanner& scanner, Directives& directives, MacroBodies* macros) 
   }
 }
 
-Directives read_text(std::string_view text, MacroBodies* macros) {
+}  // namespace
+
+Directives read_directives(std::string_view text) {
   Directives directives;
   const JoinedText joined(text);
   Scanner scanner(joined.text());
-  read_joined(scanner, directives, macros);
+  read_joined(scanner, directives);
   directives.raw_literals = scanner.found_raw_literal();
   directives.digit_separators = scanner.found_digit_separator();
   for (auto& include : directives.includes) {
@@ -377,21 +381,22 @@ Directives read_text(std::string_view text, MacroBodies* macros) {
   }
   directives.unsure |= directives.raw_literals && joined.text().data() != text.data();
   directives.prelude = joined.original(directives.prelude);
-  for (const auto* paste : {"##", "%:%:"}) directives.pastes |= holds(joined.text(), paste);
+  for (const auto* paste : {"##", "%:%:"}) directives.pastes |= holds_rare(joined.text(), paste);
   // Before C++17, `??=include` is an include, `??/` continues a line, and `??'` opens no literal.
   for (const auto* trigraph : {"?\?=", "?\?/", "?\?'"}) {
-    if (holds(text, trigraph)) directives.unfollowed = trigraph;
+    if (holds_rare(text, trigraph)) directives.unfollowed = trigraph;
   }
   return directives;
 }
 
-}  // namespace
-
-Directives read_directives(std::string_view text) { return read_text(text, nullptr); }
-
-MacroBodies read_macros(std::string_view text) {
+MacroBodies read_macros(std::string_view text, const std::vector<std::size_t>& definitions) {
   MacroBodies macros;
-  read_text(text, &macros);
+  const JoinedText joined(text);
+  Scanner scanner(joined.text());
+  for (const auto definition : definitions) {
+    scanner.go_back_to(definition);
+    collect_macro(scanner, macros);
+  }
   return macros;
 }
 

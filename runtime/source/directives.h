@@ -48,6 +48,8 @@ struct Directives {
   /// Macros that ask for the header that is their only argument: `#define HAS(x) __has_include(x)`. The name between its
   /// brackets is expanded before, so what stands there is an operand of the form `macro`.
   std::vector<std::string> header_tests;
+  /// Where its definitions of macros stand, behind `define`, in the joined text.
+  std::vector<std::size_t> definitions;
   /// The name of a construct that kiln does not follow, e.g. "__has_include_next".
   std::string unfollowed;
   /// Where literals and comments end is not sure: a name between quotes or brackets holds what begins one, which counts in a
@@ -68,6 +70,8 @@ struct MacroBody {
 /// The definitions of macros, over all branches.
 using MacroBodies = std::multimap<std::string, MacroBody, std::less<>>;
 
-[[nodiscard]] MacroBodies read_macros(std::string_view text);
+/// `definitions` are those of the text's directives.
+[[nodiscard]] MacroBodies read_macros(std::string_view text,
+                                      const std::vector<std::size_t>& definitions);
 
 }  // namespace kiln

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "source/joined_text.h"
 #include "source/mounts.h"
+#include "source/pieces.h"
 #include "system/standard_streams.h"
 
 namespace kiln {
@@ -28,6 +30,9 @@ bool looks_alike(const FileStamp& left, const FileStamp& right) {
 
 // Longer than a tick of any filesystem's clock (FAT's is the longest).
 constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
+
+// An engine has one or two sets of names.
+constexpr std::size_t most_names_remembered = 4;
 
 // Of a file that has grown, one byte more than expected. Nothing where the system refuses, with errno.
 std::optional<FileText> read_text(int descriptor, std::size_t expected) {
@@ -86,8 +91,22 @@ bool is_settled(const FileStamp& stamp, std::chrono::system_clock::time_point no
 }
 
 const MacroBodies& HeaderText::macros() const {
-  std::call_once(macros_read_, [this] { macros_ = read_macros(text); });
+  std::call_once(macros_read_, [this] { macros_ = read_macros(text, directives.definitions); });
   return macros_;
+}
+
+const std::string& HeaderText::code() const {
+  std::call_once(code_read_, [this] { code_ = without_comments(JoinedText(text).text()); });
+  return code_;
+}
+
+Words HeaderText::pieces_of(const Words& names) const {
+  const std::lock_guard lock(pieces_mutex_);
+  if (const auto known = pieces_.find(names); known != pieces_.end()) return known->second;
+  if (pieces_.size() >= most_names_remembered) pieces_.clear();
+  auto& pieces = pieces_[names];
+  add_pieces(text, names, pieces);
+  return pieces;
 }
 
 std::shared_ptr<const HeaderText> scan_text(std::string text) {

@@ -28,9 +28,21 @@ struct HeaderText {
   /// from any thread.
   [[nodiscard]] const MacroBodies& macros() const;
 
+  /// It without its comments, as without_comments() gives it, its lines joined. Made when it is first asked for. Safe to call from
+  /// any thread.
+  [[nodiscard]] const std::string& code() const;
+
+  /// Those of its words that are pieces of one of these names, as add_pieces() finds them. Remembers them, since the programs of
+  /// an engine ask for the same names. Safe to call from any thread.
+  [[nodiscard]] Words pieces_of(const Words& names) const;
+
  private:
   mutable std::once_flag macros_read_;
   mutable MacroBodies macros_;
+  mutable std::once_flag code_read_;
+  mutable std::string code_;
+  mutable std::mutex pieces_mutex_;
+  mutable std::map<Words, Words> pieces_;  ///< By the names.
 };
 
 /// Whether this stamp tells the file from a changed one. A file that was written a moment ago may be written again within

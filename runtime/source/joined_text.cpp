@@ -30,15 +30,18 @@ std::size_t JoinedText::original(std::size_t position) const {
 std::string without_comments(std::string_view joined) {
   std::string code;
   code.reserve(joined.size());
-  for (Scanner scanner(joined); !scanner.done();) {
-    const auto begin = scanner.position();
-    if (scanner.skip_comment()) {
-      code += ' ';
+  std::size_t begin = 0;  // Of what is not copied yet.
+  Scanner scanner(joined);
+  while (!scanner.done()) {
+    const auto end = scanner.position();
+    if (!scanner.skip_comment()) {
+      scanner.skip_word_or_token();
       continue;
     }
-    scanner.skip_word_or_token();
-    code.append(scanner.since(begin));
+    code.append(joined.substr(begin, end - begin)) += ' ';
+    begin = scanner.position();
   }
+  code.append(joined.substr(begin));
   return code;
 }
 

@@ -251,7 +251,8 @@ MacroBodies macros_of_options(const std::vector<std::string>& options) {
     } else {
       definition[equals] = ' ';
     }
-    macros.merge(read_macros("#define " + definition));
+    const auto text = "#define " + definition;
+    macros.merge(read_macros(text, read_directives(text).definitions));
   }
   return macros;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <vector>
 
 #include "source/joined_text.h"
@@ -43,6 +44,28 @@ bool is_plain_half(std::string_view piece, std::string_view question) {
          (piece.starts_with("__has") ||
           (piece.size() >= shortest_plain_half && piece.find('_') != std::string_view::npos));
 }
+
+// The pairs of letters that pieces of these names begin with; few words of a text do.
+class Beginnings {
+ public:
+  explicit Beginnings(const Words& names) {
+    for (const auto& name : names) {
+      for (std::size_t at = 0; at < name.size(); ++at) pairs_.set(pair(name.substr(at, 2)));
+    }
+  }
+
+  [[nodiscard]] bool has(std::string_view word) const {
+    return word.size() < 2 || pairs_.test(pair(word));
+  }
+
+ private:
+  static std::size_t pair(std::string_view word) {
+    const auto first = static_cast<unsigned char>(word[0]);
+    return word.size() < 2 ? first : 256U * first + static_cast<unsigned char>(word[1]);
+  }
+
+  std::bitset<65'536> pairs_;
+};
 
 bool can_be_asked(std::string_view question, const Words& in_code, const Words& in_literals) {
   auto all = in_code;
@@ -97,11 +120,13 @@ bool can_tell_time(const Words& pieces) {
 }
 
 void add_pieces(std::string_view text, const Words& names, Words& pieces) {
+  const Beginnings beginnings(names);
   const auto add = [&](std::string_view word) {
     const auto is_piece_of = [&](const std::string& name) {
       return word.size() < name.size() && name.find(word) != std::string::npos;
     };
-    if (std::any_of(names.begin(), names.end(), is_piece_of)) pieces.emplace(word);
+    if (beginnings.has(word) && std::any_of(names.begin(), names.end(), is_piece_of))
+      pieces.emplace(word);
     return false;
   };
   const JoinedText joined(text);
@@ -109,11 +134,17 @@ void add_pieces(std::string_view text, const Words& names, Words& pieces) {
     scanner.skip_blanks();
     if (scanner.done()) break;
     const auto begin = scanner.position();
-    const bool is_number = scanner.at_number();
-    scanner.skip_word_or_token();
-    const auto token = scanner.since(begin);
-    // The words of a literal count, too: _Pragma expands them. A number is one word, whatever it holds.
-    is_number ? static_cast<void>(add(token)) : static_cast<void>(find_word(token, add));
+    // A number is one word, whatever it holds. The words of a literal count, too: _Pragma expands them.
+    if (scanner.at_number()) {
+      scanner.skip_number();
+      add(scanner.since(begin));
+    } else if (const auto word = scanner.identifier(); !word.empty() && scanner.peek() != '"') {
+      add(word);
+    } else {
+      scanner.go_back_to(begin);
+      scanner.skip_word_or_token();
+      static_cast<void>(find_word(scanner.since(begin), add));
+    }
   }
 }
 

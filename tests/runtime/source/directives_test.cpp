@@ -148,7 +148,7 @@ TEST(Directives, AnyBytesAreRead) {
 }
 
 List expansions(std::string_view definitions, std::string_view name) {
-  const auto macros = read_macros(definitions);
+  const auto macros = read_macros(definitions, read_directives(definitions).definitions);
   return expand_include_macro(name, {&macros});
 }
 

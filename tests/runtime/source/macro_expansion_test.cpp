@@ -17,7 +17,7 @@ namespace {
 using List = std::vector<std::string>;
 
 List expansions(std::string_view definitions, std::string_view operand) {
-  const auto macros = read_macros(definitions);
+  const auto macros = read_macros(definitions, read_directives(definitions).definitions);
   return expand_include_macro(operand, {&macros});
 }
 
