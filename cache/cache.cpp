@@ -158,7 +158,7 @@ Result<void> Cache::Impl::write(std::string_view doing, std::chrono::millisecond
   const bool hopeless = now() < only_try_until_;
   const auto lock = storage::FileLock::acquire(
       place.path / storage::lock_name, hopeless ? std::chrono::milliseconds::zero() : patience,
-      {.writable_by_others = options.trust_others});
+      {.cache = options.trust});
   if (!lock) {
     const bool held = lock.error().code == ErrorCode::io_failed;
     // A write that only tries the lock can wait for another time.

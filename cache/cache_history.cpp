@@ -21,9 +21,7 @@ constexpr std::int64_t a_day = 86'400;
 /// that takes longer is not waited for.
 constexpr std::chrono::milliseconds patience_of_a_tool{50};
 
-storage::Trust trust_in(const Cache::Impl& cache) {
-  return {.writable_by_others = cache.options.trust_others};
-}
+storage::Trust trust_in(const Cache::Impl& cache) { return {.cache = cache.options.trust}; }
 
 /// What tools told in their file; nothing where that cannot be read.
 std::vector<DayCounters> told_by_tools(const Cache::Impl& cache) {

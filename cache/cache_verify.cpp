@@ -14,8 +14,7 @@ namespace {
 
 void check_tally_file(const std::filesystem::path& directory, const CacheOptions& options,
                       VerifyReport& report) {
-  const auto read =
-      storage::read_tally_file(directory, {.writable_by_others = options.trust_others});
+  const auto read = storage::read_tally_file(directory, {.cache = options.trust});
   if (read) return;
   report.findings.push_back(
       {"file", (directory / storage::tally_file_name).string(), read.error().message});

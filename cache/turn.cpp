@@ -113,11 +113,12 @@ std::uint64_t next_serial() {
 
 std::unique_ptr<Turn::Impl> Turn::Impl::take(const std::filesystem::path& file, const Digest& what,
                                              std::chrono::milliseconds patience,
-                                             const std::stop_token& stop, storage::Trust trust) {
+                                             const std::stop_token& stop,
+                                             const storage::Trust& trust) {
   auto turn = std::make_unique<Impl>();
   turn->what_ = what;
   if (!storage::private_file_exists(file, trust)) return turn;
-  turn->descriptor_ = storage::LockDescriptor(file.c_str());
+  turn->descriptor_ = storage::LockDescriptor(file.c_str(), storage::mode_of_files(trust));
   if (storage::is_only_name_of(file.c_str(), turn->descriptor_.get())) turn->wait(patience, stop);
   return turn;
 }
@@ -235,7 +236,7 @@ Turn Cache::take_turn(const Digest& what, std::chrono::milliseconds patience,
   const bool alone = impl_->read_only() || !impl_->ensure_open();
   return Turn(alone ? std::make_unique<Turn::Impl>()
                     : Turn::Impl::take(impl_->place.path / storage::turns_file_name, what, patience,
-                                       stop, {.writable_by_others = impl_->options.trust_others}));
+                                       stop, {.cache = impl_->options.trust}));
 }
 
 }  // namespace kiln

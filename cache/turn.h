@@ -37,7 +37,7 @@ class Turn::Impl {
   /// Waits for the turn; see Cache::take_turn().
   static std::unique_ptr<Impl> take(const std::filesystem::path& file, const Digest& what,
                                     std::chrono::milliseconds patience, const std::stop_token& stop,
-                                    storage::Trust trust);
+                                    const storage::Trust& trust);
 
   void fail(const Error& error) noexcept;
 

@@ -204,7 +204,7 @@ std::string bundle_source(const Written& written, const fs::path& file) {
 
 // What is no bundle shall be found while building, not when the program first looks for a kernel.
 void check_bundle(const fs::path& file) {
-  const auto bundle = kiln::Cache::open_bundle(file, {.trust_others = true});
+  const auto bundle = kiln::Cache::open_bundle(file, {.trust = {.others = true}});
   if (!bundle) give_up(bundle.error().message);
 }
 

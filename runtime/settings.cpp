@@ -2,6 +2,7 @@
 
 #include "kiln/settings.h"
 
+#include <grp.h>
 #include <sys/auxv.h>
 
 #include <algorithm>
@@ -94,6 +95,8 @@ tl::unexpected<Error> nonsense(std::string_view variable, std::string_view value
   return fail(ErrorCode::invalid_setting,
               fmt::format("{}: '{}' is not {}", variable, value, expected));
 }
+
+Result<std::string> as_it_is(const char* /*variable*/, const std::string& value) { return value; }
 
 Result<bool> parse_flag(const char* variable, const std::string& value) {
   for (const auto* yes : {"1", "true", "yes", "on"}) {
@@ -318,15 +321,73 @@ Outcome decide_images(const RuntimeOptions& options, Decisions& decisions, Setti
   const auto allow_ptx =
       decide<bool>("KILN_ALLOW_PTX", options.allow_ptx, parse_flag, false, decisions);
   if (!allow_ptx) return tl::unexpected(allow_ptx.error());
-  const auto as_it_is = [](const char*, const std::string& value) -> Result<std::string> {
-    return value;
-  };
   auto variant =
       decide<std::string>("KILN_VARIANT", options.variant, as_it_is, std::nullopt, decisions);
   if (!variant) return tl::unexpected(variant.error());
   settings.toolchains = std::move(**toolchains);
   settings.allow_ptx = **allow_ptx;
   settings.variant = variant->value_or("");
+  return {};
+}
+
+// A number that is whole, and no more than an id can be; the last one means "no id".
+std::optional<std::uint32_t> parse_id(std::string_view text) {
+  std::uint32_t id = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, id);
+  if (error != std::errc() || rest != end || id == static_cast<std::uint32_t>(-1))
+    return std::nullopt;
+  return id;
+}
+
+Result<CacheTrust> parse_owners(const char* variable, const std::string& value) {
+  CacheTrust trust;
+  std::istringstream list(value);
+  for (std::string owner; std::getline(list, owner, ',');) {
+    const auto id = owner == "root" ? 0 : parse_id(owner);
+    trust.any_owner |= owner == "any";
+    if (id) trust.owners.push_back(*id);
+    if (!id && owner != "any") {
+      return nonsense(variable, value,
+                      "a list of owners: use root, user ids separated by commas, or any");
+    }
+  }
+  return trust;
+}
+
+Result<std::uint32_t> parse_group(const char* variable, const std::string& value) {
+  if (const auto id = parse_id(value)) return *id;
+  constexpr std::size_t room = 65'536;  // A group of thousands has a long entry.
+  std::vector<char> entry(room);
+  struct group group {};
+  struct group* found = nullptr;
+  if (::getgrnam_r(value.c_str(), &group, entry.data(), entry.size(), &found) == 0 &&
+      found != nullptr)
+    return static_cast<std::uint32_t>(found->gr_gid);
+  return nonsense(variable, value, "a group of this machine: use its name or its id");
+}
+
+// With whom a cache is shared, and from whom it is taken.
+Outcome decide_trust(const RuntimeOptions& options, Decisions& decisions, CacheTrust& trust) {
+  constexpr const char* owners_variable = "KILN_CACHE_TRUST_OWNERS";
+  constexpr const char* group_variable = "KILN_CACHE_GROUP";
+  const auto others = decide<bool>("KILN_CACHE_TRUST_OTHERS", options.cache_trust_others,
+                                   parse_flag, false, decisions);
+  if (!others) return tl::unexpected(others.error());
+  const auto owners = decide<std::string>(owners_variable, options.cache_trust_owners, as_it_is,
+                                          std::nullopt, decisions);
+  if (!owners) return tl::unexpected(owners.error());
+  const auto group =
+      decide<std::string>(group_variable, options.cache_group, as_it_is, std::nullopt, decisions);
+  if (!group) return tl::unexpected(group.error());
+  auto parsed = parse_owners(owners_variable, owners->value_or(""));
+  if (!parsed) return tl::unexpected(std::move(parsed.error()));
+  trust = std::move(*parsed);
+  trust.others = **others;
+  if (!group->has_value() || (*group)->empty()) return {};
+  const auto id = parse_group(group_variable, **group);
+  if (!id) return tl::unexpected(id.error());
+  trust.group = *id;
   return {};
 }
 
@@ -426,9 +487,9 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   const auto plain_images = decide<bool>("KILN_CACHE_PLAIN_IMAGES", options.cache_plain_images,
                                          parse_flag, false, decisions);
   if (!plain_images) return tl::unexpected(plain_images.error());
-  const auto trust_others = decide<bool>("KILN_CACHE_TRUST_OTHERS", options.cache_trust_others,
-                                         parse_flag, false, decisions);
-  if (!trust_others) return tl::unexpected(trust_others.error());
+  if (auto decided = decide_trust(options, decisions, settings.cache_trust); !decided) {
+    return tl::unexpected(std::move(decided.error()));
+  }
   auto engine =
       decide<std::string>("KILN_ENGINE", options.engine, parse_engine, std::nullopt, decisions);
   if (!engine) return tl::unexpected(engine.error());
@@ -487,7 +548,6 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   settings.cache_read_only = **read_only;
   settings.cache_max_bytes = **max_bytes;
   settings.cache_plain_images = **plain_images;
-  settings.cache_trust_others = **trust_others;
   settings.engine = engine->value_or("");
   settings.bundles = std::move(**bundles);
   settings.tells_hits = options.tells_hits;

@@ -31,7 +31,7 @@ tl::unexpected<Error> unusable(const Error& cause) {
   return fail(ErrorCode::cache_unusable, cause.message, {}, cause.vendor_code);
 }
 
-Trust trust_of(const CacheOptions& options) { return {.writable_by_others = options.trust_others}; }
+Trust trust_of(const CacheOptions& options) { return {.cache = options.trust}; }
 
 struct Opened {
   Connection connection;
@@ -102,7 +102,8 @@ Result<Database> current_or_refused(Opened opened, const fs::path& file, unsigne
 
 /// REQUIRES: the writers' lock is held.
 Result<Opened> open_or_fill(const fs::path& file, const CacheOptions& options) {
-  if (auto made = make_private_file(file); !made) return tl::unexpected(made.error());
+  if (auto made = make_private_file(file, trust_of(options)); !made)
+    return tl::unexpected(made.error());
   if (auto usable = private_database_exists(file, options); !usable) {
     return tl::unexpected(usable.error());
   }
@@ -127,7 +128,8 @@ Result<fs::path> settled_directory(const fs::path& directory, const CacheOptions
   auto found = private_directory_exists(plain, trust_of(options));
   if (found && !*found) {
     if (options.access == Access::read_only) return no_cache(plain);
-    if (auto made = make_private_directory(plain); !made) return tl::unexpected(made.error());
+    if (auto made = make_private_directory(plain, trust_of(options)); !made)
+      return tl::unexpected(made.error());
     found = private_directory_exists(plain, trust_of(options));
   }
   if (!found) return tl::unexpected(found.error());
@@ -250,7 +252,7 @@ bool is_superseded(Database& database) {
 }
 
 Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& options) {
-  const Trust trust{.writable_by_others = options.trust_others, .owned_by_root = true};
+  const Trust trust{.cache = options.trust, .owned_by_root = true};
   const auto descriptor = open_private_file(file, trust);
   if (!descriptor) return tl::unexpected(descriptor.error());
   if (*descriptor < 0) {

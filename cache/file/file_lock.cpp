@@ -41,10 +41,10 @@ bool lock_within(int descriptor, std::chrono::milliseconds patience) {
 }  // namespace
 
 Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
-                                   std::chrono::milliseconds patience, Trust trust) {
+                                   std::chrono::milliseconds patience, const Trust& trust) {
   if (auto usable = private_file_exists(file, trust); !usable)
     return tl::unexpected(usable.error());
-  FileLock lock(file.c_str());
+  FileLock lock(file.c_str(), mode_of_files(trust));
   if (lock.descriptor_.get() < 0) {
     return fail(ErrorCode::cache_unusable,
                 fmt::format("cache lock '{}' cannot be opened: {}; give the user the right to "

@@ -13,19 +13,19 @@ namespace kiln::storage {
 /// kernel releases the lock when its holder dies; a child that the holder forked meanwhile does not keep it.
 class FileLock {
  public:
-  /// Waits at most `patience`; zero only tries. Makes the file, 0600, where there is none.
+  /// Waits at most `patience`; zero only tries. Makes the file where there is none.
   /// Errors: cache_unusable when the file cannot be opened or is not the user's own regular file,
   /// io_failed when somebody else holds the lock all that time.
   [[nodiscard]] static Result<FileLock> acquire(const std::filesystem::path& file,
                                                 std::chrono::milliseconds patience,
-                                                Trust trust = {});
+                                                const Trust& trust = {});
 
   FileLock(FileLock&&) noexcept = default;
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();
 
  private:
-  explicit FileLock(const char* file) noexcept : descriptor_(file) {}
+  FileLock(const char* file, mode_t mode) noexcept : descriptor_(file, mode) {}
   LockDescriptor descriptor_;
 };
 

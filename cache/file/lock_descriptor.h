@@ -9,9 +9,9 @@ namespace kiln::storage {
 class LockDescriptor {
  public:
   LockDescriptor() = default;
-  /// Opens the file, and makes it, 0600, where there is none. Where that fails, errno tells why, and this owns nothing.
-  /// It follows no symlink and never waits, whatever has taken the file's place since the caller checked it.
-  explicit LockDescriptor(const char* path) noexcept;
+  /// Opens the file, and makes it with these rights where there is none. Where that fails, errno tells why, and this owns
+  /// nothing. It follows no symlink and never waits, whatever has taken the file's place since the caller checked it.
+  LockDescriptor(const char* path, mode_t mode) noexcept;
   LockDescriptor(LockDescriptor&& other) noexcept;
   LockDescriptor& operator=(LockDescriptor&& other) noexcept;
   ~LockDescriptor();

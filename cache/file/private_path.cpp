@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -39,24 +40,57 @@ Result<std::optional<struct stat>> look_at(const fs::path& path) {
   return unusable(path, "cannot be looked at", errno);
 }
 
-Result<void> check_owner_and_mode(const fs::path& path, const struct stat& status, Trust trust) {
-  const bool owned = status.st_uid == ::geteuid() || (trust.owned_by_root && status.st_uid == 0);
-  if (!owned) {
+constexpr mode_t mode_of_shared_directories = 02770;
+
+bool is_of_group(const struct stat& status, const Trust& trust) {
+  return trust.cache.group && status.st_gid == *trust.cache.group;
+}
+
+bool has_trusted_owner(const struct stat& status, const Trust& trust) {
+  const auto& owners = trust.cache.owners;
+  return status.st_uid == ::geteuid() || (trust.owned_by_root && status.st_uid == 0) ||
+         trust.cache.any_owner || std::ranges::find(owners, status.st_uid) != owners.end() ||
+         is_of_group(status, trust);
+}
+
+Result<void> check_owner_and_mode(const fs::path& path, const struct stat& status,
+                                  const Trust& trust) {
+  if (!has_trusted_owner(status, trust)) {
+    const auto owner = status.st_uid == 0 ? "root" : fmt::format("{}", status.st_uid);
     return unusable(path,
                     fmt::format("belongs to user {}, not to the user {} who runs this",
                                 status.st_uid, ::geteuid()),
-                    use_another);
+                    fmt::format("name another cache directory, or set KILN_CACHE_TRUST_OWNERS={} "
+                                "if that user may say what runs on the GPU",
+                                owner));
   }
-  if (!trust.writable_by_others && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return unusable(path,
-                    fmt::format("can be written by others (mode {:o})", status.st_mode & 07777),
-                    fmt::format("chmod go-w '{}'", path.string()));
+  const mode_t others = is_of_group(status, trust) ? S_IWOTH : S_IWGRP | S_IWOTH;
+  if (!trust.cache.others && (status.st_mode & others) != 0) {
+    return unusable(
+        path, fmt::format("can be written by others (mode {:o})", status.st_mode & 07777),
+        fmt::format("chmod {}-w '{}'", (others & S_IWGRP) != 0 ? "go" : "o", path.string()));
   }
   return {};
 }
 
+// In one that does not hand on its group, the members could not use each other's files.
+Result<void> check_shared(const fs::path& directory, const struct stat& status,
+                          const Trust& trust) {
+  const auto mode = status.st_mode & 07777;
+  const bool shared = is_of_group(status, trust) &&
+                      (mode & mode_of_shared_directories) == mode_of_shared_directories;
+  if (!trust.cache.group || shared) return {};
+  return unusable(
+      directory,
+      fmt::format(
+          "is not shared with group {} (KILN_CACHE_GROUP): it is of group {}, with mode {:o}",
+          *trust.cache.group, status.st_gid, mode),
+      fmt::format("chgrp {0} '{1}' && chmod {2:o} '{1}', or name a directory that is not there yet",
+                  *trust.cache.group, directory.string(), mode_of_shared_directories));
+}
+
 Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view expected,
-                            Trust trust) {
+                            const Trust& trust) {
   const auto status = look_at(path);
   if (!status) return tl::unexpected(status.error());
   if (!status->has_value()) return false;
@@ -72,30 +106,67 @@ Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view 
   if (auto checked = check_owner_and_mode(path, **status, trust); !checked) {
     return tl::unexpected(checked.error());
   }
+  if (type == S_IFDIR) {
+    if (auto checked = check_shared(path, **status, trust); !checked)
+      return tl::unexpected(checked.error());
+  }
   return true;
+}
+
+// REQUIRES: the directory was just made by this process.
+Result<void> share(const fs::path& directory, const Trust& trust) {
+  if (!trust.cache.group) return {};
+  const int descriptor = system::open_file(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const bool shared = descriptor >= 0 &&
+                      ::fchown(descriptor, static_cast<uid_t>(-1), *trust.cache.group) == 0 &&
+                      set_rights(descriptor, mode_of_shared_directories);
+  const int error = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (shared) return {};
+  return unusable(directory,
+                  fmt::format("cannot be given to group {} (KILN_CACHE_GROUP)", *trust.cache.group),
+                  error);
+}
+
+Result<bool> make_directory(const fs::path& directory, const Trust& trust) {
+  if (::mkdir(directory.c_str(), 0700) == 0) {
+    auto shared = share(directory, trust);
+    if (shared) return true;
+    ::rmdir(directory.c_str());  // It would be in the way of a member's.
+    return tl::unexpected(shared.error());
+  }
+  if (errno == EEXIST) return true;
+  if (errno == ENOENT && directory.has_relative_path()) return false;
+  return unusable(directory, "cannot be made", errno);
 }
 
 }  // namespace
 
-Result<void> make_private_directory(const fs::path& directory) {
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  if (errno != ENOENT || !directory.has_relative_path()) {
-    return unusable(directory, "cannot be made", errno);
+mode_t mode_of_files(const Trust& trust) noexcept { return trust.cache.group ? 0660 : 0600; }
+
+bool set_rights(int descriptor, mode_t mode) noexcept { return ::fchmod(descriptor, mode) == 0; }
+
+Result<void> make_private_directory(const fs::path& directory, const Trust& trust) {
+  auto made = make_directory(directory, trust);
+  if (made && !*made) {
+    if (auto parent = make_private_directory(directory.parent_path(), trust); !parent)
+      return parent;
+    made = make_directory(directory, trust);
   }
-  if (auto parent = make_private_directory(directory.parent_path()); !parent) return parent;
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return unusable(directory, "cannot be made", errno);
+  if (!made) return tl::unexpected(made.error());
+  if (!*made) return unusable(directory, "cannot be made", ENOENT);
+  return {};
 }
 
-Result<bool> private_directory_exists(const fs::path& directory, Trust trust) {
+Result<bool> private_directory_exists(const fs::path& directory, const Trust& trust) {
   return private_exists(directory, S_IFDIR, "directory", trust);
 }
 
-Result<bool> private_file_exists(const fs::path& file, Trust trust) {
+Result<bool> private_file_exists(const fs::path& file, const Trust& trust) {
   return private_exists(file, S_IFREG, "regular file", trust);
 }
 
-Result<int> open_private_file(const fs::path& file, Trust trust) {
+Result<int> open_private_file(const fs::path& file, const Trust& trust) {
   if (auto exists = private_file_exists(file, trust); !exists || !*exists) {
     if (!exists) return tl::unexpected(exists.error());
     return -1;
@@ -121,14 +192,17 @@ bool is_only_name_of(const char* path, int descriptor) noexcept {
          opened.st_dev == named.st_dev;
 }
 
-Result<void> make_private_file(const fs::path& file) {
-  const int descriptor =
-      system::open_file(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+Result<void> make_private_file(const fs::path& file, const Trust& trust) {
+  const int descriptor = system::open_file(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                                           mode_of_files(trust));
   if (descriptor < 0) {
     if (errno == EEXIST) return {};
     return unusable(file, "cannot be made", errno);
   }
+  const bool has_rights = set_rights(descriptor, mode_of_files(trust));
+  const int error = errno;
   ::close(descriptor);
+  if (!has_rights) return unusable(file, "cannot be given its rights", error);
   return {};
 }
 

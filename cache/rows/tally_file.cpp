@@ -85,14 +85,14 @@ Error failure(const std::filesystem::path& file, std::string_view what) {
           0};
 }
 
-Result<void> replace(const std::filesystem::path& file, std::string_view text) {
+Result<void> replace(const std::filesystem::path& file, const Trust& trust, std::string_view text) {
   // The writers' lock makes this name its holder's own; whatever lies there, a killed writer left.
   const auto next = file.string() + ".new";
   static_cast<void>(::unlink(next.c_str()));
-  const OpenFile open(
-      system::open_file(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
-  if (open.get() >= 0 && system::write_whole(open.get(), text) &&
-      ::rename(next.c_str(), file.c_str()) == 0)
+  const OpenFile open(system::open_file(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                                        mode_of_files(trust)));
+  if (open.get() >= 0 && set_rights(open.get(), mode_of_files(trust)) &&
+      system::write_whole(open.get(), text) && ::rename(next.c_str(), file.c_str()) == 0)
     return {};
   auto error = failure(file, "cannot write");
   static_cast<void>(::unlink(next.c_str()));
@@ -135,7 +135,7 @@ std::string tally_text(const std::vector<DayCounters>& days) {
 }
 
 Result<std::vector<DayCounters>> read_tally_file(const std::filesystem::path& directory,
-                                                 Trust trust) {
+                                                 const Trust& trust) {
   const auto file = directory / tally_file_name;
   const auto opened = open_private_file(file, trust);
   if (!opened) return tl::unexpected(opened.error());
@@ -149,7 +149,7 @@ Result<std::vector<DayCounters>> read_tally_file(const std::filesystem::path& di
               fmt::format("tally '{}' is not as kiln wrote it", file.string()));
 }
 
-Result<void> add_to_tally_file(const std::filesystem::path& directory, Trust trust,
+Result<void> add_to_tally_file(const std::filesystem::path& directory, const Trust& trust,
                                const CacheCounters& counters) {
   auto days = read_tally_file(directory, trust);
   if (!days && days.error().code != ErrorCode::io_failed) return tl::unexpected(days.error());
@@ -157,7 +157,7 @@ Result<void> add_to_tally_file(const std::filesystem::path& directory, Trust tru
   const auto today = this_day();
   fold_days_before(now, today - days_kept);
   add_to_day(now, today, counters);
-  return replace(directory / tally_file_name, tally_text(now));
+  return replace(directory / tally_file_name, trust, tally_text(now));
 }
 
 Result<void> remove_tally_file(const std::filesystem::path& directory) {

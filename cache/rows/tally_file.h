@@ -30,12 +30,12 @@ inline constexpr std::int64_t older_days = 0;
 /// What the file in `directory` holds; nothing where there is none. Errors: cache_unusable where it is not private;
 /// io_failed where it cannot be read or is not as kiln wrote it.
 [[nodiscard]] Result<std::vector<DayCounters>> read_tally_file(
-    const std::filesystem::path& directory, Trust trust);
+    const std::filesystem::path& directory, const Trust& trust);
 
 /// Adds to today. The new file takes the old one's place whole; one that is not as kiln wrote it begins anew.
 /// REQUIRES: the writers' lock. Errors: cache_unusable where the old file is not private; io_failed.
-[[nodiscard]] Result<void> add_to_tally_file(const std::filesystem::path& directory, Trust trust,
-                                             const CacheCounters& counters);
+[[nodiscard]] Result<void> add_to_tally_file(const std::filesystem::path& directory,
+                                             const Trust& trust, const CacheCounters& counters);
 
 /// REQUIRES: the writers' lock. Errors: io_failed.
 [[nodiscard]] Result<void> remove_tally_file(const std::filesystem::path& directory);

@@ -78,6 +78,9 @@ void set_cache_options(RuntimeOptions& options, const kiln_runtime_options& from
   options.cache_read_only = optional_enumerator(switches, from.cache_read_only, "cache_read_only");
   options.cache_trust_others =
       optional_enumerator(switches, from.cache_trust_others, "cache_trust_others");
+  options.cache_trust_owners = optional_text(from.cache_trust_owners);
+  options.cache_group = optional_text(from.cache_group);
+  options.engine = optional_text(from.engine);
   if (from.cache_max_bytes != 0) options.cache_max_bytes = from.cache_max_bytes;
   if (from.bundles != nullptr) {
     options.bundles = paths(from.bundles, from.bundle_count, "bundles");

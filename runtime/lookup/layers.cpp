@@ -43,7 +43,7 @@ void Layers::open_cache(const Settings& settings) {
         settings.cache_directory,
         {.access = settings.cache_read_only ? Cache::Access::read_only : Cache::Access::read_write,
          .max_bytes = settings.cache_max_bytes,
-         .trust_others = settings.cache_trust_others,
+         .trust = settings.cache_trust,
          .plain_images = settings.cache_plain_images,
          .on_fault = on_fault(),
          .tells_hits = settings.tells_hits});
@@ -58,7 +58,7 @@ void Layers::open_cache(const Settings& settings) {
 }
 
 void Layers::open_bundles(const Settings& settings) {
-  const CacheOptions options{.trust_others = settings.cache_trust_others, .on_fault = on_fault()};
+  const CacheOptions options{.trust = settings.cache_trust, .on_fault = on_fault()};
   const auto add = [&](Result<Cache> opened) {
     if (opened) {
       bundles_.push_back(std::move(*opened));

@@ -77,7 +77,9 @@ AT(kiln_runtime_options, log, 160);
 AT(kiln_runtime_options, log_user, 168);
 AT(kiln_runtime_options, observer, 176);
 AT(kiln_runtime_options, observer_user, 184);
-GROWS(kiln_runtime_options, observer_user, 192, 1);
+AT(kiln_runtime_options, cache_trust_owners, 192);
+AT(kiln_runtime_options, cache_group, 200);
+GROWS(kiln_runtime_options, engine, 216, 3);
 
 AT(kiln_event, kind, 8);
 AT(kiln_event, origin, 12);

@@ -242,11 +242,12 @@ TEST_F(CacheBundle, ServesFromWhereNothingMayBeWritten) {
   const auto before = test::snapshot(out_);
   expect_bundle_serves(file, {1, 2});
   if (::geteuid() == 0) {
-    EXPECT_EQ(test::run_as_nobody([&]() -> std::string {
-                auto bundle = Cache::open_bundle(file);
-                if (!bundle) return bundle.error().message;
-                return test::find(*bundle, make_sample(2)) ? "served" : "missed";
-              }),
+    EXPECT_EQ(test::run_as({},
+                           [&]() -> std::string {
+                             auto bundle = Cache::open_bundle(file);
+                             if (!bundle) return bundle.error().message;
+                             return test::find(*bundle, make_sample(2)) ? "served" : "missed";
+                           }),
               "served");
   }
   EXPECT_EQ(test::snapshot(out_), before);
@@ -272,7 +273,7 @@ TEST_F(CacheBundle, WhatOthersMayWriteIsRefused) {
   ASSERT_FALSE(bundle);
   EXPECT_EQ(bundle.error().code, ErrorCode::cache_unusable);
   EXPECT_NE(bundle.error().message.find(file.string()), std::string::npos);
-  EXPECT_TRUE(Cache::open_bundle(file, {.trust_others = true}));
+  EXPECT_TRUE(Cache::open_bundle(file, {.trust = {.others = true}}));
 }
 
 // The name is given to the user's own bundle and to somebody else's in turn while it is opened.

@@ -329,7 +329,7 @@ class CacheRights : public CacheOpen {
   }
 
   static std::string open_as_nobody(const fs::path& directory, Cache::Access access = read_write) {
-    return test::run_as_nobody([&] {
+    return test::run_as({}, [&] {
       const auto cache = Cache::open(directory, {access});
       return cache ? std::string("opened") : cache.error().message;
     });
@@ -342,7 +342,8 @@ TEST_F(CacheRights, AnotherUsersDirectoryIsRefused) {
   EXPECT_EQ(open_as_nobody(directory),
             "cache path '" + directory.string() +
                 "' belongs to user 0, not to the user 65534 who runs this; name another cache "
-                "directory");
+                "directory, or set KILN_CACHE_TRUST_OWNERS=root if that user may say what runs on "
+                "the GPU");
 }
 
 TEST_F(CacheRights, ADirectoryThatMayNotBeEnteredIsRefused) {
@@ -398,7 +399,7 @@ TEST_F(CacheRights, ADirectoryThatMayNotBeWrittenStillServesHits) {
   ASSERT_EQ(::chmod((directory / "kernels.v1.db").c_str(), 0400), 0);
   ASSERT_EQ(::chmod(directory.c_str(), 0500), 0);
   const auto before = test::snapshot(directory);
-  const std::string answer = test::run_as_nobody([&] {
+  const std::string answer = test::run_as({}, [&] {
     auto cache = Cache::open(directory);
     if (!cache) return cache.error().message;
     if (!test::find(*cache, sample)) return std::string("missed");

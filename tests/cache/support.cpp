@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,13 +187,15 @@ std::vector<int> run_processes(int count, const std::function<int(int)>& work) {
   return results;
 }
 
-std::string run_as_nobody(const std::function<std::string()>& work) {
+std::string run_as(const User& user, const std::function<std::string()>& work) {
   int answer[2];
   if (::pipe(answer) != 0) std::abort();
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(answer[0]);
-    if (::setgid(nobody) != 0 || ::setuid(nobody) != 0) ::_exit(1);
+    const gid_t group = user.group;
+    ::umask(user.umask);
+    if (::setgroups(1, &group) != 0 || ::setgid(user.id) != 0 || ::setuid(user.id) != 0) ::_exit(1);
     const std::string text = work();
     ::_exit(::write(answer[1], text.data(), text.size()) < 0 ? 1 : 0);
   }

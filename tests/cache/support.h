@@ -72,10 +72,16 @@ void run_sql(const std::filesystem::path& file, const std::string& sql);
 /// Gives what each returned; a child that died otherwise counts as -1.
 [[nodiscard]] std::vector<int> run_processes(int count, const std::function<int(int)>& work);
 
-/// Runs `work` in a child process as an unprivileged user and gives the text it returned.
-/// REQUIRES: running as root.
-[[nodiscard]] std::string run_as_nobody(const std::function<std::string()>& work);
-
 inline constexpr unsigned nobody = 65534;
+
+/// Somebody else, of one group beside his own, which has his number.
+struct User {
+  unsigned id = nobody;
+  unsigned group = nobody;
+  unsigned umask = 022;
+};
+
+/// Runs `work` in a child process as this user and gives the text it returned. REQUIRES: running as root.
+[[nodiscard]] std::string run_as(const User& user, const std::function<std::string()>& work);
 
 }  // namespace kiln::test

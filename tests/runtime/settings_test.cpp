@@ -103,6 +103,12 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_CACHE_TRUST_OTHERS", "maybe",
              "KILN_CACHE_TRUST_OTHERS: 'maybe' is not a switch: use 1 or 0 (or true/false, yes/no, "
              "on/off)"},
+    Nonsense{"KILN_CACHE_TRUST_OWNERS", "root, 7",
+             "KILN_CACHE_TRUST_OWNERS: 'root, 7' is not a list of owners: use root, user ids "
+             "separated by commas, or any"},
+    Nonsense{"KILN_CACHE_GROUP", "no such group",
+             "KILN_CACHE_GROUP: 'no such group' is not a group of this machine: use its name or "
+             "its id"},
     Nonsense{"KILN_ENGINE", "acme\t2",
              "KILN_ENGINE: 'acme\t2' is not an engine's name: leave control characters out"},
     Nonsense{"KILN_BUNDLES", "some.kiln", "KILN_BUNDLES: 'some.kiln' is not an absolute path"},
@@ -168,7 +174,12 @@ const Sense sense[] = {
     {"KILN_CACHE_READONLY", "1", [](const Settings& s) { return s.cache_read_only; }},
     {"KILN_CACHE_MAX_SIZE", "7M", [](const Settings& s) { return s.cache_max_bytes == 7U << 20; }},
     {"KILN_CACHE_PLAIN_IMAGES", "1", [](const Settings& s) { return s.cache_plain_images; }},
-    {"KILN_CACHE_TRUST_OTHERS", "1", [](const Settings& s) { return s.cache_trust_others; }},
+    {"KILN_CACHE_TRUST_OTHERS", "1", [](const Settings& s) { return s.cache_trust.others; }},
+    {"KILN_CACHE_TRUST_OWNERS", "root,77,any",
+     [](const Settings& s) {
+       return s.cache_trust.any_owner && s.cache_trust.owners == std::vector<std::uint32_t>{0, 77};
+     }},
+    {"KILN_CACHE_GROUP", "77", [](const Settings& s) { return s.cache_trust.group == 77; }},
     {"KILN_ENGINE", "acme 2", [](const Settings& s) { return s.engine == "acme 2"; }},
     {"KILN_BUNDLES", "/a:/b", [](const Settings& s) { return s.bundles.size() == 2; }},
     {"KILN_COMPILE_PATIENCE", "7", [](const Settings& s) { return s.compile_patience == 7s; }},

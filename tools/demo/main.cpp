@@ -107,8 +107,8 @@ std::vector<demo::Image> compile_all(const fs::path& cache, const demo::Architec
 void keep(const fs::path& fresh, demo::KeptCache& kept) {
   const auto settings = kiln::resolve_settings(options_of(kept.path)).value();
   auto from = kiln::Cache::open(fresh, {.access = kiln::Cache::Access::read_only}).value();
-  auto to = kiln::Cache::open(kept.path, {.max_bytes = settings.cache_max_bytes,
-                                          .trust_others = settings.cache_trust_others})
+  auto to = kiln::Cache::open(
+                kept.path, {.max_bytes = settings.cache_max_bytes, .trust = settings.cache_trust})
                 .value();
   to.import(from).value();
   const auto sums = to.statistics().value();

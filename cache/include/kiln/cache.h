@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "kiln/artifact.h"
+#include "kiln/cache_trust.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
 #include "kiln/export.h"
@@ -183,15 +184,14 @@ using FaultCallback = std::function<void(std::string_view)>;
 /// How a cache is opened.
 struct CacheOptions {
   enum class Access {
-    read_write,  ///< Creates the directory (0700) and the file (0600) where there are none.
-    read_only,   ///< Creates and changes nothing, but for taking back what a writer left that died.
+    read_write,  ///< Creates the directory and the file, for the user or the group, where there are none.
+    read_only,  ///< Creates and changes nothing, but for taking back what a writer left that died.
   };
 
   Access access = Access::read_write;
   /// What the database may grow to; the least recently used entries make room. Bytes.
   std::uint64_t max_bytes = std::uint64_t{5} << 30;
-  /// Accepts a directory and files that others may write. What they hold runs on the GPU.
-  bool trust_others = false;
+  CacheTrust trust = {};
   /// Images that are put are stored as they are: they are read faster, and take some times the room. Both kinds are read.
   bool plain_images = false;
   FaultCallback on_fault = {};
@@ -298,7 +298,7 @@ class Cache {
                                           CacheOptions options = {});
 
   /// Opens a bundle, read-only. It must belong to the user or to root, and others must not be able to write
-  /// to it (but for `trust_others`). Of the options only `trust_others` and `on_fault` count.
+  /// to it, but for what `trust` says. Of the options only `trust` and `on_fault` count.
   /// Errors: not_found; cache_unusable, also for what is no bundle.
   [[nodiscard]] static Result<Cache> open_bundle(const std::filesystem::path& file,
                                                  CacheOptions options = {});

@@ -41,7 +41,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /// Raised when something is added. Nothing is taken away, and nothing changes its meaning.
-#define KILN_API_VERSION 2
+#define KILN_API_VERSION 3
 
 /// KILN_API_VERSION of the library, which may be another one than the header's.
 uint32_t kiln_api_version(void);
@@ -279,18 +279,21 @@ typedef struct kiln_runtime_options {
   uint64_t compile_timeout;  ///< Of one compile, in milliseconds. `KILN_COMPILE_TIMEOUT`.
   /// How long to wait for a process that compiles the same, in milliseconds. `KILN_COMPILE_PATIENCE`.
   uint64_t compile_patience;
-  const char* nvrtc;         ///< Exactly this libnvrtc, and no other. `KILN_NVRTC`.
-  const char* nvjitlink;     ///< Exactly this libnvJitLink, and no other. `KILN_NVJITLINK`.
-  const char* nvfatbin;      ///< Exactly this libnvfatbin, and no other. `KILN_NVFATBIN`.
-  const char* cuda_driver;   ///< Exactly this libcuda, and no other. `KILN_CUDA_DRIVER`.
-  const char* worker;        ///< Exactly this kiln-worker, and no other. `KILN_WORKER`.
-  const char* variant;       ///< Of each program that has one of this name. `KILN_VARIANT`.
-  const char* record;        ///< Where to write down what is asked for. `KILN_RECORD`.
-  kiln_log_level log_level;  ///< `KILN_LOG`.
-  kiln_log_callback log;     ///< Where it is logged; standard error where not set.
-  void* log_user;            ///< Handed to `log`.
-  kiln_observer observer;    ///< Sees each event.
-  void* observer_user;       ///< Handed to `observer`.
+  const char* nvrtc;               ///< Exactly this libnvrtc, and no other. `KILN_NVRTC`.
+  const char* nvjitlink;           ///< Exactly this libnvJitLink, and no other. `KILN_NVJITLINK`.
+  const char* nvfatbin;            ///< Exactly this libnvfatbin, and no other. `KILN_NVFATBIN`.
+  const char* cuda_driver;         ///< Exactly this libcuda, and no other. `KILN_CUDA_DRIVER`.
+  const char* worker;              ///< Exactly this kiln-worker, and no other. `KILN_WORKER`.
+  const char* variant;             ///< Of each program that has one of this name. `KILN_VARIANT`.
+  const char* record;              ///< Where to write down what is asked for. `KILN_RECORD`.
+  kiln_log_level log_level;        ///< `KILN_LOG`.
+  kiln_log_callback log;           ///< Where it is logged; standard error where not set.
+  void* log_user;                  ///< Handed to `log`.
+  kiln_observer observer;          ///< Sees each event.
+  void* observer_user;             ///< Handed to `observer`.
+  const char* cache_trust_owners;  ///< "root", user ids, "any". `KILN_CACHE_TRUST_OWNERS`.
+  const char* cache_group;  ///< A name or an id: the cache is its members'. `KILN_CACHE_GROUP`.
+  const char* engine;       ///< Whose entries these are, and no other's serve. `KILN_ENGINE`.
 } kiln_runtime_options;
 
 /// The pipeline: asks the cache, compiles on a miss, stores, loads. The runtime ends when its handle is

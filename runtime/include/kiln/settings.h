@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "kiln/cache_trust.h"
 #include "kiln/error.h"
 #include "kiln/export.h"
 #include "kiln/observer.h"
@@ -54,6 +55,12 @@ struct RuntimeOptions {
   /// Accept a cache and bundles that others may write: what they hold runs on the GPU.
   /// `KILN_CACHE_TRUST_OTHERS`.
   std::optional<bool> cache_trust_others = {};
+  /// Accept a cache and bundles that these users own: "root", user ids, separated by commas, or "any". What they hold runs on
+  /// the GPU. `KILN_CACHE_TRUST_OWNERS`, else nobody's but the user's own, and root's bundles.
+  std::optional<std::string> cache_trust_owners = {};
+  /// Share the cache with the members of this group, a name or an id: a directory of mode 2770, files of 0660, whatever the
+  /// umask. `KILN_CACHE_GROUP`.
+  std::optional<std::string> cache_group = {};
   /// Whose entries these are, in a cache that several engines share: a name, with a version where each is to have its own, e.g.
   /// "acme 2.1". It is part of the key: what another engine stored, or none, does not serve. `KILN_ENGINE`, else none.
   std::optional<std::string> engine = {};
@@ -157,7 +164,7 @@ struct Settings {
   bool cache_read_only = false;
   std::uint64_t cache_max_bytes = 0;
   bool cache_plain_images = false;
-  bool cache_trust_others = false;
+  CacheTrust cache_trust;
   bool tells_hits = false;
   std::string engine;  ///< Empty where none is named.
   std::vector<std::filesystem::path> bundles;

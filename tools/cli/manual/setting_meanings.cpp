@@ -12,6 +12,14 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_CACHE_MAX_SIZE", "what the cache may grow to: 500M, 5GiB", "5 GiB"},
     {"KILN_CACHE_PLAIN_IMAGES", "keep images as they are: a larger cache that is read faster", "0"},
     {"KILN_CACHE_TRUST_OTHERS", "accept a cache and bundles that others may write", "0"},
+    {"KILN_CACHE_TRUST_OWNERS",
+     "accept a cache and bundles that these users own: root, user ids separated by commas, or any",
+     ""},
+    {"KILN_CACHE_GROUP",
+     "share the cache with the members of this group, a name or an id: its directory has mode "
+     "2770, "
+     "its files 0660",
+     ""},
     {"KILN_ENGINE",
      "whose entries these are in a cache that several engines share, such as acme 2.1; no other "
      "engine's serve",

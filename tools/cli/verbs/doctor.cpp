@@ -39,7 +39,7 @@ struct Verdict {
 
 struct CacheFindings {
   fs::path directory;
-  std::string rights;       ///< E.g. "0700, owned by user 1000"; empty when there is no directory.
+  std::string rights;  ///< E.g. "0700, owned by user 1000, who alone may write"; empty without one.
   std::string file_system;  ///< E.g. "ext", "nfs"; of the next folder above where there is none.
   std::uint64_t room = 0;   ///< Bytes that a user may still write there.
   std::optional<CacheStatistics> statistics;
@@ -77,7 +77,12 @@ struct Findings {
 std::string rights_of(const fs::path& directory) {
   struct stat status {};
   if (stat(directory.c_str(), &status) != 0) return {};
-  return fmt::format("{:04o}, owned by user {}", status.st_mode & 07777u, status.st_uid);
+  const auto writers = (status.st_mode & S_IWOTH) != 0 ? "anybody may write"
+                       : (status.st_mode & S_IWGRP) != 0
+                           ? fmt::format("the members of group {} may write", status.st_gid)
+                           : "who alone may write";
+  return fmt::format("{:04o}, owned by user {}, {}", status.st_mode & 07777u, status.st_uid,
+                     writers);
 }
 
 // The folder itself, or the next one above it that there is.
@@ -138,8 +143,8 @@ std::string entries_text(const CacheStatistics& sums) {
 Verdict judge_cache(const Settings& settings, std::optional<CacheStatistics>& statistics) {
   if (settings.cache_disabled) return {false, "the cache is disabled (KILN_CACHE_DISABLE)"};
   if (!settings.cache_fault.empty()) return {false, settings.cache_fault};
-  auto cache = Cache::open(settings.cache_directory, {.access = Cache::Access::read_only,
-                                                      .trust_others = settings.cache_trust_others});
+  auto cache = Cache::open(settings.cache_directory,
+                           {.access = Cache::Access::read_only, .trust = settings.cache_trust});
   if (!cache && cache.error().code == ErrorCode::not_found) return judge_absence(settings);
   if (!cache) return {false, cache.error().message};
   const auto sums = cache->statistics();
@@ -159,8 +164,8 @@ CacheFindings examine_cache(const Settings& settings) {
   return findings;
 }
 
-BundleFindings examine_bundle(const fs::path& file, bool trust_others) {
-  auto bundle = Cache::open_bundle(file, {.trust_others = trust_others});
+BundleFindings examine_bundle(const fs::path& file, const CacheTrust& trust) {
+  auto bundle = Cache::open_bundle(file, {.trust = trust});
   if (!bundle) return {file, {false, bundle.error().message}};
   const auto sums = bundle->statistics();
   if (!sums) return {file, {false, sums.error().message}};
@@ -206,7 +211,7 @@ Findings examine(const Globals& globals) {
       {"packer", "fatbins", packer},     {"disassembler", "disassembler", disassembler}};
   findings.cache = examine_cache(settings);
   for (const auto& file : settings.bundles)
-    findings.bundles.push_back(examine_bundle(file, settings.cache_trust_others));
+    findings.bundles.push_back(examine_bundle(file, settings.cache_trust));
   const auto serving = judge_serving(findings.cache.usable, findings.bundles);
   findings.abilities = {{"can serve", serving},
                         {"can compile", verdict_of(compiler)},

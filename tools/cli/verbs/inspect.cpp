@@ -14,7 +14,7 @@ namespace {
 CacheOptions options_of(const Globals& globals, const Settings& settings, Cache::Access access) {
   CacheOptions options{.access = access,
                        .max_bytes = settings.cache_max_bytes,
-                       .trust_others = settings.cache_trust_others,
+                       .trust = settings.cache_trust,
                        .plain_images = settings.cache_plain_images};
   // Who only looks is told by what the look comes to.
   if (!globals.quiet && access == Cache::Access::read_write) {

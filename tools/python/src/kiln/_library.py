@@ -22,7 +22,7 @@ LOG_LEVELS = ("off", "warn", "info", "debug")
 MODES = ("jit", "warn", "cache-only")
 TOOLS = ("compiler", "driver", "linker", "packer", "worker")
 CLUSTER_SCHEDULINGS = ("spread", "load-balancing")
-KNOWN_API_VERSION = 2
+KNOWN_API_VERSION = 3
 
 
 class Bytes(Structure):
@@ -80,7 +80,8 @@ class RuntimeOptions(Sized):
                 ("compile_workers", c_int32), ("compile_timeout", c_uint64), ("compile_patience", c_uint64),
                 ("nvrtc", c_char_p), ("nvjitlink", c_char_p), ("nvfatbin", c_char_p), ("cuda_driver", c_char_p),
                 ("worker", c_char_p), ("variant", c_char_p), ("record", c_char_p), ("log_level", c_int32),
-                ("log", LogCallback), ("log_user", c_void_p), ("observer", Observer), ("observer_user", c_void_p)]
+                ("log", LogCallback), ("log_user", c_void_p), ("observer", Observer), ("observer_user", c_void_p),
+                ("cache_trust_owners", c_char_p), ("cache_group", c_char_p), ("engine", c_char_p)]
 
 
 class CountersFields(Sized):

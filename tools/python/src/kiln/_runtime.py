@@ -150,7 +150,8 @@ class Runtime:
     Opening needs no GPU, no driver and no NVRTC. An argument that is given goes before its `KILN_*` variable, which goes
     before the default; their meanings are those of the README's table of settings. `workers` is a number of processes that
     compile, 0 for none, or "auto"; `cache` and `read_only` switch the cache on disk; `timeout` and `patience` are seconds;
-    `mode` is "jit", "warn" or "cache-only". `embedded_bundles` are bundles' bytes.
+    `trust_owners`, `group` and `trust_others` say whom the cache is taken from beside its user. `mode` is "jit", "warn" or
+    "cache-only". `embedded_bundles` are bundles' bytes.
 
     `log` takes each line that kiln logs, as (level, text), instead of standard error; `observer` takes each Event. Both are
     called from any thread, must not call back into the runtime, and are called no more once it is closed.
@@ -159,7 +160,8 @@ class Runtime:
     """
 
     def __init__(self, *, cache_dir: str | os.PathLike[str] | None = None, cache: bool | None = None,
-                 read_only: bool | None = None, trust_others: bool | None = None, max_bytes: int | None = None,
+                 read_only: bool | None = None, trust_others: bool | None = None, trust_owners: str | None = None,
+                 group: str | None = None, max_bytes: int | None = None, engine: str | None = None,
                  allow_ptx: bool | None = None, bundles: Iterable[str | os.PathLike[str]] | None = None,
                  embedded_bundles: Iterable[bytes] = (), mode: str | None = None, workers: int | str | None = None,
                  timeout: float | None = None, patience: float | None = None,
@@ -177,8 +179,9 @@ class Runtime:
             compile_workers=workers_number(workers), compile_timeout=milliseconds(timeout),
             compile_patience=milliseconds(patience), nvrtc=path_of(nvrtc) or nvrtc_elsewhere(),
             nvjitlink=path_of(nvjitlink), nvfatbin=path_of(nvfatbin), cuda_driver=path_of(driver),
-            worker=path_of(worker), variant=None if variant is None else encoded(variant, "variant"),
-            record=path_of(record),
+            worker=path_of(worker), variant=text_of(variant, "variant"),
+            record=path_of(record), cache_trust_owners=text_of(trust_owners, "trust_owners"),
+            cache_group=text_of(group, "group"), engine=text_of(engine, "engine"),
             log_level=0 if log_level is None else c.place_in(c.LOG_LEVELS, log_level, "log_level") + 1)
         if bundles is not None:
             options.bundles, options.bundle_count = c.texts(os.path.abspath(bundle) for bundle in bundles)
@@ -356,6 +359,10 @@ def forget_callbacks(number: int) -> None:
 
 def path_of(path: str | os.PathLike[str] | None) -> bytes | None:
     return None if path is None else os.fsencode(os.path.abspath(path))
+
+
+def text_of(value: str | None, name: str) -> bytes | None:
+    return None if value is None else encoded(value, name)
 
 
 def switch(value: bool | None) -> int:
