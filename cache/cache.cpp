@@ -7,6 +7,7 @@
 #include "cache_impl.h"
 #include "file/file_lock.h"
 #include "file/fork_guard.h"
+#include "file/private_path.h"
 #include "file/schema.h"
 #include "kiln/caller_state.h"
 
@@ -196,6 +197,20 @@ bool Cache::Impl::is_forgotten(const Digest& key) {
   return forgotten_.contains(key);
 }
 
+namespace {
+
+// All users make theirs beside each other, so that somebody may have been there first.
+Result<bool> own_folder(const std::filesystem::path& folder, const CacheOptions& options) {
+  const storage::Trust trust{.cache = options.trust};
+  if (options.access == CacheOptions::Access::read_write) {
+    if (auto made = storage::make_private_directory(folder, trust); !made)
+      return tl::unexpected(std::move(made.error()));
+  }
+  return storage::private_directory_exists(folder, trust);
+}
+
+}  // namespace
+
 Cache::Cache(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Cache::Cache(Cache&&) noexcept = default;
 Cache& Cache::operator=(Cache&&) noexcept = default;
@@ -214,7 +229,15 @@ Result<Cache> Cache::open_place(storage::Place place, CacheOptions options) {
 }
 
 Result<Cache> Cache::open(const std::filesystem::path& directory, CacheOptions options) {
-  return open_place({Place::Kind::directory, directory, {}}, std::move(options));
+  const CallerState caller;
+  auto place = place_of_cache(directory, options.trust);
+  if (!place) return tl::unexpected(std::move(place.error()));
+  if (!place->why_elsewhere.empty()) {
+    if (options.on_fault) options.on_fault(place->why_elsewhere);
+    if (auto own = own_folder(place->directory.parent_path(), options); !own)
+      return tl::unexpected(std::move(own.error()));
+  }
+  return open_place({Place::Kind::directory, std::move(place->directory), {}}, std::move(options));
 }
 
 Result<Cache> Cache::open_bundle(const std::filesystem::path& file, CacheOptions options) {

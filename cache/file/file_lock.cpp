@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
-#include <thread>
 
 #include <fmt/format.h>
 
+#include "file/naps.h"
 #include "file/private_path.h"
 
 namespace kiln::storage {
@@ -26,16 +26,18 @@ std::chrono::microseconds nap_after(Clock::duration waited) {
   return std::max(longest_nap - share, shortest_nap);
 }
 
-/// flock() has no time limit of its own, hence the polling.
-bool lock_within(int descriptor, std::chrono::milliseconds patience) {
+/// 0, or why there is no lock: EWOULDBLOCK where somebody else has it. flock() has no time limit of its own, hence the
+/// polling.
+int lock_within(int descriptor, std::chrono::milliseconds patience) {
   const auto begin = Clock::now();
+  Naps naps;
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    if (errno != EWOULDBLOCK && errno != EINTR) return errno;
     const auto waited = Clock::now() - begin;
-    if (waited >= patience) return false;
-    std::this_thread::sleep_for(nap_after(waited));
+    if (waited >= patience) return EWOULDBLOCK;
+    naps.take(nap_after(waited));
   }
-  return true;
+  return 0;
 }
 
 }  // namespace
@@ -51,12 +53,18 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
                             "write it and its directory, or set KILN_CACHE_READONLY=1",
                             file.string(), std::generic_category().message(errno)));
   }
-  if (!lock_within(lock.descriptor_.get(), patience)) {
+  const int error = lock_within(lock.descriptor_.get(), patience);
+  if (error == 0) return lock;
+  if (error == EWOULDBLOCK) {
     return fail(ErrorCode::io_failed,
                 fmt::format("cache lock '{}' was held by another writer for {} ms; try again",
                             file.string(), patience.count()));
   }
-  return lock;
+  return fail(
+      ErrorCode::cache_unusable,
+      fmt::format("cache lock '{}' cannot be locked: {}; its filesystem has no locks: name a "
+                  "directory on a disk of this machine",
+                  file.string(), std::generic_category().message(error)));
 }
 
 FileLock::~FileLock() {

@@ -243,11 +243,22 @@ constexpr sqlite3_vfs methods = [] {
   return own;
 }();
 
+/// Some systems that stand in for Linux, such as gVisor, know no locks of open files.
+bool has_locks_of_open_files() noexcept {
+  const int descriptor = system::open_file("/dev/null", O_RDONLY);
+  if (descriptor < 0) return true;
+  auto byte = byte_range(F_RDLCK, 0, 1);
+  const bool unknown = ::fcntl(descriptor, F_OFD_GETLK, &byte) != 0 && errno == EINVAL;
+  ::close(descriptor);
+  return !unknown;
+}
+
 }  // namespace
 
 const char* ofd_vfs() noexcept {
   static const RegisteredVfs registered(methods);
-  return registered.name();
+  static const bool has_locks = has_locks_of_open_files();
+  return has_locks ? registered.name() : nullptr;
 }
 
 }  // namespace kiln::storage

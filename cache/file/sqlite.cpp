@@ -4,12 +4,12 @@
 #include <chrono>
 #include <iterator>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "file/descriptor_vfs.h"
+#include "file/naps.h"
 #include "file/ofd_vfs.h"
 #include "system/no_fork.h"
 
@@ -25,9 +25,13 @@ constexpr std::chrono::microseconds nap{100};
 
 int wait_for_lock(void*, int naps_so_far) {
   thread_local Clock::time_point deadline;
-  if (naps_so_far == 0) deadline = Clock::now() + patience;
+  thread_local Naps naps;
+  if (naps_so_far == 0) {
+    deadline = Clock::now() + patience;
+    naps = {};
+  }
   if (Clock::now() >= deadline) return 0;
-  std::this_thread::sleep_for(nap);
+  naps.take(nap);
   return 1;
 }
 

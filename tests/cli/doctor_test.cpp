@@ -26,6 +26,7 @@ TEST_F(Doctor, IsContentWithAFreshMachineThatCanCompile) {
   EXPECT_EQ(findings["can_compile"]["yes"], true);
   EXPECT_THAT(findings["compiler"]["description"].get<std::string>(), HasSubstr("NVRTC"));
   EXPECT_EQ(findings["cache"]["directory"], cache().string());
+  EXPECT_EQ(findings["cache"]["kept_in"], cache().string());
   EXPECT_FALSE(fs::exists(cache())) << "doctor makes nothing";
 }
 
@@ -36,7 +37,10 @@ TEST_F(Doctor, CountsWhatTheCacheHolds) {
   EXPECT_EQ(findings["cache"]["entries"], 1);
   EXPECT_EQ(findings["cache"]["usable"], true);
   EXPECT_THAT(findings["cache"]["reason"].get<std::string>(), HasSubstr("1 entry in "));
-  EXPECT_THAT(findings["cache"]["rights"].get<std::string>(), testing::StartsWith("0700"));
+  EXPECT_THAT(findings["cache"]["rights"].get<std::string>(),
+              testing::StartsWith("0700, owned by user "));
+  EXPECT_THAT(findings["cache"]["rights"].get<std::string>(),
+              testing::EndsWith(", who alone may write"));
   EXPECT_GT(findings["cache"]["free_bytes"], 0);
   EXPECT_NE(findings["cache"]["file_system"], "unknown");
   EXPECT_EQ(snapshot(cache()), before);

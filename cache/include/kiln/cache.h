@@ -200,6 +200,20 @@ struct CacheOptions {
   bool tells_hits = false;
 };
 
+/// Where a cache that is named by a directory keeps its database.
+struct CachePlace {
+  std::filesystem::path directory;
+  std::string file_system;  ///< Of the directory that was named, e.g. "ext", "nfs".
+  /// Why that is not the directory that was named, for a person; empty where it is.
+  std::string why_elsewhere;
+};
+
+/// No SQLite file is safe where a lock may hold on one machine alone, as on network filesystems. There a cache lies on the
+/// machine instead: in a folder of its own below `/var/tmp/kiln-UID`, or, where that cannot be had, `$XDG_RUNTIME_DIR/kiln`.
+/// Cache::open() goes there. Errors: cache_unusable where the machine has no such place.
+[[nodiscard]] Result<CachePlace> place_of_cache(const std::filesystem::path& directory,
+                                                const CacheTrust& trust = {});
+
 /// One process's (or thread's) turn to make what several ask for at one time. The turn ends with the
 /// object, and the kernel ends it when its holder dies.
 class Turn {

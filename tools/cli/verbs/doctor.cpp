@@ -1,9 +1,7 @@
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
@@ -40,8 +38,10 @@ struct Verdict {
 struct CacheFindings {
   fs::path directory;
   std::string rights;  ///< E.g. "0700, owned by user 1000, who alone may write"; empty without one.
-  std::string file_system;  ///< E.g. "ext", "nfs"; of the next folder above where there is none.
-  std::uint64_t room = 0;   ///< Bytes that a user may still write there.
+  std::string file_system;    ///< E.g. "ext", "nfs"; of the next folder above where there is none.
+  fs::path kept_in;           ///< Where the database lies; empty where it has no place.
+  std::string why_elsewhere;  ///< Where that is another directory; else empty.
+  std::uint64_t room = 0;     ///< Bytes that a user may still write there.
   std::optional<CacheStatistics> statistics;
   Verdict usable;
 };
@@ -92,32 +92,6 @@ fs::path existing(fs::path folder) {
   return folder;
 }
 
-// The numbers are those of Linux's linux/magic.h; of the network file systems that have none there, their
-// own.
-std::string file_system_of(const fs::path& folder) {
-  constexpr std::array<std::pair<std::uint64_t, const char*>, 15> names{{{0xef53, "ext"},
-                                                                         {0x58465342, "xfs"},
-                                                                         {0x9123683e, "btrfs"},
-                                                                         {0x2fc12fc1, "zfs"},
-                                                                         {0x01021994, "tmpfs"},
-                                                                         {0x794c7630, "overlay"},
-                                                                         {0x65735546, "fuse"},
-                                                                         {0x01021997, "9p"},
-                                                                         {0x6969, "nfs"},
-                                                                         {0xff534d42, "cifs"},
-                                                                         {0xfe534d42, "smb2"},
-                                                                         {0x00c36400, "ceph"},
-                                                                         {0x0bd00bd0, "lustre"},
-                                                                         {0x47504653, "gpfs"},
-                                                                         {0x19830326, "beegfs"}}};
-  struct statfs status {};
-  if (statfs(folder.c_str(), &status) != 0) return "unknown";
-  const auto number = static_cast<std::uint64_t>(status.f_type) & 0xffffffffU;
-  const auto* found = std::find_if(names.begin(), names.end(),
-                                   [&](const auto& name) { return name.first == number; });
-  return found != names.end() ? found->second : fmt::format("0x{:x}", number);
-}
-
 std::uint64_t room_in(const fs::path& folder) {
   std::error_code unknown;
   const auto space = fs::space(folder, unknown);
@@ -125,11 +99,11 @@ std::uint64_t room_in(const fs::path& folder) {
 }
 
 // What the first compile would find; doctor itself makes nothing.
-Verdict judge_absence(const Settings& settings) {
+Verdict judge_absence(const Settings& settings, const fs::path& directory) {
   if (settings.cache_read_only) {
     return {false, "nothing is kept yet, and KILN_CACHE_READONLY is set"};
   }
-  const auto ancestor = existing(settings.cache_directory);
+  const auto ancestor = existing(directory);
   if (access(ancestor.c_str(), W_OK | X_OK) != 0) {
     return {false, ancestor.string() + " is not writable"};
   }
@@ -140,12 +114,13 @@ std::string entries_text(const CacheStatistics& sums) {
   return sums.entries == 1 ? "1 entry" : fmt::format("{} entries", sums.entries);
 }
 
-Verdict judge_cache(const Settings& settings, std::optional<CacheStatistics>& statistics) {
+Verdict judge_cache(const Settings& settings, const fs::path& kept_in,
+                    std::optional<CacheStatistics>& statistics) {
   if (settings.cache_disabled) return {false, "the cache is disabled (KILN_CACHE_DISABLE)"};
   if (!settings.cache_fault.empty()) return {false, settings.cache_fault};
   auto cache = Cache::open(settings.cache_directory,
                            {.access = Cache::Access::read_only, .trust = settings.cache_trust});
-  if (!cache && cache.error().code == ErrorCode::not_found) return judge_absence(settings);
+  if (!cache && cache.error().code == ErrorCode::not_found) return judge_absence(settings, kept_in);
   if (!cache) return {false, cache.error().message};
   const auto sums = cache->statistics();
   if (!sums) return {false, sums.error().message};
@@ -156,11 +131,14 @@ Verdict judge_cache(const Settings& settings, std::optional<CacheStatistics>& st
 CacheFindings examine_cache(const Settings& settings) {
   CacheFindings findings;
   findings.directory = settings.cache_directory;
-  findings.rights = rights_of(settings.cache_directory);
-  const auto place = existing(settings.cache_directory);
-  findings.file_system = file_system_of(place);
-  findings.room = room_in(place);
-  findings.usable = judge_cache(settings, findings.statistics);
+  if (const auto place = place_of_cache(settings.cache_directory, settings.cache_trust)) {
+    findings.file_system = place->file_system;
+    findings.kept_in = place->directory;
+    findings.why_elsewhere = place->why_elsewhere;
+  }
+  findings.rights = rights_of(findings.kept_in);
+  findings.room = room_in(existing(findings.kept_in));
+  findings.usable = judge_cache(settings, findings.kept_in, findings.statistics);
   return findings;
 }
 
@@ -262,6 +240,8 @@ std::string state_text(const CacheFindings& cache) {
 }
 
 std::string place_text(const CacheFindings& cache) {
+  if (!cache.why_elsewhere.empty())
+    return fmt::format("{}; {} free there", cache.why_elsewhere, format_bytes(cache.room));
   return fmt::format("{}, {} free", cache.file_system, format_bytes(cache.room));
 }
 
@@ -330,6 +310,7 @@ Json cache_json(const CacheFindings& cache) {
   Json document{{"directory", cache.directory.string()},
                 {"rights", cache.rights},
                 {"file_system", cache.file_system},
+                {"kept_in", cache.kept_in.string()},
                 {"free_bytes", cache.room},
                 {"usable", cache.usable.yes},
                 {"reason", cache.usable.reason}};
