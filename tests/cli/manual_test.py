@@ -66,6 +66,30 @@ class Manual(unittest.TestCase):
             tail = "" if default == "none" else f" (default: {default})"
             self.assertIn(f".TP\n{variable}\n{meaning}{tail}\n", section("ENVIRONMENT"))
 
+    def test_has_each_field_of_a_manifest(self):
+        wrong = {"Fields of a manifest": {"x": 1}, "Fields of a program": {"programs": [{"name": "a.cu", "source": "", "x": 1}]},
+                 "Fields of a variant": {"programs": [{"name": "a.cu", "source": "", "variants": [{"name": "v", "x": 1}]}]}}
+        with tempfile.TemporaryDirectory() as folder:
+            for title, document in wrong.items():
+                file = pathlib.Path(folder, "manifest.json")
+                file.write_text(json.dumps({"kiln_manifest": 1, "targets": ["sm_80"], **document}), encoding="utf-8")
+                refused = subprocess.run([KILN, "prewarm", file], capture_output=True, text=True,
+                                         env=dict(os.environ, KILN_CACHE_DIR=f"{folder}/cache"))
+                there = re.search(r"there is no such field; there are ([a-z_, ]+)", refused.stderr)
+                self.assertIsNotNone(there, refused.stderr)
+                told = re.findall(r"^\.TP\n([a-z_]+)$", section(title), re.M)
+                self.assertEqual(sorted(there[1].split(", ")), sorted(told), title)
+
+    def test_its_manifest_works(self):
+        text = re.search(r"^\.EX\n(.*?)\n\.EE$", section("MANIFESTS"), re.M | re.S)[1].replace("\n.br\n", "\n")
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "manifest.json").write_text(text, encoding="utf-8")
+            pathlib.Path(folder, "scale.cu").write_text(
+                "template <class T> __global__ void scale(T* x) { *x *= 2; }", encoding="utf-8")
+            done = subprocess.run([KILN, "prewarm", "manifest.json"], cwd=folder, capture_output=True, text=True,
+                                  env=dict(os.environ, KILN_CACHE_DIR=f"{folder}/cache"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_its_examples_work(self):
         commands = re.findall(r"^\.EX\n(.*?)\n\.EE$", section("EXAMPLES"), re.M | re.S)
         self.assertGreater(len(commands), 5)

@@ -1,10 +1,10 @@
 """Programs of engines' kind through a plain NVRTC loop and through kiln: image, log and lowered names must be equal, and
 what was compiled once must be served wherever it should be.
 
-    engine_programs.py [--small] [--only TEXT] [--arch sm_90a] [--ways in_process,workers] [--times 1] [--equal]
+    engine_programs.py [--small] [--packages] [--only TEXT] [--arch sm_90a] [--ways in_process,workers] [--times 1] [--equal]
     engine_programs.py --heaviest [--times 3] [--only TEXT]
 
---small is what CI runs. --equal leaves out what comes after the comparison: hits, records, bundles. --heaviest measures
+--small is what CI runs. --packages takes the kernels of ../engines instead, those that compile. --equal leaves out what comes after the comparison: hits, records, bundles. --heaviest measures
 a whole process of kiln's, its time and its peak of memory, against plain NVRTC's compile alone. Status 1 where anything is not as it should be."""
 
 import argparse
@@ -56,10 +56,13 @@ class Toolkit:
             kiln_tool.skip("no headers of CUDA were found")
         self.text = found["description"].split(",")[0]
 
-    def headers_of(self, program):
-        """The folder that a program brings along, or None."""
-        return {CCCL: next((folder for folder in self.headers if (folder / "cub").is_dir()), None),
-                CUTLASS: fetch.CUTLASS, DEMO: fetch.ROOT / "tools/demo/kernels", NOTHING: None}[program.headers]
+    def folders_of(self, program):
+        """The folders that a program brings along, by their names in its tree."""
+        if program.folders:
+            return program.folders
+        folder = {CCCL: next((folder for folder in self.headers if (folder / "cub").is_dir()), None),
+                  CUTLASS: fetch.CUTLASS, DEMO: fetch.ROOT / "tools/demo/kernels", NOTHING: None}[program.headers]
+        return {"include": folder} if folder else {}
 
 
 def folders_of_device(program):
@@ -76,15 +79,20 @@ class Job:
         self.tree = scratch / "tree"
         self.tree.mkdir()
         (self.tree / program.name).write_text(program.source)
-        self.headers = self.tree / "include" if program.headers else None
-        if self.headers:
-            shutil.copytree(toolkit.headers_of(program), self.headers)
+        folders = toolkit.folders_of(program)
+        for name, folder in folders.items():
+            shutil.copytree(folder, self.tree / name)
+        self.include = program.include or tuple(folders)
+
+    @property
+    def headers(self):
+        """The include directories that it brings along, in order."""
+        return [self.tree / name for name in self.include]
 
     def move(self):
         moved = self.scratch / "moved"
         self.tree.rename(moved)
         self.tree = moved
-        self.headers = self.headers and moved / "include"
 
     def touch(self):
         for path in self.tree.rglob("*"):
@@ -93,7 +101,7 @@ class Job:
     def seed(self):
         """What kiln gives NVRTC as its seed: the digest of the request."""
         words = [word for kernel in self.program.kernels for word in ("--name", kernel)]
-        include = ["-I", self.headers] if self.headers else []
+        include = [word for folder in self.headers for word in ("-I", folder)]
         outcome = kiln_tool.run(["--cache", self.scratch / "none", "--json", "explain", self.program.name, "--arch",
                                  self.arch, *words, *include, *(f"--option={each}" for each in self.program.options)],
                                 self.tree)
@@ -102,7 +110,7 @@ class Job:
         return told[0]["request"]
 
     def plain(self, seed):
-        folders = [*([self.headers] if self.headers else []), *folders_of_device(self.program), *self.toolkit.headers]
+        folders = [*self.headers, *folders_of_device(self.program), *self.toolkit.headers]
         image = self.scratch / "plain.image"
         job = {"library": self.toolkit.library, "name": f"/kiln/{self.program.name}", "source": self.program.source,
                "kernels": self.program.kernels, "headers": {}, "kind": "cubin", "image": str(image),
@@ -117,12 +125,12 @@ class Job:
 
     def without_paths(self, log):
         """Where an embedded header is named by its spelling, one on disk is by its path."""
-        for folder in [self.headers, *self.toolkit.headers]:
+        for folder in [*self.headers, *self.toolkit.headers]:
             log = log.replace(f"{folder}/", "")
         return log.rstrip()
 
     def item(self, embedded, name=None, source=None):
-        headers = {"header_dirs" if embedded else "include_dirs": [str(self.headers)]} if self.headers else {}
+        headers = {"header_dirs" if embedded else "include_dirs": [str(folder) for folder in self.headers]}
         return {"name": name or self.program.name, "source": source or self.program.source,
                 "kernels": ["sibling"] if source else self.program.kernels, "options": self.program.options,
                 "targets": [self.arch], **headers}
@@ -296,7 +304,24 @@ def made(folder):
     return folder
 
 
+def kernels_of_packages():
+    sys.path.insert(0, str(HERE.parent / "engines"))
+    import kernels
+    for name in kernels.PACKAGES:
+        package = kernels.package(name)
+        if package is None:
+            print(f"left out: {name}: not fetched, see ../engines/fetch.py")
+            continue
+        for kernel in package.kernels:
+            if not kernel.expected_failure:
+                kernel.folders, kernel.include = package.folders, kernel.include or package.include
+                yield kernel, kernel.archs[0]
+
+
 def chosen(arguments):
+    if arguments.packages:
+        yield from ((program, arch) for program, arch in kernels_of_packages() if arguments.only in program.name)
+        return
     for program in all_programs():
         if arguments.only not in program.name or (arguments.small and not program.small_arch):
             continue
@@ -330,7 +355,7 @@ def measure_plain(job, seed):
 
 def measure_kiln(job, way):
     with tempfile.TemporaryDirectory(dir=job.scratch) as cache:
-        include = ["-I", job.headers] if job.headers else []
+        include = [word for folder in job.headers for word in ("-I", folder)]
         names = [word for kernel in job.program.kernels for word in ("--name", kernel)]
         return measure([kiln_tool.TOOL, "--cache", cache, "compile", job.program.name, "--arch", job.arch, *names,
                         *include, *(f"--option={each}" for each in job.program.options)], WAYS[way], job.tree)
@@ -362,6 +387,7 @@ def heaviest(arguments, toolkit):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--packages", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--arch", default="")
     parser.add_argument("--ways", default=",".join(WAYS))

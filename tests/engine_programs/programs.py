@@ -17,6 +17,8 @@ class EngineProgram:
     archs: tuple = EVERY
     options: list = dataclasses.field(default_factory=lambda: ["--std=c++17"])
     small_arch: str = ""    # CI runs it for this one
+    folders: dict = dataclasses.field(default_factory=dict)  # other headers that it brings along: name in its tree, folder
+    include: tuple = ()     # those of the tree that are include directories, in order; all where there are none
 
     def prelude(self):
         """The includes that it begins with."""

@@ -32,7 +32,6 @@ class Kernel(programs.EngineProgram):
     family: str = ""
     small: bool = False
     expected_failure: str = ""  # why plain NVRTC does not compile it
-    include: tuple = ()         # folders of the tree, where they are others than the package's
 
 
 PACKAGES = ("cccl", "cuda_cccl", "cupy", "cutlass", "flashinfer", "numba_cuda", "tilelang", "warp")

@@ -1,5 +1,10 @@
 #pragma once
 
+// kiln/cache_trust.h: from whom a cache is taken, and with whom it is shared.
+//
+//     // A directory that root mounted, in a container where another user runs.
+//     const auto cache = kiln::Cache::open("/mnt/kernels", {.trust = {.owners = {0}}}).value();
+
 #include <cstdint>
 #include <optional>
 #include <vector>

@@ -1,6 +1,7 @@
 #include "manual/manual.h"
 
 #include <array>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "exit_code.h"
 #include "kiln/version.h"
+#include "manual/manifest_fields.h"
 #include "manual/setting_meanings.h"
 
 namespace kiln::cli {
@@ -113,6 +115,29 @@ std::string environment_text() {
   return text;
 }
 
+constexpr std::string_view small_manifest = R"({"kiln_manifest": 1, "targets": ["sm_80", "sm_90a"],
+ "programs": [{"name": "scale.cu", "source_file": "scale.cu",
+               "kernels": ["scale<float>", "scale<double>"]}]})";
+
+std::string fields_text(std::string_view title, std::span<const ManifestField> fields) {
+  auto text = fmt::format(".SS {}\n", title);
+  for (const auto& [name, what] : fields) text += item(bold(name), escaped(what));
+  return text;
+}
+
+std::string manifests_text() {
+  return fmt::format(
+             "JSON, which {}, {} and {} take. A relative path is relative to the manifest, and an "
+             "unknown "
+             "field is an error. What KILN_RECORD writes is a manifest too, a line for each "
+             "program.\n"
+             ".PP\n.RS 4\n.EX\n{}\n.EE\n.RE\n",
+             bold("prewarm"), bold("compile"), bold("explain"), escaped(small_manifest)) +
+         fields_text("Fields of a manifest", manifest_fields()) +
+         fields_text("Fields of a program", program_fields()) +
+         fields_text("Fields of a variant", variant_fields());
+}
+
 struct Example {
   std::string_view command;
   std::string_view what;
@@ -174,7 +199,7 @@ std::string manual_page(const GrammarDescription& grammar) {
                  "These may stand before the verb and after it.\n" + items(grammar.options)) +
          section("VERBS", verbs_text(grammar.verbs)) + section("EXIT STATUS", exits_text()) +
          section("ENVIRONMENT", environment_text()) + section("FILES", files_text()) +
-         section("EXAMPLES", examples_text()) +
+         section("MANIFESTS", manifests_text()) + section("EXAMPLES", examples_text()) +
          section("SEE ALSO", bold("nvdisasm") + "(1), " + bold("cuobjdump") + "(1), " +
                                  bold("sqlite3") + "(1)\n");
 }
