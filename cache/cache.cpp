@@ -1,5 +1,8 @@
 #include "kiln/cache.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include <fmt/format.h>
@@ -209,6 +212,12 @@ Result<bool> own_folder(const std::filesystem::path& folder, const CacheOptions&
   return storage::private_directory_exists(folder, trust);
 }
 
+// His own processes could not use what this one would make there.
+bool is_of_another(const std::filesystem::path& directory, const CacheTrust& trust) {
+  struct stat status;
+  return !trust.group && ::stat(directory.c_str(), &status) == 0 && status.st_uid != ::geteuid();
+}
+
 }  // namespace
 
 Cache::Cache(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -230,14 +239,18 @@ Result<Cache> Cache::open_place(storage::Place place, CacheOptions options) {
 
 Result<Cache> Cache::open(const std::filesystem::path& directory, CacheOptions options) {
   const CallerState caller;
-  auto place = place_of_cache(directory, options.trust);
-  if (!place) return tl::unexpected(std::move(place.error()));
-  if (!place->why_elsewhere.empty()) {
-    if (options.on_fault) options.on_fault(place->why_elsewhere);
-    if (auto own = own_folder(place->directory.parent_path(), options); !own)
+  auto [place, file_system, why_elsewhere] = place_of_cache(directory, options.trust);
+  if (!why_elsewhere.empty()) {
+    if (place.empty()) return fail(ErrorCode::cache_unusable, std::move(why_elsewhere));
+    if (options.on_fault) options.on_fault(why_elsewhere);
+    options.trust = {.group = options.trust.group};
+    if (auto own = own_folder(place.parent_path(), options); !own)
       return tl::unexpected(std::move(own.error()));
   }
-  return open_place({Place::Kind::directory, std::move(place->directory), {}}, std::move(options));
+  if (is_of_another(place, options.trust)) options.access = CacheOptions::Access::read_only;
+  auto opened = open_place({Place::Kind::directory, std::move(place), {}}, std::move(options));
+  if (!opened && !why_elsewhere.empty()) opened.error().message += "; " + why_elsewhere;
+  return opened;
 }
 
 Result<Cache> Cache::open_bundle(const std::filesystem::path& file, CacheOptions options) {
@@ -247,6 +260,8 @@ Result<Cache> Cache::open_bundle(const std::filesystem::path& file, CacheOptions
 Result<Cache> Cache::open_bundle(std::span<const std::byte> bundle, CacheOptions options) {
   return open_place({Place::Kind::bundle_bytes, {}, bundle}, std::move(options));
 }
+
+bool Cache::writable() const noexcept { return !impl_->read_only(); }
 
 std::filesystem::path Cache::file() const {
   const CallerState caller;

@@ -118,7 +118,7 @@ std::unique_ptr<Turn::Impl> Turn::Impl::take(const std::filesystem::path& file, 
   auto turn = std::make_unique<Impl>();
   turn->what_ = what;
   if (!storage::private_file_exists(file, trust)) return turn;
-  turn->descriptor_ = storage::LockDescriptor(file.c_str(), storage::mode_of_files(trust));
+  turn->descriptor_ = storage::LockDescriptor(file, trust);
   if (storage::is_only_name_of(file.c_str(), turn->descriptor_.get())) turn->wait(patience, stop);
   return turn;
 }

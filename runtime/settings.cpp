@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <sstream>
 #include <string_view>
@@ -357,14 +358,21 @@ Result<CacheTrust> parse_owners(const char* variable, const std::string& value) 
 
 Result<std::uint32_t> parse_group(const char* variable, const std::string& value) {
   if (const auto id = parse_id(value)) return *id;
-  constexpr std::size_t room = 65'536;  // A group of thousands has a long entry.
-  std::vector<char> entry(room);
   struct group group {};
   struct group* found = nullptr;
-  if (::getgrnam_r(value.c_str(), &group, entry.data(), entry.size(), &found) == 0 &&
-      found != nullptr)
-    return static_cast<std::uint32_t>(found->gr_gid);
+  // The entry of a group, or of one before it, may be long.
+  std::vector<char> entry(1024);
+  while (::getgrnam_r(value.c_str(), &group, entry.data(), entry.size(), &found) == ERANGE)
+    entry.resize(2 * entry.size());
+  if (found != nullptr) return static_cast<std::uint32_t>(found->gr_gid);
   return nonsense(variable, value, "a group of this machine: use its name or its id");
+}
+
+// Leaves a text as it is that this reads.
+template <auto parse>
+Result<std::string> checked(const char* variable, const std::string& value) {
+  if (auto parsed = parse(variable, value); !parsed) return tl::unexpected(parsed.error());
+  return value;
 }
 
 // With whom a cache is shared, and from whom it is taken.
@@ -374,12 +382,13 @@ Outcome decide_trust(const RuntimeOptions& options, Decisions& decisions, CacheT
   const auto others = decide<bool>("KILN_CACHE_TRUST_OTHERS", options.cache_trust_others,
                                    parse_flag, false, decisions);
   if (!others) return tl::unexpected(others.error());
-  const auto owners = decide<std::string>(owners_variable, options.cache_trust_owners, as_it_is,
-                                          std::nullopt, decisions);
+  const auto owners = decide<std::string>(owners_variable, options.cache_trust_owners,
+                                          checked<parse_owners>, std::nullopt, decisions);
   if (!owners) return tl::unexpected(owners.error());
-  const auto group =
-      decide<std::string>(group_variable, options.cache_group, as_it_is, std::nullopt, decisions);
+  const auto group = decide<std::string>(group_variable, options.cache_group, checked<parse_group>,
+                                         std::nullopt, decisions);
   if (!group) return tl::unexpected(group.error());
+  // An option was not read yet.
   auto parsed = parse_owners(owners_variable, owners->value_or(""));
   if (!parsed) return tl::unexpected(std::move(parsed.error()));
   trust = std::move(*parsed);

@@ -57,7 +57,9 @@ Connection::Mode mode_of(const CacheOptions& options) {
 
 /// What SQLite will open beside the database has to be as private: it would follow a symlink.
 Result<bool> private_database_exists(const fs::path& file, const CacheOptions& options) {
-  auto journal = private_file_exists(file.string() + "-journal", trust_of(options));
+  auto of_journal = trust_of(options);
+  of_journal.just_made = true;
+  auto journal = private_file_exists(file.string() + "-journal", of_journal);
   if (!journal) return journal;
   return private_file_exists(file, trust_of(options));
 }
@@ -252,7 +254,8 @@ bool is_superseded(Database& database) {
 }
 
 Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& options) {
-  const Trust trust{.cache = options.trust, .owned_by_root = true};
+  Trust trust{.cache = options.trust, .owned_by_root = true};
+  trust.cache.group.reset();  // It says who shares a directory; a bundle has an owner.
   const auto descriptor = open_private_file(file, trust);
   if (!descriptor) return tl::unexpected(descriptor.error());
   if (*descriptor < 0) {

@@ -46,7 +46,7 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
                                    std::chrono::milliseconds patience, const Trust& trust) {
   if (auto usable = private_file_exists(file, trust); !usable)
     return tl::unexpected(usable.error());
-  FileLock lock(file.c_str(), mode_of_files(trust));
+  FileLock lock(file, trust);
   if (lock.descriptor_.get() < 0) {
     return fail(ErrorCode::cache_unusable,
                 fmt::format("cache lock '{}' cannot be opened: {}; give the user the right to "

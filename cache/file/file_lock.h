@@ -25,7 +25,8 @@ class FileLock {
   ~FileLock();
 
  private:
-  FileLock(const char* file, mode_t mode) noexcept : descriptor_(file, mode) {}
+  FileLock(const std::filesystem::path& file, const Trust& trust) noexcept
+      : descriptor_(file, trust) {}
   LockDescriptor descriptor_;
 };
 

@@ -1,34 +1,23 @@
 #include "file/lock_descriptor.h"
 
-#include <sys/stat.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "file/fork_guard.h"
-#include "file/private_path.h"
 #include "system/no_fork.h"
 #include "system/standard_streams.h"
 
 namespace kiln::storage {
 
-namespace {
-
-int open_or_make(const char* path, mode_t mode) noexcept {
-  constexpr int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
-  const int made = system::open_file(path, flags | O_CREAT | O_EXCL, mode);
-  if (made < 0) return errno == EEXIST ? system::open_file(path, flags) : made;
-  // Where it has other rights than were asked for, it locks all the same.
-  static_cast<void>(set_rights(made, mode));
-  return made;
-}
-
-}  // namespace
-
-LockDescriptor::LockDescriptor(const char* path, mode_t mode) noexcept : process_(::getpid()) {
+LockDescriptor::LockDescriptor(const std::filesystem::path& file, const Trust& trust) noexcept
+    : process_(::getpid()) {
   const system::NoFork until_children_close_it;
-  descriptor_ = open_or_make(path, mode);
+  descriptor_ = make_file(file, O_RDWR | O_NONBLOCK, trust);
+  if (descriptor_ < 0 && errno == EEXIST)
+    descriptor_ = system::open_file(file.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor_ >= 0) close_in_children(descriptor_);
 }
 

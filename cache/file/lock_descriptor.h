@@ -2,6 +2,10 @@
 
 #include <fcntl.h>
 
+#include <filesystem>
+
+#include "file/private_path.h"
+
 namespace kiln::storage {
 
 /// Owns the descriptor of a lock file. Every child that this process forks closes it, so that a lock ends with its
@@ -9,9 +13,9 @@ namespace kiln::storage {
 class LockDescriptor {
  public:
   LockDescriptor() = default;
-  /// Opens the file, and makes it with these rights where there is none. Where that fails, errno tells why, and this owns
-  /// nothing. It follows no symlink and never waits, whatever has taken the file's place since the caller checked it.
-  LockDescriptor(const char* path, mode_t mode) noexcept;
+  /// Opens the file, and makes it where there is none. Where that fails, errno tells why, and this owns nothing. It follows no
+  /// symlink and never waits, whatever has taken the file's place since the caller checked it.
+  LockDescriptor(const std::filesystem::path& file, const Trust& trust) noexcept;
   LockDescriptor(LockDescriptor&& other) noexcept;
   LockDescriptor& operator=(LockDescriptor&& other) noexcept;
   ~LockDescriptor();

@@ -30,6 +30,7 @@ struct File {
   sqlite3_file* real;  ///< The default VFS's.
   int descriptor;      ///< Holds the locks; -1 for a file that is not locked.
   int level;           ///< SQLITE_LOCK_…
+  bool plain;          ///< The default VFS locks it.
 };
 
 File& own(sqlite3_file* file) noexcept { return *reinterpret_cast<File*>(file); }
@@ -71,6 +72,7 @@ int lock_exclusive(File& file) noexcept {
 
 int lock(sqlite3_file* handle, int level) {
   File& file = own(handle);
+  if (file.plain) return file.real->pMethods->xLock(file.real, level);
   if (file.descriptor < 0 || file.level >= level) return SQLITE_OK;
   const int code = level == SQLITE_LOCK_SHARED     ? lock_shared(file)
                    : level == SQLITE_LOCK_RESERVED ? set(file, F_WRLCK, reserved_byte, 1)
@@ -81,6 +83,7 @@ int lock(sqlite3_file* handle, int level) {
 
 int unlock(sqlite3_file* handle, int level) {
   File& file = own(handle);
+  if (file.plain) return file.real->pMethods->xUnlock(file.real, level);
   if (file.descriptor < 0 || file.level <= level) return SQLITE_OK;
   int code = SQLITE_OK;
   if (level == SQLITE_LOCK_NONE) {
@@ -96,6 +99,7 @@ int unlock(sqlite3_file* handle, int level) {
 
 int is_reserved(sqlite3_file* handle, int* reserved) {
   File& file = own(handle);
+  if (file.plain) return file.real->pMethods->xCheckReservedLock(file.real, reserved);
   *reserved = file.level > SQLITE_LOCK_SHARED ? 1 : 0;
   if (file.descriptor < 0 || *reserved != 0) return SQLITE_OK;
   auto byte = byte_range(F_WRLCK, reserved_byte, 1);
@@ -171,6 +175,25 @@ int open_lock(const char* path) noexcept {
   return descriptor;
 }
 
+/// Some systems that stand in for Linux, such as gVisor, know no locks of open files.
+bool has_locks_of_open_files() noexcept {
+  static const bool has = [] {
+    const int descriptor = system::open_file("/dev/null", O_RDONLY);
+    if (descriptor < 0) return true;
+    auto byte = byte_range(F_RDLCK, 0, 1);
+    const bool unknown = ::fcntl(descriptor, F_OFD_GETLK, &byte) != 0 && errno == EINVAL;
+    ::close(descriptor);
+    return !unknown;
+  }();
+  return has;
+}
+
+/// Whether this is a regular file of one name.
+bool is_plain_file(const char* path) noexcept {
+  struct stat status;
+  return ::lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
+}
+
 /// Whether SQLite has opened the file that the locks are on.
 bool is_locked_one(const File& file, const char* path) noexcept {
   int moved = 0;
@@ -181,7 +204,7 @@ bool is_locked_one(const File& file, const char* path) noexcept {
 
 int open_database(File& file, const char* path, int flags, int* out_flags) {
   const int code = default_vfs()->xOpen(default_vfs(), path, file.real, flags, out_flags);
-  if (code != SQLITE_OK || is_locked_one(file, path)) return code;
+  if (code != SQLITE_OK || file.plain || is_locked_one(file, path)) return code;
   file.real->pMethods->xClose(file.real);
   return SQLITE_CANTOPEN;
 }
@@ -203,17 +226,28 @@ int open_journal(File& file, const char* path, int flags, int* out_flags) {
 }
 
 int open_real(File& file, const char* path, int flags, int* out_flags) {
-  if (file.descriptor >= 0) return open_database(file, path, flags, out_flags);
+  if ((flags & SQLITE_OPEN_MAIN_DB) != 0) return open_database(file, path, flags, out_flags);
   if ((flags & SQLITE_OPEN_MAIN_JOURNAL) != 0) return open_journal(file, path, flags, out_flags);
   return default_vfs()->xOpen(default_vfs(), path, file.real, flags, out_flags);
+}
+
+/// Makes ready to lock a database.
+bool prepare_locks(File& file, const char* path) noexcept {
+  file.plain = !has_locks_of_open_files();
+  // To close a descriptor of it would drop plain locks, so none is opened.
+  if (file.plain) return is_plain_file(path);
+  file.descriptor = open_lock(path);
+  return file.descriptor >= 0;
 }
 
 int open(sqlite3_vfs*, const char* path, sqlite3_file* handle, int flags, int* out_flags) {
   File& file = own(handle);
   file = {};
   file.descriptor = -1;
+  // SQLite would remove the file that a journal names as such, with the rights of whoever opens the cache.
+  if ((flags & SQLITE_OPEN_SUPER_JOURNAL) != 0) return SQLITE_CANTOPEN;
   const bool locked = (flags & SQLITE_OPEN_MAIN_DB) != 0;
-  if (locked && (file.descriptor = open_lock(path)) < 0) return SQLITE_CANTOPEN;
+  if (locked && !prepare_locks(file, path)) return SQLITE_CANTOPEN;
   file.real = static_cast<sqlite3_file*>(sqlite3_malloc(default_vfs()->szOsFile));
   const int code = file.real == nullptr ? SQLITE_NOMEM : open_real(file, path, flags, out_flags);
   if (code == SQLITE_OK) {
@@ -225,10 +259,10 @@ int open(sqlite3_vfs*, const char* path, sqlite3_file* handle, int flags, int* o
   return code;
 }
 
-/// Says that there is no write-ahead log, without a look: kiln's databases have none, and SQLite must not take
-/// somebody else's log beside one for its own.
+/// Says of all but a journal that it is not there, without a look: kiln's databases have no write-ahead log, and SQLite must
+/// not take somebody else's log beside one for its own. Nor have they a super-journal, which a forged journal may name.
 int access(sqlite3_vfs*, const char* path, int flags, int* answer) {
-  if (flags == SQLITE_ACCESS_EXISTS && std::string_view(path).ends_with("-wal")) {
+  if (flags == SQLITE_ACCESS_EXISTS && !std::string_view(path).ends_with("-journal")) {
     *answer = 0;
     return SQLITE_OK;
   }
@@ -243,22 +277,11 @@ constexpr sqlite3_vfs methods = [] {
   return own;
 }();
 
-/// Some systems that stand in for Linux, such as gVisor, know no locks of open files.
-bool has_locks_of_open_files() noexcept {
-  const int descriptor = system::open_file("/dev/null", O_RDONLY);
-  if (descriptor < 0) return true;
-  auto byte = byte_range(F_RDLCK, 0, 1);
-  const bool unknown = ::fcntl(descriptor, F_OFD_GETLK, &byte) != 0 && errno == EINVAL;
-  ::close(descriptor);
-  return !unknown;
-}
-
 }  // namespace
 
 const char* ofd_vfs() noexcept {
   static const RegisteredVfs registered(methods);
-  static const bool has_locks = has_locks_of_open_files();
-  return has_locks ? registered.name() : nullptr;
+  return registered.name();
 }
 
 }  // namespace kiln::storage

@@ -3,7 +3,7 @@
 namespace kiln::storage {
 
 /// The name of a VFS that differs from the default one in its locks. The first call registers it with SQLite; nullptr,
-/// which stands for the default VFS, where SQLite does not take it, and where the system knows no locks of open files.
+/// which stands for the default VFS, where SQLite does not take it.
 ///
 /// It locks the bytes that SQLite's own VFS locks, so that both respect each other, but its locks belong to the open
 /// file and not to the process. A process may hold two copies of SQLite (two plugins that each bring one), and neither

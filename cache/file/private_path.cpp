@@ -1,15 +1,21 @@
 #include "file/private_path.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -41,52 +47,77 @@ Result<std::optional<struct stat>> look_at(const fs::path& path) {
 }
 
 constexpr mode_t mode_of_shared_directories = 02770;
+constexpr mode_t mode_of_shared_files = 0660;
 
-bool is_of_group(const struct stat& status, const Trust& trust) {
-  return trust.cache.group && status.st_gid == *trust.cache.group;
+// Whether the owner's own groups have this one, as far as the machine knows him.
+bool is_known_member(uid_t user, gid_t group) {
+  constexpr std::size_t room = 16'384;
+  std::vector<char> words(room);
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  if (::getpwuid_r(user, &entry, words.data(), words.size(), &found) != 0 || found == nullptr)
+    return false;
+  int count = 0;
+  ::getgrouplist(found->pw_name, found->pw_gid, nullptr, &count);
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(count, 1)));
+  if (::getgrouplist(found->pw_name, found->pw_gid, groups.data(), &count) < 0) return false;
+  return std::ranges::find(groups, group) != groups.end();
+}
+
+// In a group's directory, which nobody else may write, only members make files. Of a directory itself the group says nothing:
+// anybody may make one of this group in a folder that hands its own on.
+bool is_of_member(const struct stat& status, const Trust& trust) {
+  if (!trust.cache.group || status.st_gid != *trust.cache.group) return false;
+  return S_ISREG(status.st_mode) || status.st_uid == 0 ||
+         is_known_member(status.st_uid, *trust.cache.group);
 }
 
 bool has_trusted_owner(const struct stat& status, const Trust& trust) {
   const auto& owners = trust.cache.owners;
   return status.st_uid == ::geteuid() || (trust.owned_by_root && status.st_uid == 0) ||
          trust.cache.any_owner || std::ranges::find(owners, status.st_uid) != owners.end() ||
-         is_of_group(status, trust);
+         is_of_member(status, trust);
+}
+
+Result<void> check_owner(const fs::path& path, const struct stat& status, const Trust& trust) {
+  if (has_trusted_owner(status, trust)) return {};
+  const auto owner = status.st_uid == 0 ? "root" : fmt::format("{}", status.st_uid);
+  return unusable(path,
+                  fmt::format("belongs to user {}, not to the user {} who runs this", status.st_uid,
+                              ::geteuid()),
+                  fmt::format("name another cache directory, or set KILN_CACHE_TRUST_OWNERS={} if "
+                              "that user may say what runs on the GPU",
+                              owner));
+}
+
+Result<void> check_writers(const fs::path& path, const struct stat& status, const Trust& trust) {
+  if (trust.cache.others || (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+  return unusable(path, fmt::format("can be written by others (mode {:o})", status.st_mode & 07777),
+                  fmt::format("chmod go-w '{}'", path.string()));
+}
+
+// What is the group's is the members' alike, and nobody else's.
+Result<void> check_shared(const fs::path& path, const struct stat& status, const Trust& trust) {
+  const auto mode = status.st_mode & 07777;
+  const auto wanted = S_ISDIR(status.st_mode) ? mode_of_shared_directories : mode_of_shared_files;
+  const bool has_rights = mode == wanted || (trust.just_made && (mode & ~wanted) == 0);
+  if (status.st_gid == *trust.cache.group && has_rights) return {};
+  const auto directory = S_ISDIR(status.st_mode) ? path : path.parent_path();
+  return unusable(
+      path,
+      fmt::format("is not shared with group {} (KILN_CACHE_GROUP): it is of group {}, with mode "
+                  "{:o} and not {:o}",
+                  *trust.cache.group, status.st_gid, mode, wanted),
+      fmt::format("chgrp -R {0} '{1}' && chmod {2:o} '{1}' && chmod -f {3:o} '{1}'/*, or name a "
+                  "directory that is not there yet",
+                  *trust.cache.group, directory.string(), mode_of_shared_directories,
+                  mode_of_shared_files));
 }
 
 Result<void> check_owner_and_mode(const fs::path& path, const struct stat& status,
                                   const Trust& trust) {
-  if (!has_trusted_owner(status, trust)) {
-    const auto owner = status.st_uid == 0 ? "root" : fmt::format("{}", status.st_uid);
-    return unusable(path,
-                    fmt::format("belongs to user {}, not to the user {} who runs this",
-                                status.st_uid, ::geteuid()),
-                    fmt::format("name another cache directory, or set KILN_CACHE_TRUST_OWNERS={} "
-                                "if that user may say what runs on the GPU",
-                                owner));
-  }
-  const mode_t others = is_of_group(status, trust) ? S_IWOTH : S_IWGRP | S_IWOTH;
-  if (!trust.cache.others && (status.st_mode & others) != 0) {
-    return unusable(
-        path, fmt::format("can be written by others (mode {:o})", status.st_mode & 07777),
-        fmt::format("chmod {}-w '{}'", (others & S_IWGRP) != 0 ? "go" : "o", path.string()));
-  }
-  return {};
-}
-
-// In one that does not hand on its group, the members could not use each other's files.
-Result<void> check_shared(const fs::path& directory, const struct stat& status,
-                          const Trust& trust) {
-  const auto mode = status.st_mode & 07777;
-  const bool shared = is_of_group(status, trust) &&
-                      (mode & mode_of_shared_directories) == mode_of_shared_directories;
-  if (!trust.cache.group || shared) return {};
-  return unusable(
-      directory,
-      fmt::format(
-          "is not shared with group {} (KILN_CACHE_GROUP): it is of group {}, with mode {:o}",
-          *trust.cache.group, status.st_gid, mode),
-      fmt::format("chgrp {0} '{1}' && chmod {2:o} '{1}', or name a directory that is not there yet",
-                  *trust.cache.group, directory.string(), mode_of_shared_directories));
+  if (auto checked = check_owner(path, status, trust); !checked) return checked;
+  return trust.cache.group ? check_shared(path, status, trust) : check_writers(path, status, trust);
 }
 
 Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view expected,
@@ -106,56 +137,106 @@ Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view 
   if (auto checked = check_owner_and_mode(path, **status, trust); !checked) {
     return tl::unexpected(checked.error());
   }
-  if (type == S_IFDIR) {
-    if (auto checked = check_shared(path, **status, trust); !checked)
-      return tl::unexpected(checked.error());
-  }
   return true;
 }
 
-// REQUIRES: the directory was just made by this process.
-Result<void> share(const fs::path& directory, const Trust& trust) {
-  if (!trust.cache.group) return {};
-  const int descriptor = system::open_file(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  const bool shared = descriptor >= 0 &&
-                      ::fchown(descriptor, static_cast<uid_t>(-1), *trust.cache.group) == 0 &&
-                      set_rights(descriptor, mode_of_shared_directories);
-  const int error = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  if (shared) return {};
-  return unusable(directory,
-                  fmt::format("cannot be given to group {} (KILN_CACHE_GROUP)", *trust.cache.group),
-                  error);
+tl::unexpected<Error> cannot_be_shared(const fs::path& path, const Trust& trust, int error) {
+  return unusable(
+      path,
+      fmt::format("cannot be given to group {} (KILN_CACHE_GROUP): {}", *trust.cache.group,
+                  std::generic_category().message(error)),
+      fmt::format("let a member of the group do it, or add user {} to it", ::geteuid()));
 }
 
-Result<bool> make_directory(const fs::path& directory, const Trust& trust) {
-  if (::mkdir(directory.c_str(), 0700) == 0) {
-    auto shared = share(directory, trust);
-    if (shared) return true;
-    ::rmdir(directory.c_str());  // It would be in the way of a member's.
-    return tl::unexpected(shared.error());
+bool is_empty(int directory) {
+  DIR* const names = ::fdopendir(::dup(directory));
+  if (names == nullptr) return false;
+  int count = 0;
+  while (::readdir(names) != nullptr) ++count;
+  ::closedir(names);
+  return count <= 2;  // "." and ".."
+}
+
+// Gives a directory that this process just made to the group. Where others may write in its parent, they may have put another
+// one in its place.
+bool give_to_group(const fs::path& made, gid_t group) {
+  const int descriptor = system::open_file(made.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  struct stat status;
+  const bool own = ::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid() &&
+                   (status.st_mode & 077) == 0 && is_empty(descriptor);
+  if (!own) errno = EPERM;
+  const bool given = own && ::fchown(descriptor, static_cast<uid_t>(-1), group) == 0 &&
+                     ::fchmod(descriptor, mode_of_shared_directories) == 0;
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  return given;
+}
+
+// It gets its name when it is the group's, so that nobody meets it before, and none is left that is not, whenever this ends.
+Result<void> make_shared_directory(const fs::path& directory, const Trust& trust) {
+  auto made = directory.string() + ".XXXXXX";
+  if (::mkdtemp(made.data()) == nullptr) return unusable(directory, "cannot be made", errno);
+  if (!give_to_group(made, *trust.cache.group)) {
+    const int error = errno;
+    ::rmdir(made.c_str());
+    return cannot_be_shared(directory, trust, error);
   }
-  if (errno == EEXIST) return true;
-  if (errno == ENOENT && directory.has_relative_path()) return false;
-  return unusable(directory, "cannot be made", errno);
+  bool named =
+      ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, directory.c_str(), RENAME_NOREPLACE) == 0;
+  // Some filesystems know no such renaming: then an empty directory may be replaced.
+  if (!named && errno != EEXIST) named = ::rename(made.c_str(), directory.c_str()) == 0;
+  if (named) return {};
+  const int error = errno;
+  ::rmdir(made.c_str());
+  if (error == ENOTEMPTY || error == EEXIST) return {};
+  return unusable(directory, "cannot be made", error);
+}
+
+// A file without a name, where the filesystem has such: it gets its name when it has its rights.
+int open_unnamed(const fs::path& folder) {
+  return system::open_file(folder.c_str(), O_WRONLY | O_TMPFILE, mode_of_shared_files);
+}
+
+bool name_it(int descriptor, const fs::path& file) {
+  const auto opened = fmt::format("/proc/self/fd/{}", descriptor);
+  return ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, file.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 
 }  // namespace
 
-mode_t mode_of_files(const Trust& trust) noexcept { return trust.cache.group ? 0660 : 0600; }
-
-bool set_rights(int descriptor, mode_t mode) noexcept { return ::fchmod(descriptor, mode) == 0; }
+int make_file(const fs::path& file, int flags, const Trust& trust) noexcept {
+  constexpr int new_one = O_CREAT | O_EXCL | O_NOFOLLOW;
+  if (!trust.cache.group) return system::open_file(file.c_str(), flags | new_one, 0600);
+  const int unnamed = open_unnamed(file.parent_path());
+  if (unnamed >= 0) {
+    const bool named = ::fchmod(unnamed, mode_of_shared_files) == 0 && name_it(unnamed, file);
+    const int error = errno;
+    ::close(unnamed);
+    if (named) return system::open_file(file.c_str(), flags | O_NOFOLLOW | O_NONBLOCK);
+    errno = error;
+    if (error == EEXIST) return -1;
+  }
+  const int made = system::open_file(file.c_str(), flags | new_one, mode_of_shared_files);
+  // In the umask's despite. Where that fails, who meets it says so.
+  if (made >= 0) static_cast<void>(::fchmod(made, mode_of_shared_files));
+  return made;
+}
 
 Result<void> make_private_directory(const fs::path& directory, const Trust& trust) {
-  auto made = make_directory(directory, trust);
-  if (made && !*made) {
-    if (auto parent = make_private_directory(directory.parent_path(), trust); !parent)
-      return parent;
-    made = make_directory(directory, trust);
+  if (trust.cache.group) {
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(directory, ignored))) return {};
+    return make_shared_directory(directory, trust);
   }
-  if (!made) return tl::unexpected(made.error());
-  if (!*made) return unusable(directory, "cannot be made", ENOENT);
-  return {};
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  if (errno != ENOENT || !directory.has_relative_path()) {
+    return unusable(directory, "cannot be made", errno);
+  }
+  if (auto parent = make_private_directory(directory.parent_path()); !parent) return parent;
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return unusable(directory, "cannot be made", errno);
 }
 
 Result<bool> private_directory_exists(const fs::path& directory, const Trust& trust) {
@@ -193,16 +274,12 @@ bool is_only_name_of(const char* path, int descriptor) noexcept {
 }
 
 Result<void> make_private_file(const fs::path& file, const Trust& trust) {
-  const int descriptor = system::open_file(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
-                                           mode_of_files(trust));
+  const int descriptor = make_file(file, O_WRONLY, trust);
   if (descriptor < 0) {
     if (errno == EEXIST) return {};
     return unusable(file, "cannot be made", errno);
   }
-  const bool has_rights = set_rights(descriptor, mode_of_files(trust));
-  const int error = errno;
   ::close(descriptor);
-  if (!has_rights) return unusable(file, "cannot be given its rights", error);
   return {};
 }
 

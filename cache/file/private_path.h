@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 
 #include "kiln/cache_trust.h"
@@ -17,17 +15,19 @@ struct Trust {
   CacheTrust cache = {};
   bool owned_by_root =
       false;  ///< For files that are only read, such as a bundle in a container's image.
+  /// For files that SQLite makes: for a moment those of a group have fewer rights, by the umask.
+  bool just_made = false;
 };
 
-/// The rights of the files that are made: 0600, or 0660 for a group.
-[[nodiscard]] mode_t mode_of_files(const Trust& trust) noexcept;
-
-/// Gives them to a file that was just made, in which the umask had a say. False with errno.
-[[nodiscard]] bool set_rights(int descriptor, mode_t mode) noexcept;
+/// Makes a file that is not there yet, 0600, or 0660 for a group whatever the umask, and opens it with these flags. The
+/// descriptor is the caller's; -1 with errno, which is EEXIST where there is one.
+[[nodiscard]] int make_file(const std::filesystem::path& file, int flags,
+                            const Trust& trust) noexcept;
 
 // All errors are cache_unusable; they name the path, what is the matter with it, and the remedy.
 
-/// Makes the directory and each missing parent, all 0700, or 2770 for a group. What exists already is left as it is.
+/// Makes the directory and each missing parent, all 0700; for a group the directory alone, 2770. What exists already is left as
+/// it is.
 [[nodiscard]] Result<void> make_private_directory(const std::filesystem::path& directory,
                                                   const Trust& trust = {});
 

@@ -89,10 +89,9 @@ Result<void> replace(const std::filesystem::path& file, const Trust& trust, std:
   // The writers' lock makes this name its holder's own; whatever lies there, a killed writer left.
   const auto next = file.string() + ".new";
   static_cast<void>(::unlink(next.c_str()));
-  const OpenFile open(system::open_file(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
-                                        mode_of_files(trust)));
-  if (open.get() >= 0 && set_rights(open.get(), mode_of_files(trust)) &&
-      system::write_whole(open.get(), text) && ::rename(next.c_str(), file.c_str()) == 0)
+  const OpenFile open(make_file(next, O_WRONLY, trust));
+  if (open.get() >= 0 && system::write_whole(open.get(), text) &&
+      ::rename(next.c_str(), file.c_str()) == 0)
     return {};
   auto error = failure(file, "cannot write");
   static_cast<void>(::unlink(next.c_str()));

@@ -49,7 +49,7 @@ void Layers::open_cache(const Settings& settings) {
          .tells_hits = settings.tells_hits});
     if (opened) {
       cache_.emplace(std::move(*opened));
-      writable_ = !settings.cache_read_only;
+      writable_ = cache_->writable();
     } else {
       cache_fault_ = opened.error().message;
     }

@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -92,7 +95,7 @@ TEST_F(CacheOwners, AnotherUsersDirectoryServesWhereHeIsTrusted) {
   EXPECT_EQ(ask({}, {.owners = {0, 1234}}), "served");
   EXPECT_EQ(ask({}, {.any_owner = true}), "served");
   const auto before = test::snapshot(directory_);
-  EXPECT_THAT(put({}, {.owners = {1234}}, 2), HasSubstr("Permission denied"));
+  EXPECT_THAT(put({}, {.owners = {1234}}, 2), HasSubstr("is read-only here"));
   EXPECT_EQ(test::snapshot(directory_), before);
 }
 
@@ -123,7 +126,8 @@ TEST_F(CacheOwners, AnotherUsersBundleServesWhereHeIsTrusted) {
 class SharedCache : public CacheOwners,
                     public ::testing::WithParamInterface<std::tuple<unsigned, unsigned>> {
  protected:
-  const CacheTrust shared_{.group = group};
+  // This machine knows neither member, so that the directory has to be of somebody who is trusted.
+  const CacheTrust shared_{.owners = {1001, 1002}, .group = group};
   const User anne_{1001, group, std::get<0>(GetParam())};
   const User bert_{1002, group, std::get<1>(GetParam())};
   const User carl_{1003, other_group, 022};
@@ -186,15 +190,94 @@ TEST_F(CacheOwners, APrivateDirectoryIsNotSharedByItself) {
   const auto before = test::snapshot(directory_);
   const auto refused = Cache::open(directory_, {.trust = {.group = group}});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message,
-              HasSubstr("is not shared with group 4077 (KILN_CACHE_GROUP)"));
-  EXPECT_THAT(refused.error().message, HasSubstr("chgrp 4077 '" + directory_.string() + "'"));
+  const auto& message = refused.error().message;
+  EXPECT_THAT(message, HasSubstr("is not shared with group 4077 (KILN_CACHE_GROUP)"));
   EXPECT_EQ(test::snapshot(directory_), before);
+  const auto begin = message.find("chgrp -R 4077 '" + directory_.string() + "'");
+  ASSERT_NE(begin, message.npos) << message;
+  const auto remedy = message.substr(begin, message.find(", or name") - begin);
+  ASSERT_EQ(std::system(remedy.c_str()), 0) << remedy;
+  const CacheTrust shared{.group = group};  // The directory is root's.
+  EXPECT_EQ(put({1001, group}, shared, 1), "stored") << remedy;
+  EXPECT_EQ(put({1002, group}, shared, 2), "stored");
+}
+
+TEST_F(CacheOwners, AGroupsCacheBringsNobodyIntoItsParents) {
+  const auto refused = Cache::open(folder_.path() / "home" / "kiln", {.trust = {.group = group}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot be made: No such file or directory"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "home"));
+}
+
+TEST_F(CacheOwners, AGroupsNameOnADirectoryOfSomebodyElseIsNotEnough) {
+  ASSERT_TRUE(
+      Cache::open(directory_, {.trust = {.group = group}}).value().put(make_sample(1).entry()));
+  ASSERT_EQ(::chown(directory_.c_str(), 1003, group), 0);
+  ASSERT_EQ(::chmod(directory_.c_str(), 02770), 0);
+  EXPECT_THAT(ask({1001, group}, {.group = group}), HasSubstr("belongs to user 1003"));
+  EXPECT_EQ(ask({1001, group}, {.owners = {1003}, .group = group}), "served");
+}
+
+TEST_F(CacheOwners, TheMembersMayMakeItAllAtOnce) {
+  const CacheTrust shared{.owners = {1001, 1002}, .group = group};
+  for (int round = 0; round < 20; ++round) {
+    const auto directory = folder_.path() / std::to_string(round);
+    const auto results = test::run_processes(4, [&](int process) {
+      const gid_t own = group;
+      ::umask(077);
+      const auto user = static_cast<uid_t>(1001 + process % 2);
+      if (::setgroups(1, &own) != 0 || ::setgid(user) != 0 || ::setuid(user) != 0) return 1;
+      auto cache = Cache::open(directory, {.trust = shared});
+      if (!cache) std::cerr << cache.error().message << '\n';
+      if (!cache) return 2;
+      return cache->put(make_sample(process).entry()) ? 0 : 3;
+    });
+    ASSERT_EQ(results, std::vector<int>(4, 0)) << "round " << round;
+  }
+}
+
+// A journal that names a file as the super-journal which it belongs to.
+void forge_journal(const fs::path& database, const fs::path& victim) {
+  const std::string magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7");
+  const auto big_endian = [](std::uint32_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+    return bytes;
+  };
+  constexpr std::uint32_t page = 4096;
+  constexpr std::uint32_t sector = 512;
+  const auto name = victim.string();
+  const auto pages = static_cast<std::uint32_t>(fs::file_size(database) / page);
+  std::string journal = magic + big_endian(0) + big_endian(0) + big_endian(pages) +
+                        big_endian(sector) + big_endian(page);
+  journal.resize(sector);
+  std::uint32_t sum = 0;
+  for (const unsigned char c : name) sum += c;
+  journal += big_endian(0x40000000 / page + 1) + name +
+             big_endian(static_cast<std::uint32_t>(name.size())) + big_endian(sum) + magic;
+  test::write_file(database.string() + "-journal", journal);
+  fs::permissions(database.string() + "-journal", fs::perms(0600));
+}
+
+TEST_F(CacheOwners, AForgedJournalRemovesNoFileOfWhoOpensTheCache) {
+  ASSERT_TRUE(Cache::open(directory_).value().put(make_sample(1).entry()));
+  for (const auto* name : {"thesis", "mail.db-journal"}) {
+    const auto victim = folder_.path() / name;
+    test::write_file(victim, "precious");
+    forge_journal(database_, victim);
+    {
+      auto cache = Cache::open(directory_);
+      if (cache) static_cast<void>(cache->put(make_sample(2).entry()));
+    }
+    EXPECT_TRUE(fs::exists(victim)) << name;
+    fs::remove(database_.string() + "-journal");
+  }
 }
 
 TEST_F(CacheOwners, OnlyAMemberMakesTheGroupsCache) {
   const auto refusal = ask({.id = 1003, .group = other_group}, {.group = group});
   EXPECT_THAT(refusal, HasSubstr("cannot be given to group 4077 (KILN_CACHE_GROUP)"));
+  EXPECT_THAT(refusal, HasSubstr("add user 1003 to it"));
   EXPECT_FALSE(fs::exists(directory_)) << "it would be in the members' way";
 }
 

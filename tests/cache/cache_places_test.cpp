@@ -120,6 +120,10 @@ TEST_F(CachePlaces, NoDatabaseLiesOnANetworksFilesystem) {
 
   auto again = open(named);
   EXPECT_TRUE(test::find(*again, make_sample(1))) << "the same name is the same cache";
+  fs::create_directory_symlink(mount_, folder_.path() / "link");
+  for (const auto& name :
+       {folder_.path() / "link/kiln", mount_ / "kiln" / "", mount_ / "x/../kiln"})
+    EXPECT_EQ(place_of_cache(name).directory, again->file().parent_path()) << name;
   auto other = open(mount_ / "other");
   EXPECT_FALSE(test::find(*other, make_sample(1))) << "and another is another";
 }
@@ -127,11 +131,10 @@ TEST_F(CachePlaces, NoDatabaseLiesOnANetworksFilesystem) {
 TEST_F(CachePlaces, AFolderThatOutlivesTheSessionGoesFirst) {
   pretended = {{mount_.string(), nfs}};
   const auto place = place_of_cache(mount_ / "kiln");
-  ASSERT_TRUE(place) << place.error().message;
-  EXPECT_EQ(place->file_system, "nfs");
-  EXPECT_THAT(place->directory.string(),
+  EXPECT_EQ(place.file_system, "nfs");
+  EXPECT_THAT(place.directory.string(),
               StartsWith("/var/tmp/kiln-" + std::to_string(::geteuid()) + "/"));
-  EXPECT_FALSE(fs::exists(place->directory)) << "who only asks makes nothing";
+  EXPECT_FALSE(fs::exists(place.directory)) << "who only asks makes nothing";
 }
 
 TEST_F(CachePlaces, WithoutAPlaceOfTheMachinesOwnThereIsNoCache) {
@@ -142,6 +145,38 @@ TEST_F(CachePlaces, WithoutAPlaceOfTheMachinesOwnThereIsNoCache) {
   EXPECT_THAT(refused.error().message, HasSubstr("lies on nfs"));
   EXPECT_THAT(refused.error().message, HasSubstr("name a directory on a disk of this machine"));
   EXPECT_TRUE(fs::is_empty(mount_));
+}
+
+TEST_F(CachePlaces, WhatOthersMakeThereIsNotTakenWhoeverIsTrusted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to act as other users";
+  const auto place = place_of_cache(mount_ / "kiln").directory;
+  fs::create_directory(place.parent_path());
+  fs::permissions(place.parent_path(), fs::perms(0700));
+  ASSERT_TRUE(Cache::open(place).value().put(make_sample(1).entry()));
+  for (const auto& made : {place.parent_path(), place, place / "kernels.v1.db"})
+    ASSERT_EQ(::chown(made.c_str(), test::nobody, test::nobody), 0);
+  for (const CacheTrust& trust :
+       {CacheTrust{.any_owner = true}, CacheTrust{.others = true, .owners = {test::nobody}}}) {
+    const auto refused = Cache::open(mount_ / "kiln", {.trust = trust});
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("belongs to user 65534"));
+  }
+}
+
+TEST_F(CachePlaces, WhatLiesOnTheNetworkAlreadyCanBeBroughtOver) {
+  pretended.clear();
+  ASSERT_TRUE(Cache::open(mount_ / "kiln").value().put(make_sample(1).entry()));
+  pretended = {{mount_.string(), nfs}, {"/var/tmp", nfs}};
+  const auto absent = Cache::open(mount_ / "kiln", {.access = CacheOptions::Access::read_only});
+  ASSERT_FALSE(absent);
+  EXPECT_THAT(absent.error().message, HasSubstr("lies on nfs"));
+  EXPECT_THAT(absent.error().message,
+              HasSubstr("kiln import '" + (mount_ / "kiln/kernels.v1.db").string() + "'"));
+  auto cache = open(mount_ / "kiln");
+  auto source = Cache::open_bundle(mount_ / "kiln/kernels.v1.db");
+  ASSERT_TRUE(source) << source.error().message;
+  ASSERT_TRUE(cache->import(*source));
+  EXPECT_TRUE(test::find(*cache, make_sample(1)));
 }
 
 TEST_F(CachePlaces, ABundleIsReadWhereItLies) {

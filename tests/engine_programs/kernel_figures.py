@@ -43,7 +43,7 @@ def cub_manifest(toolkit, arch, registers):
             "programs": [{"name": program.name, "source": program.source, "kernels": program.kernels,
                           "options": [*program.options, f"--maxrregcount={registers}", VERBOSE],
                           "include_dirs": [str(folder) for folder in
-                                           dict.fromkeys([toolkit.headers_of(program), *toolkit.headers]) if folder]}
+                                           dict.fromkeys([*toolkit.folders_of(program).values(), *toolkit.headers])]}
                          for program in programs]}
 
 

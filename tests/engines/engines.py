@@ -37,7 +37,7 @@ class Job(engine_programs.Job):
 
     def __init__(self, kernel, package, tree, toolkit, scratch):
         self.program, self.arch, self.toolkit, self.scratch = kernel, kernel.archs[0], toolkit, scratch
-        self.package, self.patience_s, self.headers = package, kiln_tool.TIMEOUT_S, None
+        self.package, self.patience_s = package, kiln_tool.TIMEOUT_S
         self.place(tree)
 
     def place(self, tree):

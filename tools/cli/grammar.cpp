@@ -416,7 +416,12 @@ void add_stats(Grammar& grammar) {
       "it stores, and at its end; one that only hits tells at most once a day, so that a hit "
       "writes "
       "nothing.");
-  verb->add_flag("--reset", words->reset, "Let the history begin anew");
+  auto* const reset = verb->add_flag("--reset", words->reset, "Let the history begin anew");
+  verb->add_option("--openmetrics", words->openmetrics,
+                   "Write it to this file as OpenMetrics has it, for node_exporter's textfile "
+                   "collector; - is standard output")
+      ->type_name("FILE")
+      ->excludes(reset);
 }
 
 void add_verify(Grammar& grammar) {

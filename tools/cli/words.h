@@ -130,6 +130,7 @@ struct CompileCommandsWords {
 
 struct StatsWords {
   bool reset = false;
+  std::optional<std::string> openmetrics = {};  ///< The file to write; "-" for standard output.
 };
 
 struct VerifyWords {

@@ -202,17 +202,18 @@ struct CacheOptions {
 
 /// Where a cache that is named by a directory keeps its database.
 struct CachePlace {
-  std::filesystem::path directory;
-  std::string file_system;  ///< Of the directory that was named, e.g. "ext", "nfs".
+  std::filesystem::path directory;  ///< Empty where this machine has no place for it.
+  std::string file_system;          ///< Of the directory that was named, e.g. "ext", "nfs".
   /// Why that is not the directory that was named, for a person; empty where it is.
   std::string why_elsewhere;
 };
 
 /// No SQLite file is safe where a lock may hold on one machine alone, as on network filesystems. There a cache lies on the
 /// machine instead: in a folder of its own below `/var/tmp/kiln-UID`, or, where that cannot be had, `$XDG_RUNTIME_DIR/kiln`.
-/// Cache::open() goes there. Errors: cache_unusable where the machine has no such place.
-[[nodiscard]] Result<CachePlace> place_of_cache(const std::filesystem::path& directory,
-                                                const CacheTrust& trust = {});
+/// Cache::open() goes there, and takes from there what is the user's own or the group's, whatever else is trusted. Makes
+/// nothing.
+[[nodiscard]] CachePlace place_of_cache(const std::filesystem::path& directory,
+                                        const CacheTrust& trust = {});
 
 /// One process's (or thread's) turn to make what several ask for at one time. The turn ends with the
 /// object, and the kernel ends it when its holder dies.
@@ -326,6 +327,10 @@ class Cache {
   Cache& operator=(Cache&&) noexcept;
   /// Flushes use marks and counters where that is due, unless somebody else is writing.
   ~Cache();
+
+  /// Whether entries may be put. A directory of another user who is trusted is only read: his own processes could not use what
+  /// this one makes there. A group's is written by every member.
+  [[nodiscard]] bool writable() const noexcept;
 
   /// The path of the database file in use; empty for a bundle in memory.
   [[nodiscard]] std::filesystem::path file() const;

@@ -98,10 +98,21 @@ std::uint64_t room_in(const fs::path& folder) {
   return unknown ? 0 : space.available;
 }
 
+bool is_member(gid_t group) {
+  const int count = getgroups(0, nullptr);
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(count, 0)));
+  if (count > 0 && getgroups(count, groups.data()) != count) return false;
+  return geteuid() == 0 || getegid() == group || std::ranges::find(groups, group) != groups.end();
+}
+
 // What the first compile would find; doctor itself makes nothing.
 Verdict judge_absence(const Settings& settings, const fs::path& directory) {
   if (settings.cache_read_only) {
     return {false, "nothing is kept yet, and KILN_CACHE_READONLY is set"};
+  }
+  const auto group = settings.cache_trust.group;
+  if (group && !is_member(*group)) {
+    return {false, fmt::format("user {} is not in group {} (KILN_CACHE_GROUP)", geteuid(), *group)};
   }
   const auto ancestor = existing(directory);
   if (access(ancestor.c_str(), W_OK | X_OK) != 0) {
@@ -131,11 +142,10 @@ Verdict judge_cache(const Settings& settings, const fs::path& kept_in,
 CacheFindings examine_cache(const Settings& settings) {
   CacheFindings findings;
   findings.directory = settings.cache_directory;
-  if (const auto place = place_of_cache(settings.cache_directory, settings.cache_trust)) {
-    findings.file_system = place->file_system;
-    findings.kept_in = place->directory;
-    findings.why_elsewhere = place->why_elsewhere;
-  }
+  auto place = place_of_cache(settings.cache_directory, settings.cache_trust);
+  findings.file_system = std::move(place.file_system);
+  findings.kept_in = std::move(place.directory);
+  findings.why_elsewhere = std::move(place.why_elsewhere);
   findings.rights = rights_of(findings.kept_in);
   findings.room = room_in(existing(findings.kept_in));
   findings.usable = judge_cache(settings, findings.kept_in, findings.statistics);
@@ -240,6 +250,7 @@ std::string state_text(const CacheFindings& cache) {
 }
 
 std::string place_text(const CacheFindings& cache) {
+  if (cache.kept_in.empty()) return or_dash(cache.why_elsewhere);
   if (!cache.why_elsewhere.empty())
     return fmt::format("{}; {} free there", cache.why_elsewhere, format_bytes(cache.room));
   return fmt::format("{}, {} free", cache.file_system, format_bytes(cache.room));

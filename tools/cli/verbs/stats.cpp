@@ -11,6 +11,7 @@
 #include "table.h"
 #include "verbs.h"
 #include "verbs/inspect.h"
+#include "verbs/openmetrics.h"
 
 namespace kiln::cli {
 
@@ -118,7 +119,8 @@ std::string statistics_text(const std::string& file, const CacheStatistics& sums
       wants_colour(stdout));
 }
 
-ExitCode print_statistics(const Globals& globals) {
+ExitCode print_statistics(const Globals& globals, const StatsWords& words) {
+  if (words.openmetrics) check_standard_output(globals, *words.openmetrics);
   auto cache = open_for_inspection(globals).value();
   const auto sums = cache.statistics().value();
   const auto history = cache.history().value();
@@ -126,7 +128,9 @@ ExitCode print_statistics(const Globals& globals) {
   const auto settings = settings_of(globals);
   Cap cap;
   if (!names_bundle(settings)) cap = settings.cache_max_bytes;
-  if (globals.json) {
+  if (words.openmetrics) {
+    write_output(*words.openmetrics, openmetrics(sums, history, cap));
+  } else if (globals.json) {
     auto document = statistics_json(file, sums, cap);
     document["history"] = history_json(history);
     print_json(document);
@@ -147,7 +151,7 @@ ExitCode reset(const Globals& globals) {
 }  // namespace
 
 ExitCode stats(const Globals& globals, const StatsWords& words) {
-  return words.reset ? reset(globals) : print_statistics(globals);
+  return words.reset ? reset(globals) : print_statistics(globals, words);
 }
 
 }  // namespace kiln::cli

@@ -1,0 +1,160 @@
+"""What `stats --openmetrics` writes is OpenMetrics 1.0, and each figure in it is the one that `stats --json` tells.
+
+Usage: openmetrics_test.py KILN. Where promtool is at hand, it reads the file as well.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+KILN = sys.argv[1]
+# Which member of the JSON each sample is.
+SUMS = {
+    "kiln_cache_entries": "entries",
+    "kiln_cache_file_size_bytes": "file_bytes",
+    "kiln_cache_max_size_bytes": "max_bytes",
+    'kiln_cache_images_bytes{form="plain"}': "image_bytes",
+    'kiln_cache_images_bytes{form="stored"}': "stored_bytes",
+    "kiln_cache_texts": "texts",
+    'kiln_cache_texts_bytes{form="plain"}': "text_bytes",
+    'kiln_cache_texts_bytes{form="stored"}': "stored_text_bytes",
+    "kiln_cache_dependency_sets": "dependency_sets",
+    "kiln_cache_compile_seconds": "compile_ms",
+}
+HISTORY = {
+    'kiln_cache_hits_total{layer="memory"}': "hits_memory",
+    'kiln_cache_hits_total{layer="local"}': "hits_local",
+    'kiln_cache_hits_total{layer="bundle"}': "hits_bundle",
+    'kiln_cache_misses_total{reason="absent"}': "misses_absent",
+    'kiln_cache_misses_total{reason="unfit"}': "misses_unfit",
+    'kiln_cache_misses_total{reason="damaged"}': "misses_damaged",
+    'kiln_cache_misses_total{reason="unreadable"}': "misses_unreadable",
+    'kiln_cache_errors_total{kind="full"}': "errors_full",
+    'kiln_cache_errors_total{kind="locked"}': "errors_locked",
+    'kiln_cache_errors_total{kind="denied"}': "errors_denied",
+    'kiln_cache_errors_total{kind="corrupt"}': "errors_corrupt",
+    'kiln_cache_errors_total{kind="io"}': "errors_io",
+    'kiln_cache_entries_lost_total{reason="evicted"}': "evictions",
+    'kiln_cache_entries_lost_total{reason="damaged"}': "damaged_rows",
+    'kiln_cache_entries_lost_total{reason="refused"}': "refused_images",
+    'kiln_cache_entries_lost_total{reason="too_large"}': "too_large",
+    "kiln_cache_stores_total": "stores",
+    "kiln_cache_generations_total": "generations",
+    "kiln_cache_reopened_total": "reopened",
+    "kiln_cache_saved_seconds_total": "saved_ms",
+}
+NAME = "[a-z][a-z0-9_]*"
+SUFFIX = {"counter": "_total", "gauge": "", "info": "_info"}
+
+
+def samples(text):
+    """The samples by name and label, after a look at each line by the format's grammar."""
+    found, family, kind, told, known = {}, None, None, [], set()
+    assert text.endswith("\n# EOF\n"), "no end"
+    for line in text.removesuffix("# EOF\n").splitlines():
+        if match := re.fullmatch(rf"# TYPE ({NAME}) (counter|gauge|info)", line):
+            family, kind = match.groups()
+            assert family not in known, f"{family} comes twice"
+            known.add(family)
+            told = ["TYPE"]
+        elif match := re.fullmatch(rf"# (UNIT|HELP) {family} (\S.*)", line):
+            told.append(match[1])
+            assert told in (["TYPE", "UNIT"], ["TYPE", "UNIT", "HELP"], ["TYPE", "HELP"]), line
+            assert match[1] == "HELP" or family.endswith("_" + match[2]), f"{family} does not end in its unit"
+        else:
+            match = re.fullmatch(rf'({NAME})(\{{{NAME}="[^"\\\n]*"\}})? ([0-9.e+-]+)', line)
+            assert match and match[1] == family + SUFFIX[kind], line
+            assert told[-1] == "HELP", f"nobody says what {family} is"
+            assert match[1] + (match[2] or "") not in found, line
+            found[match[1] + (match[2] or "")] = float(match[3])
+    return found
+
+
+class OpenMetrics(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.cache = pathlib.Path(self.folder.name, "cache")
+
+    def run_tool(self, *words, **settings):
+        done = subprocess.run([KILN, "--cache", self.cache, *words], capture_output=True, text=True, cwd=self.folder.name,
+                              env={**os.environ, **settings})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def compile(self, name, text):
+        pathlib.Path(self.folder.name, name).write_text(text, encoding="utf-8")
+        self.run_tool("compile", name, "--arch", "sm_80", "--name", "k")
+
+    def both(self, **settings):
+        """What is written, and what --json tells, times in seconds."""
+        told = json.loads(self.run_tool("--json", "stats", **settings))
+        history = told.pop("history")
+        told["compile_ms"] /= 1000
+        history["saved_ms"] /= 1000
+        return samples(self.run_tool("stats", "--openmetrics", "-", **settings)), told, history
+
+    def test_each_figure_of_the_history_is_its_own(self):
+        self.compile("a.cu", 'extern "C" __global__ void k() {}')
+        names = [name if name != "saved_ms" else "saved_us" for name in HISTORY.values()]
+        with sqlite3.connect(self.cache / "kernels.v1.db") as database:
+            for number, name in enumerate(names):
+                database.execute("INSERT OR REPLACE INTO state(name, value) VALUES(?, ?)",
+                                 (f"counter.{name}", 1000 + 7 * number))
+        found, told, history = self.both()
+        self.assertEqual(set(found), {*SUMS, *HISTORY, *(name for name in found if name.startswith("kiln_info"))})
+        self.assertEqual(set(history) - {"hit_rate"}, set(HISTORY.values()))
+        for sample, member in HISTORY.items():
+            self.assertAlmostEqual(found[sample], history[member], msg=sample)
+        self.assertEqual(len(set(history.values())), len(history), "no two are alike")
+
+    def test_each_sum_moves(self):
+        self.compile("a.cu", 'extern "C" __global__ void k() {}')
+        before, told, _ = self.both()
+        for sample, member in SUMS.items():
+            self.assertAlmostEqual(before[sample], told[member], msg=sample)
+        pathlib.Path(self.folder.name, "b.cuh").write_text("// " + "b" * 100_000 + "\n", encoding="utf-8")
+        body = "".join(f"y[{number}] = x[{number}] * x[{number + 1}];" for number in range(2000))
+        self.compile("b.cu", f'#include "b.cuh"\nextern "C" __global__ void k(float* x, float* y) {{ {body} }}')
+        after, _, _ = self.both(KILN_CACHE_MAX_SIZE="77M")
+        for sample in SUMS:
+            self.assertNotEqual(before[sample], after[sample], sample)
+        self.assertEqual(after["kiln_cache_max_size_bytes"], 77 << 20)
+
+    def test_hits_and_misses_are_counted(self):
+        for _ in range(3):
+            self.compile("a.cu", 'extern "C" __global__ void k() {}')
+        found, _, _ = self.both()
+        self.assertEqual(found['kiln_cache_misses_total{reason="absent"}'], 1)
+        self.assertEqual(found['kiln_cache_hits_total{layer="local"}'], 2)
+        self.assertGreater(found["kiln_cache_saved_seconds_total"], 0)
+
+    def test_a_file_is_replaced_whole(self):
+        self.compile("a.cu", 'extern "C" __global__ void k() {}')
+        file = pathlib.Path(self.folder.name, "kiln.prom")
+        file.write_text("of an hour ago", encoding="utf-8")
+        self.assertEqual(self.run_tool("stats", "--openmetrics", str(file)), "")
+        self.assertIn("kiln_cache_entries", samples(file.read_text(encoding="utf-8")))
+        self.assertEqual([path.name for path in file.parent.glob("kiln.prom*")], ["kiln.prom"])
+        if promtool := shutil.which("promtool"):
+            checked = subprocess.run([promtool, "check", "metrics"], stdin=file.open(), capture_output=True, text=True)
+            self.assertNotIn("error", checked.stderr.lower())
+
+    def test_a_bundle_has_no_history(self):
+        self.compile("a.cu", 'extern "C" __global__ void k() {}')
+        bundle = pathlib.Path(self.folder.name, "b.kiln")
+        self.run_tool("export", str(bundle))
+        self.cache = bundle
+        found = samples(self.run_tool("stats", "--openmetrics", "-"))
+        self.assertEqual(found["kiln_cache_entries"], 1)
+        self.assertFalse(set(found) & {*HISTORY, "kiln_cache_max_size_bytes"})
+
+
+unittest.main(argv=sys.argv[:1])
