@@ -25,8 +25,7 @@ class FileLock {
   ~FileLock();
 
  private:
-  FileLock(const std::filesystem::path& file, const Trust& trust) noexcept
-      : descriptor_(file, trust) {}
+  FileLock(const std::filesystem::path& file, const Trust& trust) : descriptor_(file, trust) {}
   LockDescriptor descriptor_;
 };
 

@@ -12,7 +12,7 @@
 
 namespace kiln::storage {
 
-LockDescriptor::LockDescriptor(const std::filesystem::path& file, const Trust& trust) noexcept
+LockDescriptor::LockDescriptor(const std::filesystem::path& file, const Trust& trust)
     : process_(::getpid()) {
   const system::NoFork until_children_close_it;
   descriptor_ = make_file(file, O_RDWR | O_NONBLOCK, trust);

@@ -15,7 +15,7 @@ class LockDescriptor {
   LockDescriptor() = default;
   /// Opens the file, and makes it where there is none. Where that fails, errno tells why, and this owns nothing. It follows no
   /// symlink and never waits, whatever has taken the file's place since the caller checked it.
-  LockDescriptor(const std::filesystem::path& file, const Trust& trust) noexcept;
+  LockDescriptor(const std::filesystem::path& file, const Trust& trust);
   LockDescriptor(LockDescriptor&& other) noexcept;
   LockDescriptor& operator=(LockDescriptor&& other) noexcept;
   ~LockDescriptor();

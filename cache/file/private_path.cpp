@@ -206,7 +206,7 @@ bool name_it(int descriptor, const fs::path& file) {
 
 }  // namespace
 
-int make_file(const fs::path& file, int flags, const Trust& trust) noexcept {
+int make_file(const fs::path& file, int flags, const Trust& trust) {
   constexpr int new_one = O_CREAT | O_EXCL | O_NOFOLLOW;
   if (!trust.cache.group) return system::open_file(file.c_str(), flags | new_one, 0600);
   const int unnamed = open_unnamed(file.parent_path());

@@ -21,8 +21,7 @@ struct Trust {
 
 /// Makes a file that is not there yet, 0600, or 0660 for a group whatever the umask, and opens it with these flags. The
 /// descriptor is the caller's; -1 with errno, which is EEXIST where there is one.
-[[nodiscard]] int make_file(const std::filesystem::path& file, int flags,
-                            const Trust& trust) noexcept;
+[[nodiscard]] int make_file(const std::filesystem::path& file, int flags, const Trust& trust);
 
 // All errors are cache_unusable; they name the path, what is the matter with it, and the remedy.
 

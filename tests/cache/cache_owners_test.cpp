@@ -216,6 +216,10 @@ TEST_F(CacheOwners, AGroupsNameOnADirectoryOfSomebodyElseIsNotEnough) {
   ASSERT_EQ(::chmod(directory_.c_str(), 02770), 0);
   EXPECT_THAT(ask({1001, group}, {.group = group}), HasSubstr("belongs to user 1003"));
   EXPECT_EQ(ask({1001, group}, {.owners = {1003}, .group = group}), "served");
+  // Debian's user 1 is of group 1.
+  for (const auto& path : {directory_, database_}) ASSERT_EQ(::chown(path.c_str(), 1, 1), 0);
+  ASSERT_EQ(::chmod(directory_.c_str(), 02770), 0);
+  EXPECT_EQ(ask({1001, 1}, {.group = 1}), "served");
 }
 
 TEST_F(CacheOwners, TheMembersMayMakeItAllAtOnce) {

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <sqlite3.h>
 
 #include "tool.h"
@@ -132,6 +134,27 @@ TEST_F(Ship, ImportNamesWhatItLeavesOut) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr(key_));
   EXPECT_EQ(entries_of("third"), 1u);
+}
+
+TEST_F(Ship, NothingIsImportedIntoItself) {
+  const auto outcome = ship({"import", cache().string()});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("'" + cache().string() + "' is the cache that it would be imported into"));
+}
+
+TEST_F(Ship, ABundleOfAnotherOwnerIsTakenWhereHeIsTrusted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give a file away";
+  ASSERT_EQ(ship({"export", path("b.kiln")}).exit_code, 0);
+  ASSERT_EQ(::chown(path("b.kiln").c_str(), 1234, 1234), 0);
+  const auto refused = ship({"import", path("b.kiln"), "--cache", path("third")});
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("KILN_CACHE_TRUST_OWNERS=1234"));
+  auto circumstances = without_cuda();
+  circumstances.environment["KILN_CACHE_TRUST_OWNERS"] = "1234";
+  const auto taken = run({"import", path("b.kiln"), "--cache", path("third")}, circumstances);
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_EQ(entries_of("third"), 2u);
 }
 
 TEST_F(Ship, ImportMindsTheSettings) {

@@ -316,7 +316,8 @@ ExitCode compile_commands(const Globals& globals, const CompileCommandsWords& wo
   const auto output = output_of(words);
   std::optional<Cache> cache;
   if (words.manifest.empty())
-    cache = words.from.empty() ? open_for_inspection(globals).value() : open_shipped(words.from);
+    cache = words.from.empty() ? open_for_inspection(globals).value()
+                               : open_shipped(words.from, settings_of(globals).cache_trust);
   auto runtime = open_runtime_without_cache(globals);
   Found found;
   SourcesFolder folder(words.sources, found);

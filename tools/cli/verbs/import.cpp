@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +22,15 @@ Json import_json(const std::filesystem::path& file, const ImportReport& report) 
           {"skipped", skipped_json(report.skipped)}};
 }
 
+// Such as one that is named on a network's filesystem, and lies elsewhere.
+[[noreturn]] void refuse_itself(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto place = place_of_cache(std::filesystem::absolute(file, error));
+  refuse(ErrorCode::invalid_argument,
+         fmt::format("'{}' is the cache that it would be imported into{}{}", file.string(),
+                     place.why_elsewhere.empty() ? "" : ": ", place.why_elsewhere));
+}
+
 }  // namespace
 
 ExitCode import_files(const Globals& globals, const ImportWords& words) {
@@ -29,7 +39,8 @@ ExitCode import_files(const Globals& globals, const ImportWords& words) {
       {{"FILE"}, {"ADDED", Align::right}, {"PRESENT", Align::right}, {"LEFT OUT", Align::right}});
   bool any = false;
   const auto worst = for_each(globals, words.files, [&](const std::filesystem::path& file) {
-    auto source = open_shipped(file);
+    auto source = open_shipped(file, settings_of(globals).cache_trust);
+    if (source.file() == cache.file()) refuse_itself(file);
     const auto imported = cache.import(source).value();
     any = true;
     warn_of_skipped(globals, imported.skipped);

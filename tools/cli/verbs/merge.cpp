@@ -2,13 +2,15 @@
 #include <vector>
 
 #include "verbs.h"
+#include "verbs/inspect.h"
 #include "verbs/ship.h"
 
 namespace kiln::cli {
 
 ExitCode merge(const Globals& globals, const MergeWords& words) {
   std::vector<Cache> sources;
-  for (const auto& file : words.files) sources.push_back(open_shipped(file));
+  const auto trust = settings_of(globals).cache_trust;
+  for (const auto& file : words.files) sources.push_back(open_shipped(file, trust));
   ExportOptions options{.without_sources = words.without_sources};
   for (auto source = sources.begin() + 1; source != sources.end(); ++source) {
     options.also.push_back(&*source);

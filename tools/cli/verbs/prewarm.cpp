@@ -45,12 +45,13 @@ class NotKept {
   std::map<Digest, std::string> reasons_;
 };
 
-PrewarmSources sources_of(const PrewarmWords& words) {
+PrewarmSources sources_of(const Globals& globals, const PrewarmWords& words) {
   PrewarmSources sources{words.manifests, std::nullopt, words.archs, std::nullopt};
   if (words.manifests.empty() && words.from.empty())
     refuse(ErrorCode::invalid_argument,
            "kiln prewarm: name a manifest, or a cache or bundle with --from");
   if (!words.from.empty()) sources.from = words.from;
+  sources.trust = settings_of(globals).cache_trust;
   if (!words.image.empty()) sources.image = value_of("--image", parse_image_kind(words.image));
   return sources;
 }
@@ -205,7 +206,7 @@ class Report {
 }  // namespace
 
 ExitCode prewarm(const Globals& globals, const PrewarmWords& words) {
-  const auto sources = sources_of(words);
+  const auto sources = sources_of(globals, words);
   Interrupt interrupt;
   NotKept not_kept;
   auto runtime = open_runtime(globals, words, not_kept);

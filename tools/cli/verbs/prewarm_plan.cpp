@@ -22,7 +22,7 @@ Listing read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
     std::move(read.begin(), read.end(), std::back_inserter(listing));
   }
   if (!sources.from) return listing;
-  auto cache = open_shipped(*sources.from);
+  auto cache = open_shipped(*sources.from, sources.trust);
   auto recorded = recorded_programs(cache).value();
   std::move(recorded.programs.begin(), recorded.programs.end(), std::back_inserter(listing));
   for (auto& failure : recorded.failures)

@@ -77,11 +77,12 @@ ExitCode write_to_standard_output(
 
 Cache open_whole(const Globals& globals) { return or_failure(open_for_inspection(globals)); }
 
-Cache open_shipped(const std::filesystem::path& file) {
+Cache open_shipped(const std::filesystem::path& file, const CacheTrust& trust) {
   std::error_code error;
-  if (!std::filesystem::is_directory(file, error)) return or_failure(Cache::open_bundle(file));
-  return or_failure(
-      Cache::open(std::filesystem::absolute(file, error), {.access = Cache::Access::read_only}));
+  CacheOptions options{.access = Cache::Access::read_only, .trust = trust};
+  if (!std::filesystem::is_directory(file, error))
+    return or_failure(Cache::open_bundle(file, std::move(options)));
+  return or_failure(Cache::open(std::filesystem::absolute(file, error), std::move(options)));
 }
 
 Json skipped_json(const std::vector<Finding>& skipped) {

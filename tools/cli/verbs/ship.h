@@ -16,7 +16,7 @@ namespace kiln::cli {
 [[nodiscard]] Cache open_whole(const Globals& globals);
 
 /// A bundle, or the cache in a folder, read-only. Errors: cache_unusable, io_failed.
-[[nodiscard]] Cache open_shipped(const std::filesystem::path& file);
+[[nodiscard]] Cache open_shipped(const std::filesystem::path& file, const CacheTrust& trust);
 
 [[nodiscard]] Json skipped_json(const std::vector<Finding>& skipped);
 
