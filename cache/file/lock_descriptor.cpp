@@ -12,12 +12,27 @@
 
 namespace kiln::storage {
 
+namespace {
+
+int open_or_make(const std::filesystem::path& file, const Trust& trust) {
+  // Somebody may remove it between the two.
+  constexpr int tries = 100;
+  int descriptor = -1;
+  for (int tried = 0; descriptor < 0 && tried < tries; ++tried) {
+    descriptor = make_file(file, O_RDWR | O_NONBLOCK, trust);
+    if (descriptor >= 0 || errno != EEXIST) break;
+    descriptor = system::open_file(file.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+    if (errno != ENOENT) break;
+  }
+  return descriptor;
+}
+
+}  // namespace
+
 LockDescriptor::LockDescriptor(const std::filesystem::path& file, const Trust& trust)
     : process_(::getpid()) {
   const system::NoFork until_children_close_it;
-  descriptor_ = make_file(file, O_RDWR | O_NONBLOCK, trust);
-  if (descriptor_ < 0 && errno == EEXIST)
-    descriptor_ = system::open_file(file.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+  descriptor_ = open_or_make(file, trust);
   if (descriptor_ >= 0) close_in_children(descriptor_);
 }
 

@@ -15,13 +15,13 @@ class Naps {
     const auto nap = std::max<Clock::duration>(wanted, late_);
     const auto begin = Clock::now();
     std::this_thread::sleep_for(nap);
-    late_ = std::min<Clock::duration>(2 * (Clock::now() - begin - nap), longest_);
+    late_ = std::min<Clock::duration>(2 * (Clock::now() - begin - nap), longest);
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  static constexpr std::chrono::milliseconds longest_{20};
+  static constexpr std::chrono::milliseconds longest{20};
   Clock::duration late_{};
 };
 

@@ -270,7 +270,23 @@ bool FileSnapshot::adopt(const Readings& readings, std::chrono::system_clock::ti
     note_embedded_read(name, read_at);
   }
   return std::all_of(readings.files.begin(), readings.files.end(),
-                     [&](const Reading& reading) { return adopt(reading, when); });
+                     [&](const Reading& reading) { return adopt(reading, when); }) &&
+         are_one_as_then(readings);
+}
+
+// `#pragma once` goes by the file: headers of one text may have been one file then, and be two by now.
+bool FileSnapshot::are_one_as_then(const Readings& readings) const {
+  using Identity = std::pair<std::uint64_t, std::uint64_t>;
+  std::map<Identity, const File*> now;
+  std::map<const File*, Identity> then;
+  return std::all_of(readings.files.begin(), readings.files.end(), [&](const Reading& reading) {
+    if (!reading.found) return true;
+    const Identity identity{reading.stamp.device, reading.stamp.inode};
+    const auto asked_as = roots_ != nullptr ? roots_->asked(reading) : reading.path;
+    const auto* const file = files_.at(asked_as).file.get();
+    return now.emplace(identity, file).first->second == file &&
+           then.emplace(file, identity).first->second == identity;
+  });
 }
 
 bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time_point when) {

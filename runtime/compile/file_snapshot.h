@@ -58,7 +58,7 @@ class FileSnapshot {
   void lose_track() noexcept { lost_track_ = true; }
 
   /// Takes over what another compile has read, which began at `when` and made the precompiled header that this one
-  /// uses. False if any of that has changed since.
+  /// uses. False if any of that has changed since, also in which of the files are one.
   [[nodiscard]] bool adopt(const Readings& readings, std::chrono::system_clock::time_point when);
 
   /// Whether a file that was taken over has been asked for by another of its names (a link, a roundabout
@@ -102,6 +102,7 @@ class FileSnapshot {
   [[nodiscard]] bool note_embedded(const std::string& path);
   void note_embedded_read(std::string_view name, std::uint32_t at);
   [[nodiscard]] bool adopt(const Reading& reading, std::chrono::system_clock::time_point when);
+  [[nodiscard]] bool are_one_as_then(const Readings& readings) const;
   void resolve(const std::string& asked_as, Asked& asked);
   [[nodiscard]] static std::shared_ptr<const std::string> text_of(const Asked& asked);
   void note(const std::string& asked_as, Asked& asked, std::uint32_t at);

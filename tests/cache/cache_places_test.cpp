@@ -129,6 +129,7 @@ TEST_F(CachePlaces, NoDatabaseLiesOnANetworksFilesystem) {
 }
 
 TEST_F(CachePlaces, AFolderThatOutlivesTheSessionGoesFirst) {
+  if (::access("/var/tmp", W_OK | X_OK) != 0) GTEST_SKIP() << "/var/tmp cannot be written here";
   pretended = {{mount_.string(), nfs}};
   const auto place = place_of_cache(mount_ / "kiln");
   EXPECT_EQ(place.file_system, "nfs");

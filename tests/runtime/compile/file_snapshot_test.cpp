@@ -317,6 +317,25 @@ TEST_F(Adopting, WhatChangedAMomentAfterItWasReadIsRefused) {
   EXPECT_FALSE(adopts(std::chrono::system_clock::now())) << "which a stamp does not show";
 }
 
+TEST_F(Adopting, WhatWasOneFileAndIsTwoIsRefused) {
+  fs::remove(path("link.h"));
+  write_file(path("link.h"), "a");
+  EXPECT_FALSE(adopts(later())) << "#pragma once goes by the file";
+}
+
+TEST_F(Adopting, WhatWasTwoFilesAndIsOneIsRefused) {
+  fs::remove(path("link.h"));
+  write_file(path("link.h"), "a");
+  FileSnapshot apart(embedded_, path("own/"));
+  (void)text_in(apart, path("a.h"));
+  (void)text_in(apart, path("link.h"));
+  readings_ = apart.readings();
+  EXPECT_TRUE(adopts(later()));
+  fs::remove(path("link.h"));
+  fs::create_hard_link(path("a.h"), path("link.h"));
+  EXPECT_FALSE(adopts(later()));
+}
+
 TEST_F(Adopting, WhatIsGoneIsRefused) {
   fs::remove(path("link.h"));
   EXPECT_FALSE(adopts(later()));

@@ -341,6 +341,37 @@ TEST_F(Precompiled, AHeaderOfTwoNamesIsReadOnce) {
   }
 }
 
+// A prelude that was made while two names were one file is none for two files of the same text, which are both read.
+TEST_F(Precompiled, WhatWasOneFileIsReadTwiceWhenItIsTwo) {
+  const auto one = scratch_ / "include/one.h";
+  const auto two = scratch_ / "include/two.h";
+  write_file(
+      one,
+      "#pragma once\n#ifdef READ\n#undef READ\n#define READ 2\n#else\n#define READ 1\n#endif\n");
+  fs::create_hard_link(one, two);
+  auto plain = runtime(0);
+  auto precompiled = runtime(std::uint64_t{1} << 30);
+  const auto target = Target::parse("sm_80").value();
+  for (int number = 0; number < 6; ++number) {
+    if (number == 3) {
+      fs::remove(two);
+      fs::copy_file(one, two);
+    }
+    const auto text = std::to_string(number);
+    const auto program =
+        Program::make({.name = text + ".cu",
+                       .source = "#include <one.h>\n#include <two.h>\n__global__ void k(int* x) { "
+                                 "*x = READ + 10 * " +
+                                 text + "; }\n",
+                       .include_dirs = {scratch_ / "include"},
+                       .kernels = {"k"}})
+            .value();
+    EXPECT_EQ(precompiled.compile(program, target).value().image,
+              plain.compile(program, target).value().image)
+        << number;
+  }
+}
+
 // As NVRTC maps them, each compile would fault them all in anew.
 TEST_F(Precompiled, AWorkerKeepsTheirPages) {
   if (is_sanitized) GTEST_SKIP() << "the sanitizers map memory themselves";
