@@ -102,7 +102,7 @@ class TakenArgs {
   }
 
  private:
-  static constexpr std::size_t most = 16;  // Arguments; more are checked each time.
+  static constexpr std::size_t most = 48;  // Arguments; more are checked each time.
   // No count of arguments is as large as these.
   static constexpr std::size_t none = SIZE_MAX;
   static constexpr std::size_t being_written = SIZE_MAX - 1;
