@@ -134,6 +134,9 @@ class ReportPage(unittest.TestCase):
     def open(self, file=None, **circumstances):
         page = chromium.Page(self.browser, **circumstances)
         page.open(file or self.page)
+        if circumstances.get("scripts", True):
+            # The map is drawn when its size is known, which is with the first frame.
+            page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
         return page
 
     def check_quiet(self, page):
