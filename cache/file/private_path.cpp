@@ -149,8 +149,13 @@ tl::unexpected<Error> cannot_be_shared(const fs::path& path, const Trust& trust,
 }
 
 bool is_empty(int directory) {
-  DIR* const names = ::fdopendir(::dup(directory));
-  if (names == nullptr) return false;
+  // A copy, which closedir() closes, and which is above the standard streams like all that kiln opens.
+  const int copy = ::fcntl(directory, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  DIR* const names = copy < 0 ? nullptr : ::fdopendir(copy);
+  if (names == nullptr) {
+    if (copy >= 0) ::close(copy);
+    return false;
+  }
   int count = 0;
   while (::readdir(names) != nullptr) ++count;
   ::closedir(names);
