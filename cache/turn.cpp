@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -64,7 +63,8 @@ struct flock byte_of(const Digest& what, unsigned level, short type) {
 }
 
 struct Failure {
-  std::uint64_t serial = 0;  ///< So that the same failure twice is two records.
+  std::uint64_t began_ns =
+      0;  ///< When the turn was had that failed, by the clock that all processes share.
   Error error;
 };
 
@@ -91,9 +91,9 @@ ProcessState state_of(std::uint64_t process) {
 }
 
 constexpr auto failure_fields = [](auto& fields, auto& failure) {
-  auto& [serial, error] = failure;
-  fields.version(Tag::failure_version, 1);
-  fields.field(Tag::failure_serial, serial);
+  auto& [began_ns, error] = failure;
+  fields.version(Tag::failure_version, 2);
+  fields.field(Tag::failure_began, began_ns);
   fields.field(Tag::failure_code, error.code);
   fields.require(error.code >= ErrorCode{} && error.code <= ErrorCode::io_failed);
   fields.field(Tag::failure_message, error.message);
@@ -103,10 +103,10 @@ constexpr auto failure_fields = [](auto& fields, auto& failure) {
 
 FrameOwner owner_of(const Digest& what) { return {FrameOwner::Table::failures, what}; }
 
-std::uint64_t next_serial() {
-  static std::atomic<std::uint64_t> serial = 0;
-  const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-  return now ^ static_cast<std::uint64_t>(::getpid()) << 40 ^ ++serial;
+/// CLOCK_MONOTONIC, which is one for all processes of a machine.
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ Turn::Impl::~Impl() {
 
 void Turn::Impl::wait(std::chrono::milliseconds patience, const std::stop_token& stop) {
   const auto deadline = Clock::now() + patience;
-  const std::string before = read_failure_record();
+  const auto came_ns = now_ns();
   auto nap = first_nap;
   unsigned tried = 0;
   auto last_seen_running = Clock::now();
@@ -152,9 +152,8 @@ void Turn::Impl::wait(std::chrono::milliseconds patience, const std::stop_token&
     nap = std::min(nap * 2, longest_nap);
   }
   held = tried;
-  if (const auto now = read_failure_record(); waited && now != before) {
-    failure = decode_failure(now);
-  }
+  if (waited) failure = read_failure(came_ns);
+  began_ns_ = now_ns();
   sign(tried);
 }
 
@@ -185,7 +184,16 @@ bool Turn::Impl::holder_is_stopped(unsigned level) const {
 
 // A slot's failure stands behind the signatures: length u32 in the machine's order, then a frame around its record.
 
-std::string Turn::Impl::read_failure_record() const {
+/// Of a turn that was had since then.
+std::optional<Error> Turn::Impl::read_failure(std::uint64_t since_ns) const {
+  const auto record = storage::FrameDecoder().decode(read_failure_frame(), owner_of(what_));
+  if (!record) return std::nullopt;
+  auto told = storage::read_record<Failure>(*record, failure_fields);
+  if (!told || told->began_ns < since_ns) return std::nullopt;
+  return std::move(told->error);
+}
+
+std::string Turn::Impl::read_failure_frame() const {
   std::uint32_t size = 0;
   const off_t offset = slot_of(what_) + static_cast<off_t>(signatures_bytes);
   if (::pread(descriptor_.get(), &size, sizeof size, offset) != sizeof size) return {};
@@ -196,16 +204,9 @@ std::string Turn::Impl::read_failure_record() const {
   return read == static_cast<ssize_t>(frame.size()) ? frame : std::string();
 }
 
-std::optional<Error> Turn::Impl::decode_failure(const std::string& frame) const {
-  const auto record = storage::FrameDecoder().decode(frame, owner_of(what_));
-  if (!record) return std::nullopt;
-  const auto told = storage::read_record<Failure>(*record, failure_fields);
-  return told ? std::optional(told->error) : std::nullopt;
-}
-
 void Turn::Impl::fail(const Error& error) noexcept {
   if (!held || !descriptor_.is_own()) return;
-  const Failure told{next_serial(),
+  const Failure told{began_ns_,
                      {error.code, error.message.substr(0, longest_log / 4),
                       error.log.substr(0, longest_log), error.vendor_code}};
   std::string frame =

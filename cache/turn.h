@@ -23,8 +23,8 @@ namespace kiln {
 // next one.
 //
 // The file's content is a table of slots, which a digest picks as well and anybody overwrites. A slot says who holds
-// which byte, and what the last failure was, so that those who waited can share it. Readers check all of it, and
-// nothing depends on its being there.
+// which byte, and what the last failure was, so that those can share it who came before that turn was had: what it failed by
+// is no older than their question. Readers check all of it, and nothing depends on its being there.
 
 class Turn::Impl {
  public:
@@ -50,10 +50,11 @@ class Turn::Impl {
   [[nodiscard]] bool try_lock(unsigned level) const;
   void sign(unsigned level) const;
   [[nodiscard]] bool holder_is_stopped(unsigned level) const;
-  [[nodiscard]] std::string read_failure_record() const;
-  [[nodiscard]] std::optional<Error> decode_failure(const std::string& frame) const;
+  [[nodiscard]] std::optional<Error> read_failure(std::uint64_t since_ns) const;
+  [[nodiscard]] std::string read_failure_frame() const;
 
   Digest what_ = {};
+  std::uint64_t began_ns_ = 0;  ///< When it was had.
   storage::LockDescriptor descriptor_;
 };
 

@@ -22,7 +22,7 @@ class Combination final : public Making {
 
   /// What the tool of this machine made, or any did where it has none.
   [[nodiscard]] tl::expected<Found, Miss> look_up() override;
-  [[nodiscard]] Digest flight() override { return request_digest; }
+  [[nodiscard]] Digest flight() const override { return request_digest; }
   [[nodiscard]] Result<const Toolchain*> maker() const override { return tool_; }
   [[nodiscard]] Result<Made> make(const std::stop_token& stop, LookUpCounters& counters) override;
 

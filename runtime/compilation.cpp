@@ -10,13 +10,14 @@
 
 #include <fmt/format.h>
 
-#include "compile/compile_job.h"
 #include "lookup/nearest_entry.h"
+#include "narrow/closure_of_readings.h"
 #include "narrow/narrow.h"
 #include "queue/prefetch.h"
 #include "source/missing_headers.h"
 #include "source/mounts.h"
 #include "source/output_paths.h"
+#include "source/spelled_neighbours.h"
 #include "vendor/nvtx.h"
 
 namespace kiln {
@@ -52,10 +53,9 @@ std::vector<Text> texts_of(const Program& program, const Closure& closure) {
   return texts;
 }
 
-// An error that names a header that is not there names the others too, so that nobody mends one a compile.
+// An error that names a header that is not there shall name the others too, so that nobody mends one a compile.
 Error with_all_missing(Error error, const Closure& closure) {
   constexpr std::size_t most = 8;
-  if (error.code != ErrorCode::header_not_found) return error;
   auto others = missing_headers(closure);
   std::erase_if(others, [&](const std::string& name) {
     return error.message.find(fmt::format("\"{}\"", name)) != std::string::npos;
@@ -84,8 +84,13 @@ Compilation::Compilation(const Query& query, const Tools& tools, const Loading& 
       tools_(tools),
       loading_(loading) {}
 
+const std::shared_ptr<const HeaderText>& Compilation::source() {
+  if (!source_) source_ = scan_text(query_.program.source());
+  return source_;
+}
+
 const Closure& Compilation::closure() {
-  if (!closure_) closure_ = close_over(query_.program, query_.search, tools_.files);
+  if (!closure_) closure_ = close_over(query_.program, source(), query_.search, tools_.files);
   return *closure_;
 }
 
@@ -104,19 +109,35 @@ tl::expected<Making::Found, Miss> Compilation::ask(Ask ask) const {
   return tl::unexpected(why_not.miss());
 }
 
-// The request, where its headers are, and what they hold.
-Digest Compilation::flight() {
-  if (!flight_) {
-    flight_ = digest_of(std::string(query_.flight().view())
-                            .append(digest_of(closure().dependencies.material()).view()));
-  }
-  return *flight_;
+bool Compilation::prelude_repeats() {
+  const auto& said = source()->directives;
+  return tools_.precompiles && keep && said.prelude != 0 &&
+         tools_.repeated_preludes.meet(prelude_text_of(query_.program, query_.target, said));
 }
 
-bool Compilation::prelude_repeats() {
-  return !tools_.expected.empty() &&
-         tools_.expected.contains(
-             prelude_text_of(query_.program, query_.target, closure().source->directives));
+// What a program may read is a hundred times what it reads, in CUDA's own libraries. So that is only found out beforehand
+// where the compiler is to be given something by it: a prelude that other programs share, or few of many embedded headers.
+CompileJob Compilation::job() {
+  const bool repeats = prelude_repeats();
+  if (!repeats && !closure_) {
+    if (auto embedded = all_for_compiler(query_.search, tools_.files))
+      return make_job(query_, std::move(*embedded));
+  }
+  auto job = make_job(query_, closure());
+  job.prelude_repeats = repeats;
+  return job;
+}
+
+Closure Compilation::what_was_read(const std::optional<Readings>& readings) {
+  if (readings && closure_) return narrow(query_, closure(), *readings, tools_.files);
+  if (readings) {
+    const auto whole = closure_of_readings(query_, source(), *readings, tools_.files);
+    return narrow(query_, whole, *readings, tools_.files);
+  }
+  auto read = closure();
+  if (!read.dependencies.lookups.empty() || !read.unresolved.empty())
+    read.not_stored = "kiln cannot see which headers this NVRTC reads";
+  return read;
 }
 
 Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounters& counters) {
@@ -125,17 +146,16 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
   if (auto there = query_.program.ensure_source(); !there) return tl::unexpected(there.error());
   const auto before = std::chrono::system_clock::now();
   ++counters.compiles;
-  auto job = make_job(query_, closure());
-  job.prelude_repeats = prelude_repeats();
-  auto compiled = tools_.service.run(job, stop);
+  auto compiled = tools_.service.run(job(), stop);
   if (when_compiled_) when_compiled_();
-  if (!compiled) return tl::unexpected(with_all_missing(std::move(compiled.error()), closure()));
+  if (!compiled) {
+    const bool lacks_header = compiled.error().code == ErrorCode::header_not_found;
+    return tl::unexpected(lacks_header ? with_all_missing(std::move(compiled.error()), closure())
+                                       : std::move(compiled.error()));
+  }
   if (stop.stop_requested()) return cancelled();
   if (compiled->precompiled) ++counters.precompiled;
-  const auto& readings = compiled->readings;
-  read_ = readings ? narrow(query_, closure(), *readings, tools_.files) : closure();
-  if (!readings && !(read_.dependencies.lookups.empty() && read_.unresolved.empty()))
-    read_.not_stored = "kiln cannot see which headers this NVRTC reads";
+  read_ = what_was_read(compiled->readings);
   auto& artifact = compiled->artifact;
   record_output_paths(query_, artifact.image, read_);
   artifact.not_kept = read_.not_stored;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "compile/compile_job.h"
 #include "compile/compile_service.h"
 #include "image/toolchains.h"
 #include "kiln/cache.h"
@@ -16,6 +18,7 @@
 #include "source/closure.h"
 #include "source/header_files.h"
 #include "source/query.h"
+#include "source/reading.h"
 #include "vendor/installed_compiler.h"
 
 namespace kiln {
@@ -30,7 +33,8 @@ class Compilation final : public Making {
     Layers& layers;
     CompileService& service;
     HeaderFiles& files;
-    const RepeatedPreludes& expected;
+    RepeatedPreludes& repeated_preludes;
+    bool precompiles;           ///< Whether preludes may be precompiled at all.
     SourcesDirectory* sources;  ///< Null where nobody wants them laid out.
   };
 
@@ -42,7 +46,7 @@ class Compilation final : public Making {
 
   [[nodiscard]] const Query& query() const noexcept { return query_; }
 
-  /// What the program may read, as it was when that was first asked for.
+  /// What the program may read, as it was when that was first asked for. Costs a scan of it all.
   [[nodiscard]] const Closure& closure();
 
   /// Runtime::explain(), but for handles that were served before.
@@ -51,7 +55,7 @@ class Compilation final : public Making {
                                         std::string remark);
 
   [[nodiscard]] tl::expected<Found, Miss> look_up() override;
-  [[nodiscard]] Digest flight() override;
+  [[nodiscard]] Digest flight() const override { return query_.flight(); }
   [[nodiscard]] Result<const Toolchain*> maker() const override {
     return tools_.compiler.identity();
   }
@@ -64,14 +68,17 @@ class Compilation final : public Making {
                                                         const Layers::Accept&, WhyNot&);
   [[nodiscard]] tl::expected<Found, Miss> ask(Ask ask) const;
   [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
+  [[nodiscard]] const std::shared_ptr<const HeaderText>& source();
   [[nodiscard]] bool prelude_repeats();
+  [[nodiscard]] CompileJob job();
+  [[nodiscard]] Closure what_was_read(const std::optional<Readings>& readings);
 
   const Query& query_;
   const Tools& tools_;
   const std::function<void()> when_compiled_;
   const std::optional<Loading> loading_;
+  std::shared_ptr<const HeaderText> source_;  ///< Scanned when it is first asked for.
   std::optional<Closure> closure_;
-  std::optional<Digest> flight_;
   Closure read_;  ///< By the compile.
 };
 

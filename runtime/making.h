@@ -34,7 +34,7 @@ class Making {
   [[nodiscard]] virtual tl::expected<Found, Miss> look_up() = 0;
 
   /// Names what threads must agree in to share what is made; processes must agree in the maker as well.
-  [[nodiscard]] virtual Digest flight() = 0;
+  [[nodiscard]] virtual Digest flight() const = 0;
 
   /// Who makes it on this machine; valid as long as the runtime. Errors: compiler_missing.
   [[nodiscard]] virtual Result<const Toolchain*> maker() const = 0;

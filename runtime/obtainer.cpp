@@ -64,30 +64,34 @@ void Obtainer::count_memory_hit(const Artifact& artifact) {
   reporter_.tell(EventKind::hit, artifact, Origin::memory, 0);
 }
 
-// Threads share what is made, and its failure, where they find the same headers: a thread that comes after a header
-// was mended has another flight.
+// Threads share what is made, where its headers are still as they were, and a failure that began after they asked: one that
+// began before may be of a header that was mended since.
 Result<ServedArtifact> Obtainer::obtain(Making& making, const std::stop_token& stop) {
-  const Stopwatch watch;
-  const auto landings = landings_.load();
-  auto found = look_up(making);
-  if (found) return std::move(*found);
+  const auto asked = Clock::now();
   const auto flight = making.flight();
-  const auto milliseconds = watch.milliseconds();
-  auto landed =
-      flights_.run(flight, stop, [&](const std::stop_token& nobody_left) -> Result<ServedArtifact> {
-        if (landings_ != landings) {
-          if (auto landed_since = look_up(making)) return std::move(*landed_since);
-        }
-        return make_missing(making, found.error(), milliseconds, nobody_left);
-      });
-  if (!landed) return making.cancelled();
-  auto& outcome = landed->outcome;
-  // What another thread was forbidden may be allowed by now.
-  const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
-  if (landed->own || (!outcome && !forbidden)) return std::move(outcome);
-  // What was made for another thread may be older than a header is now, or not to be kept.
-  if (auto landed_meanwhile = look_up(making)) return std::move(*landed_meanwhile);
-  return make_missing(making, found.error(), milliseconds, stop);
+  for (;;) {
+    const Stopwatch watch;
+    const auto landings = landings_.load();
+    auto found = look_up(making);
+    if (found) return std::move(*found);
+    const auto milliseconds = watch.milliseconds();
+    auto landed = flights_.run(flight, stop, [&](const std::stop_token& nobody_left) {
+      const auto began = Clock::now();
+      if (landings_ != landings) {
+        if (auto landed_since = look_up(making)) return Landing{std::move(*landed_since), began};
+      }
+      return Landing{make_missing(making, found.error(), milliseconds, nobody_left), began};
+    });
+    if (!landed) return making.cancelled();
+    auto& [outcome, began] = landed->outcome;
+    // What another thread was forbidden may be allowed by now.
+    const bool forbidden = !outcome && outcome.error().code == ErrorCode::not_cached;
+    if (landed->own || (!outcome && !forbidden && began >= asked)) return std::move(outcome);
+    if (!outcome && !forbidden) continue;
+    // What was made for another thread may be older than a header is now, or not to be kept.
+    if (auto landed_meanwhile = look_up(making)) return std::move(*landed_meanwhile);
+    return make_missing(making, found.error(), milliseconds, stop);
+  }
 }
 
 // It took so many milliseconds to find out that no layer has it.

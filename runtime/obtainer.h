@@ -41,6 +41,14 @@ class Obtainer {
   [[nodiscard]] const LookUpCounters& counters() const noexcept { return counters_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  /// What a flight came to.
+  struct Landing {
+    Result<ServedArtifact> outcome;
+    Clock::time_point began;  ///< No header was read for it earlier.
+  };
+
   [[nodiscard]] Result<ServedArtifact> make_missing(Making& making, const Miss& miss,
                                                     double milliseconds,
                                                     const std::stop_token& stop);
@@ -57,7 +65,7 @@ class Obtainer {
   const Reporter& reporter_;
   const std::atomic<Mode>& mode_;
   const std::chrono::milliseconds patience_;
-  SingleFlight<Result<ServedArtifact>> flights_;
+  SingleFlight<Landing> flights_;
   LookUpCounters counters_;
   std::atomic<std::uint64_t> landings_{0};  ///< Makings whose results can be looked up.
   std::atomic<bool> warned_of_trust_{false};

@@ -63,7 +63,7 @@ class Pipeline {
   void forget(const Digest& key);
 
   /// Preludes that repeat are announced here.
-  [[nodiscard]] RepeatedPreludes& expected() noexcept { return expected_; }
+  [[nodiscard]] RepeatedPreludes& repeated_preludes() noexcept { return repeated_preludes_; }
 
  private:
   void record(Compilation& asked, const Result<ServedArtifact>& obtained);
@@ -75,7 +75,7 @@ class Pipeline {
   std::optional<Recorder> recorder_;
   const std::unique_ptr<SourcesDirectory> sources_;  ///< Null where nobody wants them laid out.
   ServedHandles served_;
-  RepeatedPreludes expected_;
+  RepeatedPreludes repeated_preludes_;
   const Compilation::Tools compilation_;
 };
 

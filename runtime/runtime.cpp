@@ -295,7 +295,7 @@ PrefetchReport Runtime::Impl::compile_ahead(const std::vector<PrefetchItem>& ite
                   .when_compiled = std::move(news.when_compiled),
                   .when_ready = std::move(news.when_ready)});
   };
-  const RepeatedPreludes::Scope expecting(pipeline.expected(), repeated_preludes(items));
+  const RepeatedPreludes::Scope expecting(pipeline.repeated_preludes(), repeated_preludes(items));
   return prefetch_all(items, service.concurrency(), begin_item, progress, stop);
 }
 

@@ -71,7 +71,7 @@ enum class Tag : std::uint8_t {
   stamp_changed_ns = 0x85,
 
   failure_version = 0xa0,
-  failure_serial = 0xa1,
+  failure_began = 0xa1,
   failure_code = 0xa2,
   failure_message = 0xa3,
   failure_log = 0xa4,

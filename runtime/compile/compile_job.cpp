@@ -1,6 +1,7 @@
 #include "compile/compile_job.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -39,12 +40,12 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
 
 }  // namespace
 
-CompileJob make_job(const Query& query, const Closure& closure) {
+CompileJob make_job(const Query& query, std::vector<HeaderForCompiler> embedded) {
   const auto& program = query.program;
   CompileJob job;
   job.program = program.name();
   job.source = program.source();
-  job.embedded = closure.embedded;
+  job.embedded = std::move(embedded);
   job.include_dirs = query.search.directories();
   job.expressions = program.kernels();
   job.options = program.options();
@@ -52,6 +53,11 @@ CompileJob make_job(const Query& query, const Closure& closure) {
   job.kind = query.target.kind();
   job.seed = query.request_digest;
   job.names_roots = may_name_roots(query) && NamedRoots::can_name(job.include_dirs);
+  return job;
+}
+
+CompileJob make_job(const Query& query, const Closure& closure) {
+  auto job = make_job(query, closure.embedded);
   // A precompiled prelude is a file.
   if (query.program.keep()) job.prelude = prelude_of(job, query.search, closure);
   return job;

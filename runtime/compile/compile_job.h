@@ -45,7 +45,10 @@ struct CompileJob {
   std::string trace_file;
 };
 
-/// The job of this query. The caller says whether its prelude repeats.
+/// The job of this query, whose embedded headers are given. It shares no prelude.
+[[nodiscard]] CompileJob make_job(const Query& query, std::vector<HeaderForCompiler> embedded);
+
+/// The job of this query, which may. The caller says whether its prelude repeats.
 [[nodiscard]] CompileJob make_job(const Query& query, const Closure& closure);
 
 /// What a job came to. The caller gives the artifact its key and toolchain.

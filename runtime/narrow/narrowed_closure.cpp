@@ -24,7 +24,7 @@ std::uint32_t NarrowedClosure::add(Dependency lookup, FoundHeader found, const R
   if (found.embedded != nullptr) {
     lookup.content = found.embedded->digest;
     text = known_text(index, lookup.content);
-    if (!text) text = scan_text(std::string(found.embedded->text()));
+    if (!text) text = files_.embedded(*found.embedded);
   } else if (reading != nullptr) {
     lookup.content = reading->content;
     text = text_of(*reading, index);

@@ -234,9 +234,8 @@ void CompileQueue::Core::finish(const TaskPointer& task) {
     std::vector<Asker> served;
     {
       const std::lock_guard lock(mutex_);
-      const auto is_late = [&](const Asker& asker) { return outcome && asker.late; };
       const auto late = std::stable_partition(task->askers.begin(), task->askers.end(),
-                                              [&](const Asker& asker) { return !is_late(asker); });
+                                              [](const Asker& asker) { return !asker.late; });
       served.assign(task->askers.begin(), late);
       task->askers.erase(task->askers.begin(), late);
       for (auto& asker : task->askers) asker.late = false;

@@ -42,8 +42,8 @@ class CompileQueue {
   CompileQueue& operator=(const CompileQueue&) = delete;
 
   /// Never waits. A request that the queue does not take is ready at once, with the error queue_full. A request
-  /// whose key waits joins that task, and may bring it forward. A request whose key runs shares its failure; after
-  /// a success `work` runs once more for it, since it may have asked for something newer.
+  /// whose key waits joins that task, and may bring it forward. For a request whose key runs, `work` runs once more, since it
+  /// may have asked for something newer.
   [[nodiscard]] Compiling add(Request request);
 
  private:

@@ -1,15 +1,17 @@
 #pragma once
 
+#include <cstddef>
 #include <mutex>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "kiln/digest.h"
 
 namespace kiln {
 
-/// The preludes that are worth precompiling: several programs that are about to be compiled share each of them.
-/// Safe to use from any thread.
+/// The preludes that are worth precompiling: of each, several programs are about to be compiled, or one was before. Safe to use
+/// from any thread.
 class RepeatedPreludes {
  public:
   /// While one exists, its preludes are expected. Must not outlive `all`.
@@ -32,20 +34,19 @@ class RepeatedPreludes {
     const std::set<Digest> own_;
   };
 
-  [[nodiscard]] bool contains(const Digest& prelude) const {
+  /// Whether the prelude of a program that is compiled now is one of them.
+  [[nodiscard]] bool meet(const Digest& prelude) {
     const std::lock_guard lock(mutex_);
-    return expected_.contains(prelude);
-  }
-
-  /// Spares the caller the digest of a prelude where none is expected.
-  [[nodiscard]] bool empty() const {
-    const std::lock_guard lock(mutex_);
-    return expected_.empty();
+    if (met_.size() >= most_met) met_.clear();
+    return !met_.insert(prelude).second || expected_.contains(prelude);
   }
 
  private:
-  mutable std::mutex mutex_;
+  static constexpr std::size_t most_met = 65'536;
+
+  std::mutex mutex_;
   std::multiset<Digest> expected_;
+  std::unordered_set<Digest, DigestHash> met_;
 };
 
 }  // namespace kiln

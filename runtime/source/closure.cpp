@@ -19,6 +19,7 @@
 #include "source/characters.h"
 #include "source/header_tests.h"
 #include "source/macro_expansion.h"
+#include "source/spelled_neighbours.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -51,24 +52,59 @@ struct LookUpHash {
   }
 };
 
+// What lies on this machine now.
+class AnswersOfNow final : public LookUpAnswers {
+ public:
+  AnswersOfNow(const HeaderSearch& search, HeaderFiles& files) : finder_(search), files_(files) {}
+
+  FoundHeader find(std::string_view spelling, const FoundHeader* quoted_in) override {
+    return quoted_in != nullptr ? finder_.find_quoted(spelling, *quoted_in)
+                                : finder_.find(spelling);
+  }
+
+  bool is_anywhere(std::string_view spelling) override {
+    return !finder_.find_all(spelling).empty();
+  }
+
+  std::shared_ptr<const HeaderText> read(const FoundHeader& found) override {
+    if (found.embedded != nullptr) return files_.embedded(*found.embedded);
+    return files_.read(found.path, found.stamp);
+  }
+
+ private:
+  const HeaderFinder finder_;
+  HeaderFiles& files_;
+};
+
 class ClosureBuilder {
  public:
-  ClosureBuilder(const Program& program, const HeaderSearch& search, HeaderFiles& files)
+  ClosureBuilder(const Program& program, std::shared_ptr<const HeaderText> source,
+                 const HeaderSearch& search, LookUpAnswers& answers)
       : program_(program),
         search_(search),
-        finder_(search),
-        files_(files),
-        macros_of_options_(macros_of_options(program.options())) {}
+        answers_(answers),
+        neighbours_(search, [this] { return all_macros(); }),
+        macros_of_options_(macros_of_options(program.options())) {
+    closure_.source = std::move(source);
+  }
 
   Closure build() {
     follow_program();
-    add_embedded();
+    return std::move(closure_);
+  }
+
+  // Gives the compiler the embedded headers that are reached, and all of them if the closure may lack some.
+  Closure build_for_compiler(HeaderFiles& files) {
+    follow_program();
+    for (const auto* header : search_.embedded()) {
+      if (embedded_.contains(header) || !closure_.unresolved.empty())
+        closure_.embedded.push_back(neighbours_.spell_out(*header, *files.embedded(*header)));
+    }
     return std::move(closure_);
   }
 
  private:
   void follow_program() {
-    closure_.source = scan_text(program_.source());
     read_options();
     read_expressions();
     add_unit({closure_.source, search_.source(), Dependency::source_parent});
@@ -123,7 +159,7 @@ class ClosureBuilder {
   void check_neighbours(const Unit& unit) {
     if (unit.where.embedded == nullptr) return;
     for (const auto& include : unit.text->directives.includes) {
-      if (include.form == Form::quoted && !neighbour_to_spell_out(include, *unit.where.embedded))
+      if (include.form == Form::quoted && !neighbours_.name(include, *unit.where.embedded))
         leave_open("it asks for \"" + include.spelling + "\" by a macro", unit);
     }
   }
@@ -218,9 +254,8 @@ class ClosureBuilder {
       closure_.dependencies.lookups[known->second].tested |= include.tested;
       return;
     }
-    auto found = quoted ? finder_.find_quoted(include.spelling, includer.where)
-                        : finder_.find(include.spelling);
-    auto text = read(found);
+    auto found = answers_.find(include.spelling, quoted ? &includer.where : nullptr);
+    auto text = found.found() ? answers_.read(found) : nullptr;
     if (!text) found = {};
     Dependency lookup{include.spelling, parent};
     lookup.tested = include.tested;
@@ -231,13 +266,13 @@ class ClosureBuilder {
     closure_.found.push_back(found);
     closure_.includers.push_back(includer.lookup);
     closure_.texts.push_back(text);
-    if (text && is_new(found, text)) add_unit({std::move(text), std::move(found), position});
+    if (text && is_new(found)) add_unit({std::move(text), std::move(found), position});
   }
 
   // By another path a header has other neighbours. But headers that include each other as `../b/b.h` have a new path in each
   // round, without end.
-  bool is_new(const FoundHeader& found, const std::shared_ptr<const HeaderText>& text) {
-    if (found.embedded != nullptr) return embedded_.emplace(found.embedded, text).second;
+  bool is_new(const FoundHeader& found) {
+    if (found.embedded != nullptr) return embedded_.insert(found.embedded).second;
     if (!on_disk_.insert(found.path).second) return false;
     const auto paths = ++paths_[{found.stamp.device, found.stamp.inode}];
     closure_.many_paths |= paths > most_paths;
@@ -247,16 +282,10 @@ class ClosureBuilder {
   // The compiler will say which of several headers it is. A header that no search finds, #include_next does not find
   // either: libcu++ of CUDA 12 has such directives in branches that are not for NVRTC.
   void follow_next(const IncludeDirective& include, const Unit& includer) {
-    if (!finder_.find_all(include.spelling).empty()) {
+    if (answers_.is_anywhere(include.spelling)) {
       return leave_open("it uses #include_next of " + std::string(include.spelling), includer);
     }
     follow(keep({include.spelling, Form::angled, 0, 0}), includer);
-  }
-
-  std::shared_ptr<const HeaderText> read(const FoundHeader& found) {
-    if (!found.found()) return nullptr;
-    if (found.embedded != nullptr) return scan_text(std::string(found.embedded->text()));
-    return files_.read(found.path, found.stamp);
   }
 
   void follow_macro_includes() {
@@ -294,58 +323,6 @@ class ClosureBuilder {
     leave_open(fmt::format("{}: {}", unit.where.place(), reason));
   }
 
-  // Gives the compiler the headers that are reached, and all of them if the closure may lack some.
-  void add_embedded() {
-    for (const auto* header : search_.embedded()) {
-      const auto reached = embedded_.find(header);
-      if (reached == embedded_.end() && closure_.unresolved.empty()) continue;
-      const auto text =
-          reached != embedded_.end() ? reached->second : scan_text(std::string(header->text()));
-      closure_.embedded.push_back(
-          {std::string(header->name), with_neighbours_spelled_out(*header, *text)});
-    }
-  }
-
-  // NVRTC looks for what an embedded header quotes by the literal spelling, then below the working
-  // directory. So `"info.h"` in `engine/detail/a.cuh` becomes `<engine/detail/info.h>` where it is a
-  // neighbour, and `<info.h>` where it is none. Lines stay where they are.
-  std::string with_neighbours_spelled_out(const EmbeddedHeader& header,
-                                          const HeaderText& scanned) const {
-    std::string text = scanned.text;
-    if (scanned.directives.unsure) return text;
-    const auto& includes = scanned.directives.includes;
-    for (auto include = includes.rbegin(); include != includes.rend(); ++include) {
-      const auto name = neighbour_to_spell_out(*include, header);
-      if (!name) continue;
-      const auto old = text.substr(include->position, include->length);
-      auto spelled = '<' + *name + '>';
-      for (auto lines = std::count(old.begin(), old.end(), '\n'); lines > 0; --lines)
-        spelled += "\\\n";
-      text.replace(include->position, include->length, spelled);
-    }
-    return text;
-  }
-
-  // Nothing where the quoted name is left as it is: a bracket or a comment would begin or end there. That of a question is only
-  // touched where it would be one token, or no macro would be expanded in it; that of a macro's argument, only where it is a
-  // neighbour's.
-  std::optional<std::string> neighbour_to_spell_out(const IncludeDirective& include,
-                                                    const EmbeddedHeader& header) const {
-    if (include.form != Form::quoted) return std::nullopt;
-    const auto* neighbour = search_.neighbour(include.spelling, header);
-    const std::string name(neighbour != nullptr ? neighbour->name : include.spelling);
-    if (holds(name, ">") || holds(name, "//") || holds(name, "/*")) return std::nullopt;
-    if (!include.tested) return name;
-    const auto bracketed = '<' + name + '>';
-    const bool stays = std::ranges::all_of(name, stays_in_brackets) &&
-                       expand_include_macro(bracketed, all_macros()) == std::vector{bracketed};
-    return stays && (neighbour != nullptr || !include.wrapped) ? std::optional(name) : std::nullopt;
-  }
-
-  static bool stays_in_brackets(char c) {
-    return continues_identifier(c) || std::string_view("./+-").find(c) != std::string_view::npos;
-  }
-
   // Of the texts that were read so far and of the options.
   [[nodiscard]] std::vector<const MacroBodies*> all_macros() const {
     std::vector<const MacroBodies*> macros{&macros_of_options_};
@@ -355,8 +332,8 @@ class ClosureBuilder {
 
   const Program& program_;
   const HeaderSearch& search_;
-  const HeaderFinder finder_;
-  HeaderFiles& files_;
+  LookUpAnswers& answers_;
+  const SpelledNeighbours neighbours_;
   const MacroBodies macros_of_options_;
   Closure closure_;
   std::deque<Unit> pending_;
@@ -364,9 +341,8 @@ class ClosureBuilder {
   std::deque<IncludeDirective> made_;
   std::unordered_map<LookUp, std::uint32_t, LookUpHash>
       lookups_;  // By position; spelled by the texts, which stay.
-  // Headers that are reached: embedded ones with their texts, the others by path.
-  std::unordered_map<const EmbeddedHeader*, std::shared_ptr<const HeaderText>> embedded_;
-  std::unordered_set<std::string> on_disk_;
+  std::unordered_set<const EmbeddedHeader*> embedded_;            ///< That are reached,
+  std::unordered_set<std::string> on_disk_;                       ///< and paths that are.
   std::map<std::pair<std::uint64_t, std::uint64_t>, int> paths_;  ///< By device and inode.
   std::vector<std::pair<IncludeDirective, const Unit*>> macro_includes_;
   Words header_tests_;
@@ -378,8 +354,19 @@ class ClosureBuilder {
 
 }  // namespace
 
+Closure close_over(const Program& program, std::shared_ptr<const HeaderText> source,
+                   const HeaderSearch& search, LookUpAnswers& answers) {
+  return ClosureBuilder(program, std::move(source), search, answers).build();
+}
+
+Closure close_over(const Program& program, std::shared_ptr<const HeaderText> source,
+                   const HeaderSearch& search, HeaderFiles& files) {
+  AnswersOfNow now(search, files);
+  return ClosureBuilder(program, std::move(source), search, now).build_for_compiler(files);
+}
+
 Closure close_over(const Program& program, const HeaderSearch& search, HeaderFiles& files) {
-  return ClosureBuilder(program, search, files).build();
+  return close_over(program, scan_text(program.source()), search, files);
 }
 
 }  // namespace kiln

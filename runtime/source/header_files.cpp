@@ -34,6 +34,9 @@ constexpr std::int64_t youngest_settled_ns = 2'000'000'000;
 // An engine has one or two sets of names.
 constexpr std::size_t most_names_remembered = 4;
 
+// Some times what an engine embeds; one may make its headers' texts anew for each program.
+constexpr std::size_t most_embedded_remembered = 8'192;
+
 // Of a file that has grown, one byte more than expected. Nothing where the system refuses, with errno.
 std::optional<FileText> read_text(int descriptor, std::size_t expected) {
   const auto room = expected + 1;
@@ -125,6 +128,18 @@ std::shared_ptr<const HeaderText> HeaderFiles::read(const std::string& path,
   auto header = scan_text(std::string(read.text->view()));
   remember(path, read, {stamp, read.mount, header->digest, header});
   return header;
+}
+
+std::shared_ptr<const HeaderText> HeaderFiles::embedded(const EmbeddedHeader& header) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = embedded_.find(header.digest); known != embedded_.end())
+      return known->second;
+  }
+  auto text = scan_text(std::string(header.text()));
+  const std::lock_guard lock(mutex_);
+  if (embedded_.size() >= most_embedded_remembered) embedded_.clear();
+  return embedded_.try_emplace(header.digest, std::move(text)).first->second;
 }
 
 std::optional<Digest> HeaderFiles::digest(const std::string& path, const FileStamp& stamp) {

@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "kiln/digest.h"
+#include "kiln/headers.h"
 #include "kiln/request.h"
 #include "source/directives.h"
 
@@ -79,7 +81,7 @@ struct FileRead {
 /// The same for a path that begins in an open directory.
 [[nodiscard]] std::optional<FileStamp> stamp_of(int directory, const char* path);
 
-/// Reads header files and remembers those that are settled, so that many compiles read and scan each once. Reads a file
+/// Reads headers and remembers those that are embedded or settled, so that many compiles read and scan each once. Reads a file
 /// again if its stamp has changed, or if it may be of an image and is seen through another mount. Safe to use from any
 /// thread.
 class HeaderFiles {
@@ -87,6 +89,9 @@ class HeaderFiles {
   /// The file's content; nullptr if it cannot be read. `stamp` is the one with which it was found.
   [[nodiscard]] std::shared_ptr<const HeaderText> read(const std::string& path,
                                                        const FileStamp& stamp);
+
+  /// An embedded header's text.
+  [[nodiscard]] std::shared_ptr<const HeaderText> embedded(const EmbeddedHeader& header);
 
   /// The digest alone. Neither keeps nor scans the text: a look-up that will likely hit needs neither.
   [[nodiscard]] std::optional<Digest> digest(const std::string& path, const FileStamp& stamp);
@@ -103,6 +108,7 @@ class HeaderFiles {
 
   std::mutex mutex_;
   std::map<std::string, Known> known_;
+  std::unordered_map<Digest, std::shared_ptr<const HeaderText>, DigestHash> embedded_;
 };
 
 /// Scans a text that is in memory: a source, or an embedded header.

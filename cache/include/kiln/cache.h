@@ -225,11 +225,12 @@ class Turn {
 
   /// Whether somebody else had the turn before, so that it is worth looking again.
   [[nodiscard]] bool waited() const noexcept;
-  /// How the turn failed that this one waited for; nothing where it did not fail.
+  /// How a turn failed that began while this one was waited for; nothing where none failed. One that was had before may
+  /// have gone by what was mended since.
   [[nodiscard]] const std::optional<Error>& shared_failure() const noexcept;
   /// False where others may have the turn too: the patience ended first, or locks do not work here.
   [[nodiscard]] bool exclusive() const noexcept;
-  /// Tells those who wait now, and nobody later, how it failed.
+  /// Tells those how it failed who waited when it began, and nobody later.
   void fail(const Error& error) noexcept;
 
   class KILN_INTERNAL Impl;

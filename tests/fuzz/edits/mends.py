@@ -120,8 +120,8 @@ MENDS = [
     Mend(("A8",), "stamps of images hold within a mount",
          (Change("runtime/source/mounts.cpp", "  if (counts_whole_seconds(stamp)) return true;\n", "  if (true) return false;\n"),),
          (cases("A8"),)),
-    Mend(("A9",), "a failure is shared among those who found the same headers",
-         (Change("runtime/compilation.cpp", "  if (!flight_) {\n", "  if (true) return query_.flight();\n  if (!flight_) {\n"),),
+    Mend(("A9",), "a failure is shared among those who asked before it began",
+         (Change("cache/turn.cpp", "told->began_ns < since_ns", "false"),),
          (cases("A9"),)),
 ]
 

@@ -12,6 +12,7 @@
 
 #include "compile/file_snapshot.h"
 #include "lookup/replay.h"
+#include "narrow/closure_of_readings.h"
 #include "source/closure.h"
 #include "source/named_roots.h"
 #include "source/query.h"
@@ -59,7 +60,13 @@ class Narrow : public ::testing::Test {
     }
     auto readings = snapshot.readings();
     if (meanwhile_) meanwhile_(readings);
-    return narrow(*query_, closure, readings, files_);
+    auto of_all = narrow(*query_, closure, readings, files_);
+    const auto read = closure_of_readings(*query_, closure.source, readings, files_);
+    const auto of_read = narrow(*query_, read, readings, files_);
+    EXPECT_EQ(spellings(of_read), spellings(of_all));
+    EXPECT_TRUE(of_read.dependencies.material() == of_all.dependencies.material());
+    EXPECT_EQ(of_read.not_stored.empty(), of_all.not_stored.empty());
+    return of_all;
   }
 
   static std::vector<std::string> spellings(const Closure& closure) {

@@ -182,7 +182,33 @@ INSTANTIATE_TEST_SUITE_P(Places, Dependencies,
                                            Place::on_disk_for_a_worker),
                          name_of);
 
-class DependenciesOnDisk : public Dependencies {};
+class DependenciesOnDisk : public Dependencies {
+ protected:
+  /// Mends a header as the compile that met it broken ends, and compiles once more before that is told.
+  template <class Compile>
+  void expect_mended(const Compile& compile) {
+    const auto spec = program({{"lib/top.cuh", "#define VALUE nonsense\n"}});
+    const auto target = Target::parse("sm_80").value();
+    std::optional<Runtime> runtime;
+    std::optional<Result<Artifact>> mended;
+    std::thread other;
+    std::atomic<bool> is_mended = false;
+    auto settings = options();
+    settings.observer = [&](const Event& event) {
+      if (event.kind != EventKind::compile_end || is_mended.exchange(true)) return;
+      write_file(folder() / "lib/top.cuh", "#define VALUE 1\n");
+      other = std::thread([&] { mended = compile(*runtime, Program::make(spec).value(), target); });
+      // Until it has asked; the first compile's end is told meanwhile.
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    };
+    runtime = Runtime::open(settings).value();
+    const auto broken = compile(*runtime, Program::make(spec).value(), target);
+    other.join();
+    EXPECT_FALSE(broken);
+    ASSERT_TRUE(mended);
+    EXPECT_TRUE(*mended) << mended->error().log;
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Disk, DependenciesOnDisk,
                          ::testing::Values(Place::on_disk, Place::on_disk_for_a_worker), name_of);
 
@@ -339,26 +365,17 @@ TEST_P(DependenciesOnDisk, ADirectoryBeyondALink) {
 
 // One asks after the header was mended, while the other still compiles the broken one.
 TEST_P(DependenciesOnDisk, AFailureIsNotSharedWithWhatWasMended) {
-  const auto spec = program({{"lib/top.cuh", "#define VALUE nonsense\n"}});
-  const auto target = Target::parse("sm_80").value();
-  std::optional<Runtime> runtime;
-  std::optional<Result<Artifact>> mended;
-  std::thread other;
-  std::atomic<bool> is_mended = false;
-  auto settings = options();
-  settings.observer = [&](const Event& event) {
-    if (event.kind != EventKind::compile_end || is_mended.exchange(true)) return;
-    write_file(folder() / "lib/top.cuh", "#define VALUE 1\n");
-    other = std::thread([&] { mended = runtime->compile(Program::make(spec).value(), target); });
-    // Until it has asked; the first compile's end is told meanwhile.
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const auto compile = [](Runtime& runtime, const Program& program, const Target& target) {
+    return runtime.compile(program, target);
   };
-  runtime = Runtime::open(settings).value();
-  const auto broken = runtime->compile(Program::make(spec).value(), target);
-  other.join();
-  EXPECT_FALSE(broken);
-  ASSERT_TRUE(mended);
-  EXPECT_TRUE(*mended) << mended->error().log;
+  expect_mended(compile);
+}
+
+TEST_P(DependenciesOnDisk, NorIsOneThatNobodyWaitsFor) {
+  const auto compile = [](Runtime& runtime, const Program& program, const Target& target) {
+    return runtime.compile_async(program, target).get();
+  };
+  expect_mended(compile);
 }
 
 // Line information holds the time of each header.
