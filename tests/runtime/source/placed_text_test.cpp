@@ -37,6 +37,13 @@ TEST(PlacedText, AGuardStaysTheFirst) {
             "#ifndef A\n@2@#if B\n#elif C\n#else\n#endif\n#endif /* A\n*/");
 }
 
+// As most of CUDA's own headers have it.
+TEST(PlacedText, AGuardMayAskForWhatIsDefined) {
+  for (const std::string guard :
+       {"#if !defined(A)\n", "#if !defined A\n", "%: if ! defined ( A ) // c\n"})
+    EXPECT_EQ(marked(guard + "#define A\n#endif\n"), guard + "@2@#define A\n#endif\n");
+}
+
 TEST(PlacedText, AGuardIsKnownByWhatIsNoLiteralAndNoComment) {
   EXPECT_EQ(marked("#ifndef A /* c\n*/\n#endif\n"), "#ifndef A /* c\n*/\n@3@#endif\n");
   EXPECT_EQ(marked("#ifndef A\r\n%:if B\r\n#endif\r\nconst char* c = \"#/*\";\r\n#endif\r\n"),
@@ -49,7 +56,10 @@ TEST(PlacedText, WhatIsNoGuardIsLeftAlone) {
        {"#ifndef A\n#define A\n#endif\nint x;\n", "#ifndef A\n#else\n#endif\n",
         "#ifndef A\n#elif B\n#endif\n", "int x;\n#ifndef A\n#endif\n", "#ifndef A B\n#endif\n",
         "#ifndef A\\\n\n#endif\n", "#ifndef A\n", "#ifndef\n#endif\n", "#ifdef A\n#endif\n",
-        "#ifndef A\n#endif\n#ifndef B\n#endif\n",
+        "#ifndef A\n#endif\n#ifndef B\n#endif\n", "#if defined(A)\n#endif\n",
+        "#if !defined(A) && B\n#endif\n", "#if !defined(A\n#endif\n", "#if !defined\n#endif\n",
+        "#if !defined(A) || !defined(B)\n#endif\n", "#if !!defined(A)\n#endif\n",
+        "#if !A\n#endif\n",
         // What goes on in the next line is a comment, whatever it looks like.
         "#ifndef A // c \\\n#define B\n#endif\n", "// c \\\n#ifndef A\n#endif\n",
         "#ifndef A // c ?\?/\n#define B\n#endif\n",
