@@ -2,9 +2,10 @@
 and after each the program is asked for again. What is served is compared with a fresh compile into an empty cache;
 what is compiled although nothing that the compiler asks for has changed is counted as an unneeded miss.
 
-    fuzz.py [--way in_process] [--edits N] [--seconds S] [--seed 1] [--graph G] [--cells] [--keep DIR]
+    fuzz.py [--way in_process] [--edits N] [--seconds S] [--seed 1] [--graph G [--chosen …]] [--cells] [--keep DIR]
 
-Each graph is decided by the seed and its number, so that --graph repeats the one of a finding. Status 1 where anything stale was served, or a process died, or a warning was missing."""
+Each graph is decided by the seed and its number. Of the edits that can be made in it, those have their turn that were made least
+often; a finding tells which, so that --graph with --chosen repeats it. Status 1 where anything stale was served, or a process died, or a warning was missing."""
 
 import argparse
 import collections
@@ -37,6 +38,9 @@ class Cells:
         self.reasons = collections.Counter()
         self.uncompiled = 0
 
+    def made(self, *pair):
+        return self.counts[pair]["edits"] if pair in self.counts else 0
+
     def total(self):
         return sum(self.counts.values(), collections.Counter())
 
@@ -63,6 +67,8 @@ class Run:
         self.folder = self.scratch / "p"
         self.cache = self.scratch / "cache"
         self.random = random.Random(f"{arguments.seed}:{number}")
+        self.chosen = []        # for each step: which place, which edit
+        self.to_choose = list(arguments.chosen)
         self.folder.mkdir()
         self.graph = Graph(self.folder, self.random)
         self.fresh_images = {}  # by the state of the folder
@@ -86,7 +92,7 @@ class Run:
                 return
             saved = self.scratch / f"before{step}"
             state = self.graph.save(saved)
-            pair = self.edit(step)
+            pair = self.edit()
             if pair is None:
                 continue
             answer, fault = self.judge(step, pair, image)
@@ -98,16 +104,20 @@ class Run:
             image = answer.image
             shutil.rmtree(saved)
 
-    def edit(self, step):
-        """The next of all edits that can be made somewhere, so that each has its turn."""
-        first = self.number * EDITS_OF_A_GRAPH + step
+    def edit(self):
+        """Of all edits that can be made, one that was made least often at such a place."""
         names = list(EDITS)
-        for name in (names[(first + later) % len(names)] for later in range(len(names))):
-            places = list(self.graph.reading().places.values())
-            self.random.shuffle(places)
-            for place in places:
-                if EDITS[name](Aim(self.graph, *place)) is not False:
-                    return place[0].construct.name, name
+        places = {place[0].number: place for place in self.graph.reading().places.values()}
+        turns = [(number, edit) for number in places for edit in range(len(names))]
+        # What chance decides in the graph is not to depend on what was made in others.
+        random.Random(f"{self.arguments.seed}:{self.number}:{len(self.chosen)}").shuffle(turns)
+        turns.sort(key=lambda turn: self.cells.made(places[turn[0]][0].construct.name, names[turn[1]]))
+        for number, edit in [self.to_choose.pop(0)] if self.to_choose else turns:
+            state = self.random.getstate()
+            if EDITS[names[edit]](Aim(self.graph, *places[number])) is not False:
+                self.chosen.append((number, edit))
+                return places[number][0].construct.name, names[edit]
+            self.random.setstate(state)
         return None
 
     def ask(self):
@@ -161,8 +171,9 @@ class Run:
 
     def tell(self, step, pair, fault, answer):
         said = (answer.errors if answer.image is None else self.fresh_errors).strip()[-200:]
-        print(f"{fault}: seed {self.arguments.seed} graph {self.number} step {step}: {pair[0]} x {pair[1]} {said}",
-              flush=True)
+        chosen = ",".join(f"{number}:{edit}" for number, edit in self.chosen)
+        print(f"{fault}: --seed {self.arguments.seed} --graph {self.number} --chosen {chosen}, step {step}: "
+              f"{pair[0]} x {pair[1]} {said}", flush=True)
         if self.arguments.keep:
             kept = pathlib.Path(self.arguments.keep) / f"{self.way.name}_{self.arguments.seed}_{self.number}_{step}"
             shutil.copytree(self.scratch, kept, symlinks=True, dirs_exist_ok=True)
@@ -196,6 +207,8 @@ def parse():
     parser.add_argument("--seconds", type=float, default=0, help="end after so many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--graph", type=int, help="this graph alone")
+    parser.add_argument("--chosen", default=[], type=lambda text: [tuple(map(int, each.split(":"))) for each in text.split(",")],
+                        help="what a finding tells of its edits")
     parser.add_argument("--cells", action="store_true", help="every cell, not only those with findings")
     parser.add_argument("--keep", help="a folder for the trees of findings")
     arguments = parser.parse_args()
