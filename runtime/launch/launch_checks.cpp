@@ -65,7 +65,8 @@ bool confuses(const KernelRecord& record, std::size_t position, const ArgType& t
 /// What is wrong with an argument that does not fit.
 std::string fault(const Parameter& param, std::uint32_t size, const ArgType& type) {
   if (param.size != size) {
-    return fmt::format("takes {} bytes, but {} bytes were given ({})", param.size, size, type.name);
+    return fmt::format("takes {} bytes, but {}{} bytes were given ({})", param.size,
+                       size == detail::most_told ? "at least " : "", size, type.name);
   }
   if (param.offset % std::min<std::uint32_t>(type.alignment, 16) != 0) {
     return fmt::format(

@@ -224,6 +224,15 @@ TEST_F(LaunchTest, AnArgumentOfTheWrongSizeIsRefused) {
   EXPECT_EQ(launch_count_(), 0U);
 }
 
+// Sizes are kept in two bytes each, and 65,540 is not 4.
+TEST_F(LaunchTest, AnArgumentThatNoKernelTakesIsRefused) {
+  const std::vector<std::byte> much(65'540);
+  const auto launched =
+      kernel("fill<float>").launch(nullptr, config_, pointer_, std::span<const std::byte>(much));
+  ASSERT_FALSE(launched.has_value());
+  EXPECT_THAT(launched.error().message, HasSubstr("takes 4 bytes, but at least 65535 bytes"));
+}
+
 TEST_F(LaunchTest, MoreThanCudaTakesIsRefused) {
   const Args args(std::array<char, 32000>{}, Wide{}, five, std::array<char, 1000>{});
   const auto launched = kernel("fill<float>").launch(nullptr, config_, args);

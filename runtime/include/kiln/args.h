@@ -209,10 +209,11 @@ constexpr std::size_t align_up(std::size_t offset, std::size_t alignment) noexce
   return (offset + alignment - 1) & ~(alignment - 1);
 }
 
-/// Where an argument lies among the others, and what it is. Compared byte by byte.
+/// Where an argument lies among the others, and what it is. Compared byte by byte, at each launch: eight bytes, which an Args
+/// writes in one store.
 struct ArgPlace {
-  std::uint32_t offset = 0;
-  std::uint32_t size = 0;
+  std::uint16_t offset = 0;
+  std::uint16_t size = 0;
   ArgKind kind{};
   std::uint8_t alignment = 0;
   std::uint8_t raw = 0;      ///< 1 for std::byte elements.
@@ -229,9 +230,15 @@ struct GivenArgs {
   bool checked;  ///< Whether the launch compares `layout` and `types` with the kernel's parameters.
 };
 
+/// The largest offset and size that an ArgPlace tells; what is larger is told as this. No kernel takes as much.
+inline constexpr std::size_t most_told = 0xffff;
+static_assert(most_told > max_argument_bytes);
+
 constexpr ArgPlace place_at(std::size_t offset, std::size_t size, const ArgType& type) noexcept {
-  return {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size), type.kind,
-          type.alignment, type.raw};
+  constexpr auto told = [](std::size_t bytes) {
+    return static_cast<std::uint16_t>(bytes < most_told ? bytes : most_told);
+  };
+  return {told(offset), told(size), type.kind, type.alignment, type.raw};
 }
 
 /// The place of the next argument, which begins behind `end` bytes. Moves `end` behind it.
@@ -260,11 +267,9 @@ struct Signature {
   static constexpr std::array<const ArgType*, count> types{&arg_type<Ts>...};
 
   static constexpr bool fits() noexcept {
-    if constexpr (count == 0) {
-      return true;
-    } else {
-      return layout.back().offset + std::size_t{layout.back().size} <= max_argument_bytes;
-    }
+    std::size_t end = 0;
+    (place(end, arg_type<Ts>, ArgPassing<Ts>::fixed_size), ...);
+    return end <= max_argument_bytes;
   }
 };
 
