@@ -210,14 +210,14 @@ constexpr std::size_t align_up(std::size_t offset, std::size_t alignment) noexce
 }
 
 /// Where an argument lies among the others, and what it is. Compared byte by byte, at each launch: eight bytes, which an Args
-/// writes in one store.
+/// writes in one store. Has no values of its own, since an Args has room for many, and would set them all.
 struct ArgPlace {
-  std::uint16_t offset = 0;
-  std::uint16_t size = 0;
-  ArgKind kind{};
-  std::uint8_t alignment = 0;
-  std::uint8_t raw = 0;      ///< 1 for std::byte elements.
-  std::uint8_t nothing = 0;  ///< Where padding might hold anything.
+  std::uint16_t offset;
+  std::uint16_t size;
+  ArgKind kind;
+  std::uint8_t alignment;
+  std::uint8_t raw;      ///< 1 for std::byte elements.
+  std::uint8_t nothing;  ///< Where padding might hold anything.
 };
 
 /// Borrowed arguments, as a launch takes them. `layout` holds the places that members of these types have in
@@ -238,7 +238,7 @@ constexpr ArgPlace place_at(std::size_t offset, std::size_t size, const ArgType&
   constexpr auto told = [](std::size_t bytes) {
     return static_cast<std::uint16_t>(bytes < most_told ? bytes : most_told);
   };
-  return {told(offset), told(size), type.kind, type.alignment, type.raw};
+  return {told(offset), told(size), type.kind, type.alignment, type.raw, 0};
 }
 
 /// The place of the next argument, which begins behind `end` bytes. Moves `end` behind it.
