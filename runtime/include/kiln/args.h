@@ -230,6 +230,8 @@ struct GivenArgs {
   bool checked;  ///< Whether the launch compares `layout` and `types` with the kernel's parameters.
 };
 
+static_assert(std::is_trivially_default_constructible_v<ArgPlace>);
+
 /// The largest offset and size that an ArgPlace tells; what is larger is told as this. No kernel takes as much.
 inline constexpr std::size_t most_told = 0xffff;
 static_assert(most_told > max_argument_bytes);
