@@ -1,6 +1,5 @@
 #include "file/private_path.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
@@ -9,8 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "file/shared_path.h"
 #include "system/standard_streams.h"
 
 namespace kiln::storage {
@@ -45,9 +43,6 @@ Result<std::optional<struct stat>> look_at(const fs::path& path) {
   if (errno == ENOENT) return std::nullopt;
   return unusable(path, "cannot be looked at", errno);
 }
-
-constexpr mode_t mode_of_shared_directories = 02770;
-constexpr mode_t mode_of_shared_files = 0660;
 
 // Whether the owner's own groups have this one, as far as the machine knows him.
 bool is_known_member(uid_t user, gid_t group) {
@@ -148,92 +143,21 @@ tl::unexpected<Error> cannot_be_shared(const fs::path& path, const Trust& trust,
       fmt::format("let a member of the group do it, or add user {} to it", ::geteuid()));
 }
 
-bool is_empty(int directory) {
-  // A copy, which closedir() closes, and which is above the standard streams like all that kiln opens.
-  const int copy = ::fcntl(directory, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  DIR* const names = copy < 0 ? nullptr : ::fdopendir(copy);
-  if (names == nullptr) {
-    if (copy >= 0) ::close(copy);
-    return false;
-  }
-  int count = 0;
-  while (::readdir(names) != nullptr) ++count;
-  ::closedir(names);
-  return count <= 2;  // "." and ".."
-}
-
-// Gives a directory that this process just made to the group. Where others may write in its parent, they may have put another
-// one in its place.
-bool give_to_group(const fs::path& made, gid_t group) {
-  const int descriptor = system::open_file(made.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (descriptor < 0) return false;
-  struct stat status;
-  const bool own = ::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid() &&
-                   (status.st_mode & 077) == 0 && is_empty(descriptor);
-  if (!own) errno = EPERM;
-  const bool given = own && ::fchown(descriptor, static_cast<uid_t>(-1), group) == 0 &&
-                     ::fchmod(descriptor, mode_of_shared_directories) == 0;
-  const int error = errno;
-  ::close(descriptor);
-  errno = error;
-  return given;
-}
-
-// It gets its name when it is the group's, so that nobody meets it before, and none is left that is not, whenever this ends.
-Result<void> make_shared_directory(const fs::path& directory, const Trust& trust) {
-  auto made = directory.string() + ".XXXXXX";
-  if (::mkdtemp(made.data()) == nullptr) return unusable(directory, "cannot be made", errno);
-  if (!give_to_group(made, *trust.cache.group)) {
-    const int error = errno;
-    ::rmdir(made.c_str());
-    return cannot_be_shared(directory, trust, error);
-  }
-  bool named =
-      ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, directory.c_str(), RENAME_NOREPLACE) == 0;
-  // Some filesystems know no such renaming: then an empty directory may be replaced.
-  if (!named && errno != EEXIST) named = ::rename(made.c_str(), directory.c_str()) == 0;
-  if (named) return {};
-  const int error = errno;
-  ::rmdir(made.c_str());
-  if (error == ENOTEMPTY || error == EEXIST) return {};
-  return unusable(directory, "cannot be made", error);
-}
-
-// A file without a name, where the filesystem has such: it gets its name when it has its rights.
-int open_unnamed(const fs::path& folder) {
-  return system::open_file(folder.c_str(), O_WRONLY | O_TMPFILE, mode_of_shared_files);
-}
-
-bool name_it(int descriptor, const fs::path& file) {
-  const auto opened = fmt::format("/proc/self/fd/{}", descriptor);
-  return ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, file.c_str(), AT_SYMLINK_FOLLOW) == 0;
-}
-
 }  // namespace
 
 int make_file(const fs::path& file, int flags, const Trust& trust) {
-  constexpr int new_one = O_CREAT | O_EXCL | O_NOFOLLOW;
-  if (!trust.cache.group) return system::open_file(file.c_str(), flags | new_one, 0600);
-  const int unnamed = open_unnamed(file.parent_path());
-  if (unnamed >= 0) {
-    const bool named = ::fchmod(unnamed, mode_of_shared_files) == 0 && name_it(unnamed, file);
-    const int error = errno;
-    ::close(unnamed);
-    if (named) return system::open_file(file.c_str(), flags | O_NOFOLLOW | O_NONBLOCK);
-    errno = error;
-    if (error == EEXIST) return -1;
-  }
-  const int made = system::open_file(file.c_str(), flags | new_one, mode_of_shared_files);
-  // In the umask's despite. Where that fails, who meets it says so.
-  if (made >= 0) static_cast<void>(::fchmod(made, mode_of_shared_files));
-  return made;
+  if (trust.cache.group) return make_shared_file(file, flags);
+  return system::open_file(file.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 }
 
 Result<void> make_private_directory(const fs::path& directory, const Trust& trust) {
   if (trust.cache.group) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(directory, ignored))) return {};
-    return make_shared_directory(directory, trust);
+    const auto made = make_shared_directory(directory, *trust.cache.group);
+    if (made == SharedDirectory::not_given) return cannot_be_shared(directory, trust, errno);
+    if (made == SharedDirectory::not_made) return unusable(directory, "cannot be made", errno);
+    return {};
   }
   if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
   if (errno != ENOENT || !directory.has_relative_path()) {
