@@ -422,16 +422,10 @@ Outcome decide_workers(const RuntimeOptions& options, Decisions& decisions, Sett
   return {};
 }
 
-std::filesystem::path absolute_path_in(const char* variable) {
-  const char* value = system::variable(variable);
-  std::filesystem::path path(value != nullptr ? value : "");
-  return path.is_absolute() ? path : std::filesystem::path();
-}
-
 // As the XDG specification has it; empty where neither variable says.
 std::filesystem::path user_config_folder() {
-  if (auto folder = absolute_path_in("XDG_CONFIG_HOME"); !folder.empty()) return folder;
-  const auto home = absolute_path_in("HOME");
+  if (auto folder = system::absolute_path_in("XDG_CONFIG_HOME"); !folder.empty()) return folder;
+  const auto home = system::absolute_path_in("HOME");
   return home.empty() ? home : home / ".config";
 }
 

@@ -16,14 +16,6 @@
 namespace kiln {
 namespace {
 
-/// The variable's value where it is an absolute path, else an empty one: the XDG specification has
-/// relative paths ignored.
-std::filesystem::path absolute_path_in(const char* variable) {
-  const char* value = system::variable(variable);
-  std::filesystem::path path(value ? value : "");
-  return path.is_absolute() ? path : std::filesystem::path();
-}
-
 std::string name_for_users_of(const CacheTrust& trust) {
   return trust.group ? fmt::format("kiln-group-{}", *trust.group)
                      : fmt::format("kiln-{}", ::geteuid());
@@ -45,7 +37,7 @@ Result<std::filesystem::path> usable(const std::filesystem::path& above, const s
 // A folder that outlives a session goes before one that lies in memory.
 Result<std::filesystem::path> folder_of_this_machine(const CacheTrust& trust) {
   auto lasting = usable("/var/tmp", name_for_users_of(trust), trust);
-  const auto session = absolute_path_in("XDG_RUNTIME_DIR");
+  const auto session = system::absolute_path_in("XDG_RUNTIME_DIR");
   if (lasting || session.empty() || trust.group) return lasting;
   const auto is_own = storage::private_directory_exists(session);
   if (is_own && !*is_own) return lasting;
@@ -97,8 +89,10 @@ CachePlace place_of_cache(const std::filesystem::path& directory, const CacheTru
 }
 
 Result<std::filesystem::path> default_cache_directory() {
-  if (const auto cache = absolute_path_in("XDG_CACHE_HOME"); !cache.empty()) return cache / "kiln";
-  if (const auto home = absolute_path_in("HOME"); !home.empty()) return home / ".cache" / "kiln";
+  if (const auto cache = system::absolute_path_in("XDG_CACHE_HOME"); !cache.empty())
+    return cache / "kiln";
+  if (const auto home = system::absolute_path_in("HOME"); !home.empty())
+    return home / ".cache" / "kiln";
   return fail(ErrorCode::cache_unusable,
               "no default cache directory: neither XDG_CACHE_HOME nor HOME is set to an absolute "
               "path; set one of them, or name a cache directory");

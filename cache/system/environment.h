@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,13 @@ namespace kiln::system {
 /// these rights.
 [[nodiscard]] inline const char* variable(const char* name) noexcept {
   return ::secure_getenv(name);
+}
+
+/// The variable's value where it is an absolute path, else an empty one: the XDG specification has relative paths ignored.
+[[nodiscard]] inline std::filesystem::path absolute_path_in(const char* name) {
+  const char* value = variable(name);
+  std::filesystem::path path(value != nullptr ? value : "");
+  return path.is_absolute() ? path : std::filesystem::path();
 }
 
 /// The names of all variables that begin so and that variable() gives. Empty ones are left out.
