@@ -194,10 +194,13 @@ Explanation Compilation::explain_miss(std::string why_not) {
 Explanation Compilation::explain_miss(std::string why_not, const AlikeLimits& limits) {
   auto miss = Making::explain_miss(std::move(why_not));
   const auto& compiler = tools_.compiler.search().files;
+  // A source that is made on demand is made for a compile, not to tell why there is none.
+  const Closure unread;
+  const auto& read = query_.program.has_source() ? closure() : unread;
   miss.nearest =
-      nearest_entry({query_, closure(), compiler ? &compiler->toolchain : nullptr, miss.reason},
+      nearest_entry({query_, read, compiler ? &compiler->toolchain : nullptr, miss.reason},
                     tools_.layers, tools_.files, limits);
-  miss.not_stored = closure().not_stored;
+  miss.not_stored = read.not_stored;
   return miss;
 }
 

@@ -159,7 +159,7 @@ class NearestSearch {
     const auto at = std::find_if(
         nearest.found.differences.begin(), nearest.found.differences.end(),
         [](const Difference& difference) { return difference.field == Field::source; });
-    if (at == nearest.found.differences.end()) return;
+    if (at == nearest.found.differences.end() || !missed_.query.program.has_source()) return;
     const auto stored = nearest.store.cache->text(nearest.entry.request.source);
     if (stored)
       at->text = "source: " + first_line_that_differs(missed_.query.program.source(), *stored);

@@ -83,6 +83,21 @@ TEST_F(SourceOnDemand, IsNotInTheCache) {
     EXPECT_THAT(read_file(file.path()), Not(HasSubstr("424242")));
 }
 
+TEST_F(SourceOnDemand, IsNotMadeWhereNothingIsCompiled) {
+  EXPECT_EQ(origin_of(spec("1")), Origin::compiled);
+  auto settings = options();
+  settings.mode = Mode::cache_only;
+  auto runtime = Runtime::open(settings).value();
+  const auto absent = runtime.compile(Program::make(spec("2")).value(), "sm_80");
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code, ErrorCode::not_cached);
+  EXPECT_THAT(absent.error().message, HasSubstr("source")) << "what the nearest one has otherwise";
+  const auto told = runtime.explain(Program::make(spec("3")).value(), "sm_80").value();
+  EXPECT_FALSE(told.hit);
+  EXPECT_TRUE(told.nearest);
+  EXPECT_EQ(calls_, 1);
+}
+
 TEST_F(SourceOnDemand, IsNotMadeForAPrefetchOfWhatIsThere) {
   ASSERT_EQ(origin_of(spec("1")), Origin::compiled);
   const auto program = Program::make(spec("1")).value();

@@ -119,6 +119,14 @@ struct ResultOf<void> {
 template <class T>
 using Result = typename detail::ResultOf<T>::Type;
 
+}  // namespace kiln
+
+/// So that what gives a Result<void> may end a chain of and_then().
+template <>
+struct tl::detail::is_expected_impl<kiln::Outcome> : std::true_type {};
+
+namespace KILN_EXPORT kiln {
+
 /// Shorthand for returning an error from a function that gives a Result.
 [[nodiscard]] tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string log = {},
                                          int vendor_code = 0);

@@ -27,6 +27,17 @@ TEST(Error, FailMakesAResult) {
   EXPECT_EQ(result.error().vendor_code, 6);
 }
 
+TEST(Error, AnOutcomeEndsAChain) {
+  const auto half = [](int number) -> Result<void> {
+    if (number % 2 != 0) return fail(ErrorCode::invalid_argument, "odd");
+    return {};
+  };
+  EXPECT_TRUE(Result<int>(2).and_then(half));
+  const Result<void> odd = Result<int>(3).and_then(half);
+  ASSERT_FALSE(odd);
+  EXPECT_EQ(odd.error().message, "odd");
+}
+
 TEST(Error, IsWrittenWithItsLog) {
   std::ostringstream out;
   out << ErrorCode::compile_failed << ": " << Error{.message = "message"} << "; "
