@@ -1,5 +1,4 @@
-// An engine's JIT module, written from the README and the headers alone. A second run with the same
-// cache folder, its argument, generates and compiles nothing. Status 0 when all is as it should be.
+// An engine's JIT module, written from the README and the headers alone; a test runs it twice.
 #include <dlfcn.h>
 
 #include <atomic>
