@@ -85,7 +85,8 @@ Result<void> outcome(const Launch& launch, CUresult result) {
   return outcome(launch, *result);
 }
 
-bool are_taken(const KernelRecord& record, const detail::GivenArgs& given) {
+[[gnu::always_inline]] inline bool are_taken(const KernelRecord& record,
+                                             const detail::GivenArgs& given) {
   return !given.checked || record.taken->are_like(given) || takes(record, given);
 }
 
