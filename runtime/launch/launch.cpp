@@ -85,17 +85,12 @@ Result<void> outcome(const Launch& launch, CUresult result) {
   return outcome(launch, *result);
 }
 
-[[gnu::always_inline]] inline bool are_taken(const KernelRecord& record,
-                                             const detail::GivenArgs& given) {
-  return !given.checked || record.taken->are_like(given) || takes(record, given);
-}
-
 /// Launches where everything is known to be in order, as it is for nearly every launch. Gives no Result,
 /// since that would be moved around.
 CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bool& tried) {
   const KernelRecord& record = launch.record;
-  tried = are_taken(record, given) && record.limits->allow(launch.config) &&
-          !has_attributes(launch.config);
+  tried = (!given.checked || record.taken->are_like(given) || takes(record, given)) &&
+          record.limits->allow(launch.config) && !has_attributes(launch.config);
   return tried ? call_driver(launch) : CUDA_SUCCESS;
 }
 
@@ -104,7 +99,8 @@ CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bo
                                                         const detail::GivenArgs& given, bool tried,
                                                         CUresult result) {
   if (auto alive = check_alive(launch.record); !alive) return alive;
-  if (!are_taken(launch.record, given)) return argument_error(launch.record, given);
+  if (given.checked && !launch.record.taken->are_like(given) && !takes(launch.record, given))
+    return argument_error(launch.record, given);
   // A thread that never used CUDA has no context. Only here is that looked for, so that the ordinary launch
   // pays nothing.
   if (!tried || result == CUDA_ERROR_INVALID_CONTEXT) return launch_carefully(launch);
