@@ -29,7 +29,7 @@ constexpr int most_tries = 4;
 
 /// Nobody sees the file before it is synced as a whole, so SQLite needs neither a journal on the disk nor syncs of its
 /// own.
-constexpr const char* settings = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF";
+constexpr const char* settings_of_a_bundle = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF";
 
 tl::unexpected<Error> not_written(const fs::path& bundle, std::string_view why) {
   return fail(ErrorCode::io_failed,
@@ -123,7 +123,8 @@ Result<void> BundleFile::make_database() {
   auto connection = Connection::open(temporary_, Connection::Mode::read_write);
   if (!connection) return not_written(bundle_, connection.error().message);
   connection_.emplace(std::move(*connection));
-  if (connection_->execute(settings) != SQLITE_OK || !create_schema(*connection_)) return failure();
+  if (connection_->execute(settings_of_a_bundle) != SQLITE_OK || !create_schema(*connection_))
+    return failure();
   transaction_.emplace(*connection_);
   if (!transaction_->begin()) return failure();
   return {};
