@@ -134,7 +134,7 @@ endmacro()
 #   #include <namespace/function.h>
 #   std::span<const std::byte> namespace::function();
 #
-# for kiln::Cache::open_bundle(). A bundle that changes is embedded again; what is no bundle fails the build.
+# for kiln::RuntimeOptions::embedded_bundles. A bundle that changes is embedded again; what is no bundle fails the build.
 function(kiln_embed_bundle target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE;FUNCTION;FILE" "")
   foreach(required NAMESPACE FILE)

@@ -142,7 +142,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 
 std::string bundle_header(const Written& written) {
   return "#pragma once\n\n#include <cstddef>\n#include <span>\n\nnamespace " + written.scope +
-         " {\n\n/// The embedded bundle, for kiln::Cache::open_bundle(). Static lifetime.\n"
+         " {\n\n/// The embedded bundle, for kiln::RuntimeOptions::embedded_bundles. Static "
+         "lifetime.\n"
          "[[nodiscard]] std::span<const std::byte> " +
          written.function + "() noexcept;\n\n}  // namespace " + written.scope + "\n";
 }

@@ -149,10 +149,15 @@ const Result<std::shared_ptr<const vendor::Driver>>& Runtime::Impl::driver() {
 
 Result<Target> Runtime::Impl::resolve(const Target& target) {
   if (!target.is_native()) return target;
+  const auto without_device = [](Error error) {
+    error.message.insert(
+        0, "native: name an architecture, such as sm_90a, where there is no device: ");
+    return tl::unexpected(std::move(error));
+  };
   const auto& cuda = driver();
-  if (!cuda) return tl::unexpected(cuda.error());
+  if (!cuda) return without_device(cuda.error());
   const auto device = (*cuda)->describe_current_device();
-  if (!device) return tl::unexpected(device.error());
+  if (!device) return without_device(device.error());
   return Target::parse(compile_target(device->major, device->minor), target.kind());
 }
 

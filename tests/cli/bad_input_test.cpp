@@ -157,6 +157,7 @@ TEST_F(BadInput, TheNativeArchitectureWantsADriver) {
   const auto message =
       message_of(compile_words({"--arch", "native"}), 3, "driver_missing", without_cuda());
   EXPECT_THAT(message, HasSubstr("CUDA driver: not available"));
+  EXPECT_THAT(message, HasSubstr("name an architecture, such as sm_90a"));
 }
 
 TEST_F(BadInput, NonsenseInAVariableNamesIt) {

@@ -98,6 +98,15 @@ TEST_F(Doctor, TellsWhatIsMissingAndWhy) {
               HasSubstr("/nonexistent/libcuda.so.1"));
 }
 
+TEST_F(Doctor, AsksForNoCompilerWhereNothingIsToBeCompiled) {
+  auto circumstances = without_cuda();
+  circumstances.environment["KILN_MODE"] = "cache-only";
+  EXPECT_THAT(examine(1, circumstances)["can_serve"]["reason"].get<std::string>(),
+              HasSubstr("nothing is kept yet, and nothing is compiled (KILN_MODE)"));
+  compile({file("scale.cu", scale_source), "--arch", "sm_80", "--name", "fill"});
+  EXPECT_EQ(examine(0, circumstances)["can_serve"]["yes"], true);
+}
+
 TEST_F(Doctor, CannotServeFromADisabledCache) {
   const auto findings = examine(1, {.environment = {{"KILN_CACHE_DISABLE", "1"}}});
   EXPECT_THAT(findings["can_serve"]["reason"].get<std::string>(), HasSubstr("KILN_CACHE_DISABLE"));

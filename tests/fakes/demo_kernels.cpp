@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -249,18 +250,27 @@ std::map<std::string, Runner> runners() {
           {"sample_top_k", runner(256, sample_top_k<T>)}};
 }
 
+// Not as a kernel that crashes: whoever tries a program of their own with this driver is told why it ends.
+CUresult foreign(const char* symbol) {
+  std::fprintf(stderr,
+               "this driver has no GPU and computes the demo's own kernels, launched as the demo "
+               "does; %s is none of them\n",
+               symbol);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 }  // namespace
 
 CUresult run_kernel(const char* symbol, const CUlaunchConfig& config, void** params) {
   static const std::map<std::string, std::map<std::string, Runner>> all{
       {"__half", runners<kiln::Half>()}, {"__nv_bfloat16", runners<kiln::BFloat16>()}};
   const auto instance = instance_of(symbol);
-  if (!instance || !all.contains(instance->element)) return CUDA_ERROR_LAUNCH_FAILED;
+  if (!instance || !all.contains(instance->element)) return foreign(symbol);
   const auto& kernels = all.at(instance->element);
   const auto found = kernels.find(instance->name);
   const bool expected = found != kernels.end() && config.blockDimX == found->second.threads &&
                         config.blockDimY == 1 && config.gridDimZ == 1;
-  if (!expected) return CUDA_ERROR_LAUNCH_FAILED;
+  if (!expected) return foreign(symbol);
   found->second.run({config.gridDimX, config.gridDimY}, instance->sizes, params);
   return CUDA_SUCCESS;
 }

@@ -145,6 +145,7 @@ CUresult get_error_name(CUresult error, const char** name) {
   if (error == CUDA_ERROR_NO_BINARY_FOR_GPU) *name = "CUDA_ERROR_NO_BINARY_FOR_GPU";
   if (error == CUDA_ERROR_NOT_FOUND) *name = "CUDA_ERROR_NOT_FOUND";
   if (error == CUDA_ERROR_LAUNCH_FAILED) *name = "CUDA_ERROR_LAUNCH_FAILED";
+  if (error == CUDA_ERROR_NOT_SUPPORTED) *name = "CUDA_ERROR_NOT_SUPPORTED";
   if (error == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) {
     *name = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE";
   }

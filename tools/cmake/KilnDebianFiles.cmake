@@ -1,5 +1,14 @@
 # Run by CPack before it packs: puts into each component's tree what Debian wants in a package beside what is
 # installed anywhere, under the package's own name.
+
+# CPack looks for both by itself, and without them packs packages that depend on nothing.
+foreach(program file dpkg-shlibdeps)
+  find_program(kiln_${program} ${program})
+  if(NOT kiln_${program})
+    message(FATAL_ERROR "packages are not made without ${program}: apt-get install file dpkg-dev")
+  endif()
+endforeach()
+
 set(copyright "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: kiln
 Comment: What is compiled in has notices of its own, in the file NOTICES beside this one.

@@ -52,7 +52,8 @@ enum class ArgKind : std::uint8_t {
 
 /// CUDA's limit for all arguments together, padding included. Bytes.
 inline constexpr std::size_t max_argument_bytes = 32764;
-/// The largest alignment of an argument: CUtensorMap's, as of CUDA 13. Bytes.
+/// The largest alignment of an argument: CUtensorMap's, as of CUDA 13, which goes by value like any other structure; the
+/// kernel's side is <kiln/tensor_map.cuh>. Bytes.
 inline constexpr std::size_t max_argument_alignment = 128;
 
 namespace detail {

@@ -60,11 +60,12 @@ struct ProgramSpec {
   std::vector<VariantSpec> variants = {};
   /// What stands for the source in the key: a version, or a digest of what the source is generated from; empty where the text
   /// itself is in the key. That each word stands for one source is the caller's to see to, the generator's own version and all that
-  /// it reads included (name, options and headers are in the key beside it): `KILN_CHECK_SOURCES` compares. The
-  /// cache then keeps no text of the source.
+  /// it reads included (name, options and headers are in the key beside it): `KILN_CHECK_SOURCES` compares. Of what is long to
+  /// write down, digest_of() makes a word. The cache then keeps no text of the source.
   std::string source_word = {};
   /// Makes the source, instead of `source`, with a source_word. Called on a miss, at most once for each Program, on any thread;
-  /// not on a hit, unless what is asked for is written down (`KILN_RECORD`). What it throws fails the compile.
+  /// of equal programs that are asked for together, one is called. Not on a hit, unless what is asked for is written down
+  /// (`KILN_RECORD`). What it throws fails the compile.
   std::function<std::string()> make_source = {};
   /// Whether Runtime::kernel() may be asked for expressions that are not listed. Each is then compiled by itself, as a program
   /// of with_kernels() would be, when it is first asked for: for an engine that learns at run time which instances it needs.

@@ -147,9 +147,19 @@ void change(const Globals& globals, const std::string& name,
                fmt::format("{} {} in {}\n", name, value ? "is set" : "is not set", file.string()));
 }
 
+// As in the file, a setting and its value may be one word.
+ConfigWords parted(ConfigWords words) {
+  const auto equals = words.name.find('=');
+  if (words.action != "set" || words.value || equals == std::string::npos) return words;
+  words.value = words.name.substr(equals + 1);
+  words.name.resize(equals);
+  return words;
+}
+
 }  // namespace
 
-ExitCode config(const Globals& globals, const ConfigWords& words) {
+ExitCode config(const Globals& globals, const ConfigWords& given) {
+  const auto words = parted(given);
   if (words.action.empty()) {
     print(globals, settings_to_tell(globals).listing);
     return ExitCode::done;

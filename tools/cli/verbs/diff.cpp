@@ -248,8 +248,11 @@ bool changes_in_any(const Figure& figure, const std::vector<Difference>& differe
 
 // Where there is no room, figures that are as they were go first, and those that are not go last.
 std::vector<Column> columns_for(const std::vector<Difference>& differences) {
-  std::vector<Column> columns{
-      {"KERNEL"}, {"PROGRAM", Align::left, 8}, {"ARCH", Align::left, 7}, {"CHANGE"}};
+  std::vector<Column> columns{{"KERNEL"},
+                              {"PROGRAM", Align::left, 8},
+                              {"ARCH", Align::left, 7},
+                              {"IMAGE", Align::left, 8},
+                              {"CHANGE"}};
   for (int rank = 1; const auto& figure : figures)
     columns.push_back(
         {figure.heading, Align::right, changes_in_any(figure, differences) ? rank++ : 9});
@@ -266,7 +269,7 @@ void print_table(const std::vector<Difference>& differences, const Totals& total
   for (const auto& difference : differences) {
     const auto& row = difference.any();
     std::vector<std::string> cells{row.kernel.expression, row.entry.program, row.entry.arch,
-                                   change_text(difference)};
+                                   row.entry.kind, change_text(difference)};
     for (const auto& figure : figures) cells.push_back(figure_text(figure, difference));
     cells.push_back(fmt::format("{}", fmt::join(difference.regressions, ", ")));
     table.add(std::move(cells));

@@ -71,6 +71,7 @@ struct Findings {
   std::vector<Setting> settings;
   std::vector<UnknownVariable> unknown;
   std::vector<std::string> unread_files;
+  bool compiles = true;  ///< Whether it is to.
   bool well = false;
 };
 
@@ -109,6 +110,9 @@ bool is_member(gid_t group) {
 Verdict judge_absence(const Settings& settings, const fs::path& directory) {
   if (settings.cache_read_only) {
     return {false, "nothing is kept yet, and KILN_CACHE_READONLY is set"};
+  }
+  if (settings.mode == Mode::cache_only) {
+    return {false, "nothing is kept yet, and nothing is compiled (KILN_MODE)"};
   }
   const auto group = settings.cache_trust.group;
   if (group && !is_member(*group)) {
@@ -208,7 +212,8 @@ Findings examine(const Globals& globals) {
                         {"can pack", verdict_of(packer)},
                         {"can disassemble", verdict_of(disassembler)},
                         {"can launch", verdict_of(driver)}};
-  findings.well = serving.yes && compiler.available;
+  findings.compiles = settings.mode != Mode::cache_only;
+  findings.well = serving.yes && (compiler.available || !findings.compiles);
   findings.settings = std::move(settings.listing);
   findings.unknown = std::move(settings.unknown);
   findings.unread_files = std::move(settings.unread_files);
@@ -305,7 +310,8 @@ void print_for_people(const Findings& findings, bool verbose) {
              settings_found(findings.settings, verbose, colour), field_list(abilities, colour));
   if (!verbose) fmt::print("kiln doctor --verbose tells where everything was looked for\n");
   if (!findings.well)
-    fmt::print("this machine cannot both serve and compile, so the exit code is {}\n",
+    fmt::print("this machine cannot {}, so the exit code is {}\n",
+               findings.compiles ? "both serve and compile" : "serve",
                static_cast<int>(ExitCode::findings));
 }
 

@@ -76,7 +76,12 @@ std::string history_text(const CacheCounters& history) {
     if (history[counter] != 0) fields.emplace_back(label, std::to_string(history[counter]));
   }
   fields.emplace_back("compile time saved", format_duration(history[Counter::saved_us]));
-  return field_list(fields, wants_colour(stdout));
+  auto text = field_list(fields, wants_colour(stdout));
+  if (history.hits() == 0)
+    text +=
+        "\na hit writes nothing: who is served tells of it at most once a day, kiln itself at "
+        "once\n";
+  return text;
 }
 
 /// What a cache may grow to; nothing for a bundle.

@@ -164,9 +164,10 @@ class Tracing {
     const auto headers = summary_.headers();
     if (headers.empty()) return text + "this compiler tells no headers: NVRTC 13.0 and later do\n";
     return text + times_text("HEADER", headers) +
-           "Without its include a header saves its own time at least, and all of it where nothing "
-           "else reads what it includes. Of one that only other headers include, the compiler "
-           "tells no more than its own.\n";
+           "Where its include is dropped, a header's OWN time is saved for certain, and ALL of it "
+           "only "
+           "if nothing else includes what it includes. Of one that only other headers include, "
+           "the compiler tells no more than OWN.\n";
   }
 
   const Globals& globals_;
