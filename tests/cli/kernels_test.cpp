@@ -375,7 +375,7 @@ TEST_F(Diff, TellsPeople) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out,
               testing::ContainsRegex(
-                  "grows +program\\.cu +sm_80 +regressed .* B → .* B .*spill, local, size"));
+                  "grows +program\\.cu +sm_80 +cubin +regressed .* B → .* B .*spill, local, size"));
   EXPECT_THAT(
       outcome.out,
       testing::EndsWith("1 kernel as before, 1 changed, 1 appeared, 1 went; 1 regression\n"));

@@ -96,7 +96,7 @@ TEST_F(Trace, PrintsTablesOfSoManyRows) {
   const auto outcome = run({"trace", one_, two_, "--arch", "sm_80", "-I", include_, "--top", "1"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("PHASE"), HasSubstr("HEADER"), HasSubstr("… and 1 more"),
-                                 HasSubstr("saves its own time at least")));
+                                 HasSubstr("OWN time is saved for certain")));
 }
 
 TEST_F(Trace, StandardOutputTakesTheEventsInThePlaceOfTheTables) {
