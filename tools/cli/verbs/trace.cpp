@@ -165,9 +165,8 @@ class Tracing {
     if (headers.empty()) return text + "this compiler tells no headers: NVRTC 13.0 and later do\n";
     return text + times_text("HEADER", headers) +
            "Where its include is dropped, a header's OWN time is saved for certain, and ALL of it "
-           "only "
-           "if nothing else includes what it includes. Of one that only other headers include, "
-           "the compiler tells no more than OWN.\n";
+           "only if nothing else includes what it includes. Of one that only other headers "
+           "include, the compiler tells no more than OWN.\n";
   }
 
   const Globals& globals_;
