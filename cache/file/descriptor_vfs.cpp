@@ -121,8 +121,8 @@ constexpr sqlite3_vfs methods = [] {
 }  // namespace
 
 const char* descriptor_vfs() noexcept {
-  static const RegisteredVfs registered(methods);
-  return registered.name();
+  static const char* const name = register_vfs(methods);
+  return name;
 }
 
 }  // namespace kiln::storage

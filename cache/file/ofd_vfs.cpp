@@ -280,8 +280,8 @@ constexpr sqlite3_vfs methods = [] {
 }  // namespace
 
 const char* ofd_vfs() noexcept {
-  static const RegisteredVfs registered(methods);
-  return registered.name();
+  static const char* const name = register_vfs(methods);
+  return name;
 }
 
 }  // namespace kiln::storage

@@ -1,5 +1,6 @@
 // A process ends by exit() while other threads use its caches.
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -15,10 +16,20 @@ namespace {
 
 using test::make_sample;
 
-/// Exits with 7, its threads at work before and after what exit() destroys.
+/// Whether a process that exits has threads at work.
+std::atomic<bool> is_beside_work = false;
+
+void nap_beside_work() {
+  if (is_beside_work) test::nap(std::chrono::milliseconds(20));
+}
+
+// What was set up first is undone last: after all that a cache, or what it is built on, sets up at its first use.
+[[maybe_unused]] const int last_nap = std::atexit(nap_beside_work);
+
+/// Exits with 7, its threads at work before, amid and after what exit() destroys.
 [[noreturn]] void exit_beside(const std::function<void()>& work) {
-  // What was set up before the work is undone after what the work set up.
-  std::atexit([] { test::nap(std::chrono::milliseconds(20)); });
+  is_beside_work = true;
+  std::atexit(nap_beside_work);
   std::thread([&] {
     for (;;) work();
   }).detach();
