@@ -126,6 +126,18 @@ Origin Cache::Impl::own_origin() const noexcept {
   return is_bundle() ? Origin::bundle : Origin::local;
 }
 
+bool Cache::Impl::asks_for_proof() const noexcept {
+  return storage::asks_for_proof(place, options);
+}
+
+void Cache::Impl::tell_untrusted(std::string_view program) {
+  faults_.tell(Counter::misses_untrusted,
+               fmt::format("'{}' in '{}' is not served, as other entries there may not be: no "
+                           "trusted key has signed it "
+                           "(KILN_TRUSTED_KEYS)",
+                           program, place.path.string()));
+}
+
 std::filesystem::path Cache::Impl::file() {
   Hold hold = open();
   return hold ? hold.database().file : place.path;
@@ -212,12 +224,6 @@ Result<bool> own_folder(const std::filesystem::path& folder, const CacheOptions&
   return storage::private_directory_exists(folder, trust);
 }
 
-// His own processes could not use what this one would make there.
-bool is_of_another(const std::filesystem::path& directory, const CacheTrust& trust) {
-  struct stat status;
-  return !trust.group && ::stat(directory.c_str(), &status) == 0 && status.st_uid != ::geteuid();
-}
-
 }  // namespace
 
 Cache::Cache(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -247,14 +253,16 @@ Result<Cache> Cache::open(const std::filesystem::path& directory, CacheOptions o
     if (auto own = own_folder(place.parent_path(), options); !own)
       return tl::unexpected(std::move(own.error()));
   }
-  if (is_of_another(place, options.trust)) options.access = CacheOptions::Access::read_only;
-  auto opened = open_place({Place::Kind::directory, std::move(place), {}}, std::move(options));
+  const bool of_another = storage::is_of_another(place, options.trust);
+  if (of_another) options.access = CacheOptions::Access::read_only;
+  auto opened =
+      open_place({Place::Kind::directory, std::move(place), {}, of_another}, std::move(options));
   if (!opened && !why_elsewhere.empty()) opened.error().message += "; " + why_elsewhere;
   return opened;
 }
 
 Result<Cache> Cache::open_bundle(const std::filesystem::path& file, CacheOptions options) {
-  return open_place({Place::Kind::bundle_file, file, {}}, std::move(options));
+  return open_place({Place::Kind::bundle_file, file}, std::move(options));
 }
 
 Result<Cache> Cache::open_bundle(std::span<const std::byte> bundle, CacheOptions options) {

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -8,23 +11,18 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
+#include "cache_pick_up.h"
 #include "cache_store.h"
-#include "file/schema.h"
 #include "kiln/caller_state.h"
 #include "rows/bundle_file.h"
-#include "rows/entry_reader.h"
 #include "rows/entry_writer.h"
-#include "rows/kernel_list.h"
+#include "signing/signature.h"
 #include "system/no_fork.h"
 
 namespace kiln {
 
 using storage::BundleFile;
-using storage::Connection;
 using storage::PreparedEntry;
-using storage::PreparedText;
-using storage::RawEntry;
-using storage::Statement;
 
 namespace {
 
@@ -34,17 +32,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t entries_in_a_batch = 32;
 constexpr std::uint64_t bytes_in_a_batch = std::uint64_t{16} << 20;
 
-constexpr const char* damaged = "is damaged";
-constexpr const char* unreadable = "cannot be read: the database is corrupt there";
-
 /// The names of a cache's own files begin so: kiln would take a bundle of such a name for a cache.
 constexpr std::string_view own_prefix = "kernels.v";
-
-struct Located {
-  Digest key;
-  std::int64_t id = 0;
-  Cache::Impl* source = nullptr;
-};
 
 /// What an import stores in one transaction.
 struct Batch {
@@ -70,111 +59,6 @@ Result<void> check_place(const fs::path& bundle, const fs::path& own_file) {
                           bundle.string()));
 }
 
-/// All entries in key order, with the ids that they have now.
-Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Finding>& skipped) {
-  std::vector<Located> found;
-  std::int64_t after = 0;
-  for (int rows = Cache::Impl::rows_in_a_step; rows == Cache::Impl::rows_in_a_step;) {
-    Hold hold = cache.open();
-    if (!hold) return cache.not_open();
-    Statement row(hold.connection(), "SELECT id, key FROM entries WHERE id > ? ORDER BY id LIMIT ?",
-                  after, Cache::Impl::rows_in_a_step);
-    auto there = row.next();
-    for (rows = 0; there == true; there = row.next(), ++rows) {
-      const std::int64_t id = row.integer(0);
-      if (id <= after) {
-        return fail(ErrorCode::io_failed,
-                    fmt::format("cache '{}': its rows are out of order; it is damaged",
-                                hold.database().file.string()));
-      }
-      after = id;
-      if (const auto key = row.digest(1)) {
-        found.push_back({*key, after, &cache});
-      } else {
-        skipped.push_back({"entry", fmt::format("row {}", after), damaged});
-      }
-    }
-    if (!there) return hold.failure("listing");
-  }
-  std::sort(found.begin(), found.end(),
-            [](const Located& a, const Located& b) { return a.key < b.key; });
-  return found;
-}
-
-/// Leaves out a row on a damaged page; any other failure is an error.
-template <class Row>
-Result<std::optional<Row>> skip_unreadable(tl::unexpected<Error> failed, std::string what,
-                                           const Digest& name, std::vector<Finding>& skipped) {
-  if (!storage::is_corrupt(failed.value().vendor_code)) return failed;
-  skipped.push_back({std::move(what), name.hex(), unreadable});
-  return std::optional<Row>();
-}
-
-Result<bool> has_entry(Cache::Impl& cache, const Digest& key) {
-  Hold hold = cache.open();
-  if (!hold) return cache.not_open();
-  const auto there = hold.connection().has_row("SELECT 1 FROM entries WHERE key = ?", key);
-  if (!there) return hold.failure("looking for an entry");
-  return *there;
-}
-
-std::optional<RawEntry> read_whole_row(Connection& connection, Statement& row) {
-  auto raw = storage::read_row(connection, row, nullptr);
-  if (!raw || !raw->key) return raw;
-  auto kernels = storage::read_kernels(connection, *raw->key);
-  if (!kernels) return std::nullopt;
-  raw->kernels_frame = std::move(*kernels);
-  return raw;
-}
-
-/// Reads and checks an entry. Gives nothing for a damaged one, and for one that has gone meanwhile.
-Result<std::optional<PreparedEntry>> pick_up(const Located& at, std::vector<Finding>& skipped) {
-  std::optional<RawEntry> raw;
-  {
-    Hold hold = at.source->open();
-    if (!hold) return at.source->not_open();
-    Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ?",
-                  at.id);
-    const auto there = row.next();
-    if (there == true) raw = read_whole_row(hold.connection(), row);
-    if (!raw && there != false) {
-      return skip_unreadable<PreparedEntry>(hold.failure("reading an entry"), "entry", at.key,
-                                            skipped);
-    }
-  }
-  // Its id may be that of another entry by now.
-  if (!raw || raw->key != at.key) {
-    const auto there = has_entry(*at.source, at.key);
-    if (!there) return tl::unexpected(there.error());
-    // The scan has seen the entry. Either somebody removed it since, or a page that leads to it is damaged.
-    if (*there || at.source->is_bundle()) skipped.push_back({"entry", at.key.hex(), unreadable});
-    return std::optional<PreparedEntry>();
-  }
-  auto entry = storage::prepare_again(std::move(*raw));
-  if (!entry) skipped.push_back({"entry", at.key.hex(), damaged});
-  return entry;
-}
-
-/// Reads and checks a text. Gives nothing for a damaged one, and for one that is not there.
-Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
-                                                 std::vector<Finding>& skipped) {
-  std::string frame;
-  {
-    Hold hold = source.open();
-    if (!hold) return source.not_open();
-    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
-    const auto there = row.next();
-    if (there == false) return std::optional<PreparedText>();
-    if (!there) {
-      return skip_unreadable<PreparedText>(hold.failure("reading a text"), "text", digest, skipped);
-    }
-    frame = row.blob(0);
-  }
-  auto text = storage::prepare_again(digest, frame);
-  if (!text) skipped.push_back({"text", digest.hex(), damaged});
-  return text;
-}
-
 /// Adds those of these texts to the entry that are not in `brought` yet, each from the first cache that has it sound.
 Result<void> bring_texts(PreparedEntry& entry, const std::vector<Digest>& texts,
                          std::set<Digest>& brought, const std::vector<Cache::Impl*>& sources,
@@ -191,32 +75,92 @@ Result<void> bring_texts(PreparedEntry& entry, const std::vector<Digest>& texts,
   return {};
 }
 
-/// The same content gives the same bytes, because the rows follow from the entries in key order alone: a dependency set
-/// or a text is written when the first entry needs it.
-Result<void> write_bundle(BundleFile& file, const std::vector<Located>& rows,
-                          const std::vector<Cache::Impl*>& sources, const ExportOptions& options,
-                          ExportReport& report) {
-  storage::EntryWriter writer(file.connection());
-  std::set<Digest> texts;
-  std::optional<Digest> written;
-  for (const Located& row : rows) {
-    if (written == row.key) continue;
-    auto entry = pick_up(row, report.skipped);
-    if (!entry) return tl::unexpected(entry.error());
-    if (!*entry) continue;
-    (*entry)->created = 0;
-    (*entry)->compile_us = 0;
-    if (!options.without_sources) {
-      auto brought = bring_texts(**entry, texts_of(**entry), texts, sources, report.skipped);
+/// Those of the caches from which anything may be taken as it is.
+std::vector<Cache::Impl*> own_ones_of(const std::vector<Cache::Impl*>& caches) {
+  std::vector<Cache::Impl*> own;
+  std::ranges::copy_if(caches, std::back_inserter(own),
+                       [](const Cache::Impl* cache) { return !cache->asks_for_proof(); });
+  return own;
+}
+
+/// Whether all texts of an entry that was signed are there, as they were signed. Where they are not, none is taken.
+bool has_signed_texts(const PickedUp& picked, TextHashes& hashes) {
+  return picked.proof->covers_texts(picked.contents, std::ref(hashes));
+}
+
+/// Writes a bundle. The same content gives the same bytes, because the rows follow from the entries in key order alone: a
+/// dependency set or a text is written when the first entry needs it.
+class Export {
+ public:
+  Export(BundleFile& file, const std::vector<Cache::Impl*>& sources, const ExportOptions& options,
+         ExportReport& report)
+      : file_(file),
+        writer_(file.connection()),
+        own_sources_(own_ones_of(sources)),
+        hashes_(own_sources_),
+        options_(options),
+        report_(report) {}
+
+  Result<void> write(const std::vector<Located>& rows) {
+    const auto with_contents = options_.signing_key.empty() ? WithContents::no : WithContents::yes;
+    std::optional<Digest> written;
+    for (const Located& row : rows) {
+      if (written == row.key) continue;
+      auto picked = pick_up(row, row.source->keys_asked_for(), with_contents, report_.skipped);
+      if (!picked) return tl::unexpected(picked.error());
+      if (!*picked) continue;
+      if (auto done = write(row, **picked); !done) return done;
+      written = row.key;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> write(const Located& row, PickedUp& picked) {
+    auto& entry = picked.entry;
+    entry.created = 0;
+    entry.compile_us = 0;
+    const bool with_texts =
+        !options_.without_sources && (!picked.proof || has_signed_texts(picked, hashes_of(row)));
+    if (with_texts) {
+      const auto sources = picked.proof ? std::vector{row.source} : own_sources_;
+      auto brought = bring_texts(entry, texts_of(entry), texts_, sources, report_.skipped);
       if (!brought) return brought;
     }
+    if (!options_.signing_key.empty()) add_signature(row, picked);
     const system::NoFork no_fork;
-    if (!writer.write_texts((*entry)->texts) || !writer.write(**entry)) return file.failure();
-    written = row.key;
-    ++report.entries;
+    if (!writer_.write_texts(entry.texts) || !writer_.write(entry)) return file_.failure();
+    ++report_.entries;
+    return {};
   }
-  return {};
-}
+
+  void add_signature(const Located& row, PickedUp& picked) {
+    auto claim = storage::claim_of(picked.contents, std::ref(hashes_of(row)));
+    if (claim) {
+      picked.entry.signatures.push_back(storage::sign(std::move(*claim), options_.signing_key));
+      ++report_.signed_entries;
+    } else {
+      report_.skipped.push_back(
+          {"signature", row.key.hex(),
+           "cannot be made: the entry's source or headers are not all there"});
+    }
+  }
+
+  /// What a stranger's entry consists of, his own texts say.
+  TextHashes& hashes_of(const Located& row) {
+    if (!row.source->asks_for_proof()) return hashes_;
+    return of_strangers_.try_emplace(row.source, std::vector{row.source}).first->second;
+  }
+
+  BundleFile& file_;
+  storage::EntryWriter writer_;
+  const std::vector<Cache::Impl*> own_sources_;
+  TextHashes hashes_;
+  std::map<Cache::Impl*, TextHashes> of_strangers_;
+  const ExportOptions& options_;
+  ExportReport& report_;
+  std::set<Digest> texts_;
+};
 
 /// The texts of the entry that the cache does not hold sound. Notes the others in the entry.
 Result<std::vector<Digest>> texts_missing(Cache::Impl& cache, PreparedEntry& entry) {
@@ -234,7 +178,7 @@ Result<std::vector<Digest>> texts_missing(Cache::Impl& cache, PreparedEntry& ent
 /// Brings the entries of `from` into `to`.
 class Import {
  public:
-  Import(Cache::Impl& to, Cache::Impl& from) : to_(to), from_(from) {}
+  Import(Cache::Impl& to, Cache::Impl& from) : to_(to), from_(from), hashes_({&from}) {}
 
   Result<ImportReport> run() {
     const auto rows = locate_entries(from_, report_.skipped);
@@ -258,15 +202,18 @@ class Import {
       ++report_.present;
       return {};
     }
-    auto entry = pick_up(row, report_.skipped);
-    if (!entry) return tl::unexpected(entry.error());
-    if (!*entry) return {};
-    const auto missing = texts_missing(to_, **entry);
-    if (!missing) return tl::unexpected(missing.error());
-    auto brought = bring_texts(**entry, *missing, batch_.texts, {&from_}, report_.skipped);
-    if (!brought) return brought;
-    batch_.bytes += (*entry)->bytes();
-    batch_.entries.push_back(std::move(**entry));
+    auto picked = pick_up(row, from_.keys_asked_for(), WithContents::no, report_.skipped);
+    if (!picked) return tl::unexpected(picked.error());
+    if (!*picked) return {};
+    auto& entry = (*picked)->entry;
+    if (!(*picked)->proof || has_signed_texts(**picked, hashes_)) {
+      const auto missing = texts_missing(to_, entry);
+      if (!missing) return tl::unexpected(missing.error());
+      auto brought = bring_texts(entry, *missing, batch_.texts, {&from_}, report_.skipped);
+      if (!brought) return brought;
+    }
+    batch_.bytes += entry.bytes();
+    batch_.entries.push_back(std::move(entry));
     return {};
   }
 
@@ -316,6 +263,7 @@ class Import {
 
   Cache::Impl& to_;
   Cache::Impl& from_;
+  TextHashes hashes_;
   Batch batch_;
   ImportReport report_;
 };
@@ -341,9 +289,8 @@ Result<ExportReport> Cache::export_bundle(const fs::path& bundle, const ExportOp
                    [](const Located& a, const Located& b) { return a.key < b.key; });
   const auto file = BundleFile::begin(bundle);
   if (!file) return tl::unexpected(file.error());
-  if (auto written = write_bundle(**file, rows, sources, options, report); !written) {
+  if (auto written = Export(**file, sources, options, report).write(rows); !written)
     return tl::unexpected(written.error());
-  }
   const auto bytes = (*file)->publish();
   if (!bytes) return tl::unexpected(bytes.error());
   report.file_bytes = *bytes;

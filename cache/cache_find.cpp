@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <new>
 #include <utility>
@@ -7,14 +8,20 @@
 #include "kiln/caller_state.h"
 #include "rows/entry_reader.h"
 #include "rows/entry_remover.h"
+#include "rows/proof.h"
+#include "rows/signature_list.h"
 
 namespace kiln {
 
 using storage::MaterialMatch;
+using storage::Proof;
 using storage::RawEntry;
 using storage::Statement;
 
 namespace {
+
+/// A stranger may have written any number of rows for a request; so many without proof are looked at.
+constexpr int most_unproven = 64;
 
 struct Wanted {
   const Request& request;
@@ -29,6 +36,8 @@ Counter counter_of(MissReason reason) {
   switch (reason) {
     case MissReason::unfit:
       return Counter::misses_unfit;
+    case MissReason::untrusted:
+      return Counter::misses_untrusted;
     case MissReason::damaged:
       return Counter::misses_damaged;
     case MissReason::unreadable:
@@ -50,6 +59,14 @@ std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::
   const auto there = row.next();
   if (there == false) return std::nullopt;
   auto entry = there ? storage::read_row(hold.connection(), row, &wanted.roots) : std::nullopt;
+  if (entry && entry->key && cache.asks_for_proof()) {
+    auto signatures = storage::read_signatures(hold.connection(), *entry->key);
+    if (signatures) {
+      entry->signatures = std::move(*signatures);
+    } else {
+      entry.reset();
+    }
+  }
   if (!entry) {
     reason = MissReason::unreadable;
     static_cast<void>(hold.failure("looking for an entry"));
@@ -59,6 +76,8 @@ std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::
 
 std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissReason& reason,
                                std::vector<std::int64_t>& damaged) {
+  const bool wants_proof = cache.asks_for_proof();
+  int unproven_left = most_unproven;
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   while (auto row = next_row(cache, wanted, before, reason)) {
     // A table that kiln did not make might give one row for ever.
@@ -71,15 +90,32 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
       reason = MissReason::damaged;
       damaged.push_back(row->id);
     };
+    const auto found_untrusted = [&] {
+      reason = std::max(reason, MissReason::untrusted);
+      cache.tell_untrusted(wanted.request.program);
+    };
     const auto match = storage::match_material(row->material, wanted.material, wanted.digest);
     if (match == MaterialMatch::damaged) found_damaged();
     if (match != MaterialMatch::same) continue;
-    auto identity = storage::identify(*row, wanted.digest);
+    // Nothing of what a stranger wrote is decoded before somebody vouches for it.
+    std::optional<Proof> proof;
+    if (wants_proof) {
+      proof = Proof::of(*row, cache.options.trusted_keys);
+      if (!proof) {
+        found_untrusted();
+        if (--unproven_left == 0) break;
+        continue;
+      }
+    }
+    storage::ProvenOnly proven_only(proof ? &*proof : nullptr);
+    const auto found_unsound = [&] { proven_only.refused() ? found_untrusted() : found_damaged(); };
+    auto identity = storage::identify(*row, wanted.digest, std::ref(proven_only));
     if (!identity) {
-      found_damaged();
+      found_unsound();
       continue;
     }
-    const auto witness = storage::witness_of(*row, *identity, wanted.roots);
+    // Nobody signs what files looked like: a stranger's witness would say that they have not changed.
+    const auto witness = proof ? std::nullopt : storage::witness_of(*row, *identity, wanted.roots);
     const bool accepted = !cache.is_forgotten(identity->key) &&
                           wanted.accept({identity->key, identity->toolchain, identity->dependencies,
                                          witness ? &*witness : nullptr});
@@ -87,12 +123,13 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
       if (reason == MissReason::absent) reason = MissReason::unfit;
       continue;
     }
-    if (auto artifact = storage::artifact_of(*row, *identity, wanted.request)) {
+    if (auto artifact =
+            storage::artifact_of(*row, *identity, wanted.request, std::ref(proven_only))) {
       artifact->origin = cache.own_origin();
       if (wanted.marks_use) Hold(cache).session().used.insert(row->id);
       return artifact;
     }
-    found_damaged();
+    found_unsound();
   }
   return std::nullopt;
 }

@@ -77,6 +77,14 @@ class Cache::Impl {
   [[nodiscard]] bool read_only() const noexcept;
   [[nodiscard]] bool is_bundle() const noexcept;
   [[nodiscard]] Origin own_origin() const noexcept;
+  /// Whether others wrote what is here, so that it serves only where a trusted key has signed it.
+  [[nodiscard]] bool asks_for_proof() const noexcept;
+  /// The keys of which one must have; none where nobody asks.
+  [[nodiscard]] TrustedKeys keys_asked_for() const {
+    return asks_for_proof() ? options.trusted_keys : TrustedKeys();
+  }
+  /// Says once that something here is not served for want of a signature.
+  void tell_untrusted(std::string_view program);
   /// The path of the database file in use; empty for a bundle in memory.
   [[nodiscard]] std::filesystem::path file();
 

@@ -108,7 +108,7 @@ Result<std::vector<EntryKernels>> Cache::kernels() {
   for (int rows = Impl::rows_in_a_step; rows == Impl::rows_in_a_step;) {
     Hold hold = impl_->open();
     if (!hold) return impl_->not_open();
-    const auto there = storage::has_kernels(hold.connection());
+    const auto there = storage::has_table(hold.connection(), storage::LaterTable::kernels);
     if (!there) return hold.failure("looking for kernels");
     if (!*there) return all;
     Statement row(hold.connection(),
@@ -204,7 +204,7 @@ Result<Artifact> Cache::artifact(const Digest& key) {
   }
   if (!row) return tl::unexpected(row.error());
   const auto request = Request::from_material(row->material);
-  const storage::EntryIdentity identity{key, digest_of(row->material), {}, {}, {}};
+  const storage::EntryIdentity identity{key, digest_of(row->material), {}, {}, {}, {}};
   auto artifact = request ? storage::artifact_of(*row, identity, *request) : std::nullopt;
   if (!artifact) return damaged_entry(key);
   artifact->origin = impl_->own_origin();

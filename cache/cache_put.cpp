@@ -195,7 +195,8 @@ Result<void> Cache::put(const NewEntry& entry) {
     }
     const auto prepared = storage::prepare(
         entry, texts ? *texts : entry.texts,
-        impl_->options.plain_images ? storage::Images::plain : storage::Images::compressed);
+        impl_->options.plain_images ? storage::Images::plain : storage::Images::compressed,
+        impl_->options.signing_key);
     if (!prepared) return tl::unexpected(prepared.error());
     const auto added = store(*impl_, {&*prepared, 1}, IfPresent::replace, entry.texts);
     if (added) return {};

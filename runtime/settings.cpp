@@ -400,6 +400,32 @@ Outcome decide_trust(const RuntimeOptions& options, Decisions& decisions, CacheT
   return {};
 }
 
+// Whose word counts, and with whose key this process gives its own. Nothing is read where none is set.
+Outcome decide_keys(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
+  constexpr const char* trusted_variable = "KILN_TRUSTED_KEYS";
+  constexpr const char* signing_variable = "KILN_SIGNING_KEY";
+  const auto named = [](const char* variable, Error error) {
+    error.message.insert(0, fmt::format("{}: ", variable));
+    return tl::unexpected(std::move(error));
+  };
+  const auto trusted = decide<std::string>(trusted_variable, options.trusted_keys, as_it_is,
+                                           std::nullopt, decisions);
+  if (!trusted) return tl::unexpected(trusted.error());
+  const auto signing = decide_path(signing_variable, options.signing_key, std::nullopt, decisions);
+  if (!signing) return tl::unexpected(signing.error());
+  if (*trusted && !(*trusted)->empty()) {
+    auto keys = TrustedKeys::read(**trusted);
+    if (!keys) return named(trusted_variable, std::move(keys.error()));
+    settings.trusted_keys = std::move(*keys);
+  }
+  if (*signing) {
+    auto key = SigningKey::read(**signing);
+    if (!key) return named(signing_variable, std::move(key.error()));
+    settings.signing_key = std::move(*key);
+  }
+  return {};
+}
+
 Outcome decide_workers(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
   const auto workers = decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers,
                                         parse_workers, automatic_workers, decisions);
@@ -493,6 +519,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (auto decided = decide_trust(options, decisions, settings.cache_trust); !decided) {
     return tl::unexpected(std::move(decided.error()));
   }
+  if (auto decided = decide_keys(options, decisions, settings); !decided)
+    return tl::unexpected(std::move(decided.error()));
   auto engine =
       decide<std::string>("KILN_ENGINE", options.engine, parse_engine, std::nullopt, decisions);
   if (!engine) return tl::unexpected(engine.error());

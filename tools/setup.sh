@@ -16,7 +16,7 @@ kiln_cuda=$kiln_root/build/cuda
 kiln_cmake_args=()
 
 kiln_demo_packages=(
-  cmake ninja-build g++ pkg-config libsqlite3-dev libzstd-dev libxxhash-dev libexpected-dev libfmt-dev
+  cmake ninja-build g++ pkg-config libsqlite3-dev libzstd-dev libxxhash-dev libsodium-dev libexpected-dev libfmt-dev
   libcli11-dev nlohmann-json3-dev
 )
 kiln_test_packages=(

@@ -169,6 +169,15 @@ void finish_commit(const fs::path& directory, const fs::path& file, const CacheO
   if (lock) static_cast<void>(open_file(file, Connection::Mode::read_write));
 }
 
+/// What a stranger put there as a journal, SQLite would carry out with this user's rights.
+tl::unexpected<Error> unfinished_by_another(const fs::path& file) {
+  return fail(ErrorCode::cache_unusable,
+              fmt::format("cache file '{}' was left in the middle of a commit, and belongs to "
+                          "another user, who alone "
+                          "may take that back: let that user open it once",
+                          file.string()));
+}
+
 /// Opens the current generation or begins one, under the writers' lock, since many processes may meet
 /// at one empty directory or one corrupt file. Generations up to `corrupt` count as corrupt.
 Result<Database> settle(const fs::path& directory, unsigned corrupt, const CacheOptions& options) {
@@ -219,6 +228,7 @@ Result<Database> open_database(const fs::path& directory, const CacheOptions& op
   if (!*exists) return may_write ? settle(*real, 0, options) : no_cache(*real);
   auto opened = open_file(file, mode_of(options));
   if (opened && is_unfinished(*opened)) {
+    if (is_of_another(*real, options.trust)) return unfinished_by_another(file);
     finish_commit(*real, file, options);
     opened = open_file(file, mode_of(options));
   }

@@ -193,6 +193,11 @@ Result<int> open_private_file(const fs::path& file, const Trust& trust) {
   return tl::unexpected(checked.error());
 }
 
+bool is_of_another(const fs::path& directory, const CacheTrust& trust) noexcept {
+  struct stat status;
+  return !trust.group && ::stat(directory.c_str(), &status) == 0 && status.st_uid != ::geteuid();
+}
+
 bool is_only_name_of(const char* path, int descriptor) noexcept {
   struct stat opened;
   struct stat named;

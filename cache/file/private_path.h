@@ -44,6 +44,10 @@ struct Trust {
 [[nodiscard]] Result<int> open_private_file(const std::filesystem::path& file,
                                             const Trust& trust = {});
 
+/// Whether another user owns the directory, and no group shares it. His own processes could not use what this one would make there.
+[[nodiscard]] bool is_of_another(const std::filesystem::path& directory,
+                                 const CacheTrust& trust) noexcept;
+
 /// Whether the path is the only name of the open regular file. Callers ask after the opening and before the first
 /// write, because somebody may have replaced the file that they checked before.
 [[nodiscard]] bool is_only_name_of(const char* path, int descriptor) noexcept;

@@ -72,10 +72,23 @@ CREATE INDEX entries_by_dependencies ON entries(dependencies);
 COMMIT;
 )sql";
 
-// Made by the first put that needs it, so that files of an earlier kiln get it too. As SQLite keeps it in the file. See
-// rows/kernel_list.h.
-constexpr std::string_view kernels_definition =
-    "CREATE TABLE kernels(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, frame BLOB NOT NULL)";
+/// Made by the first put that needs it, so that files of an earlier kiln get it too. Spelled as SQLite keeps it in the file.
+struct LaterDefinition {
+  std::string_view name;
+  std::string_view statement;
+};
+
+constexpr LaterDefinition later_kernels{
+    "kernels",
+    "CREATE TABLE kernels(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, frame BLOB NOT NULL)"};
+constexpr LaterDefinition later_signatures{"signatures",
+                                           "CREATE TABLE signatures(id INTEGER PRIMARY KEY, key "
+                                           "BLOB NOT NULL, signer TEXT NOT NULL, record BLOB "
+                                           "NOT NULL, UNIQUE(key, signer))"};
+
+constexpr const LaterDefinition& definition_of(LaterTable table) {
+  return table == LaterTable::kernels ? later_kernels : later_signatures;
+}
 
 /// No mmap, because a file that somebody truncates would end the process with a signal.
 constexpr const char* settings =
@@ -95,13 +108,16 @@ std::optional<Objects> objects_of(Connection& connection) {
 
 Objects make_own_objects() {
   auto memory = Connection::open(":memory:", Connection::Mode::read_write);
-  const bool made = memory && create_schema(*memory) && create_kernels(*memory);
+  const bool made = memory && create_schema(*memory) &&
+                    create_table(*memory, LaterTable::kernels) &&
+                    create_table(*memory, LaterTable::signatures);
   return made ? objects_of(*memory).value_or(Objects()) : Objects();
 }
 
-/// Whether it is of the table that not every file has, as objects_of() defines them.
-bool is_of_kernels(std::string_view definition_of_it) {
-  return definition_of_it.find(" of kernels: ") != std::string_view::npos;
+/// Whether it is of a table that not every file has, as objects_of() defines them.
+bool is_of_later_table(std::string_view definition_of_it) {
+  return definition_of_it.find(" of kernels: ") != std::string_view::npos ||
+         definition_of_it.find(" of signatures: ") != std::string_view::npos;
 }
 
 /// What this version of kiln makes with this version of SQLite. Never destroyed: another thread may be
@@ -131,16 +147,17 @@ Content look_into(Connection& connection) {
 
 bool create_schema(Connection& connection) { return connection.execute(definition) == SQLITE_OK; }
 
-std::optional<bool> has_kernels(Connection& connection) {
+std::optional<bool> has_table(Connection& connection, LaterTable table) {
+  const auto& [name, statement] = definition_of(table);
   return connection.has_row(
-      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'kernels' AND sql = ?",
-      kernels_definition);
+      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ? AND sql = ?", name, statement);
 }
 
-bool create_kernels(Connection& connection) {
-  const auto taken = connection.has_row("SELECT 1 FROM sqlite_schema WHERE name = 'kernels'");
+bool create_table(Connection& connection, LaterTable table) {
+  const auto& [name, statement] = definition_of(table);
+  const auto taken = connection.has_row("SELECT 1 FROM sqlite_schema WHERE name = ?", name);
   if (taken != false) return taken.has_value();
-  return connection.run(kernels_definition);
+  return connection.run(statement);
 }
 
 std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection) {
@@ -150,10 +167,30 @@ std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection) {
   for (const auto& [name, definition_of_it] : own_objects()) {
     const auto it = found->find(name);
     if (it == found->end()) {
-      if (is_of_kernels(definition_of_it)) continue;
+      if (is_of_later_table(definition_of_it)) continue;
       faults.push_back({name, "is missing"});
     } else if (it->second != definition_of_it) {
       faults.push_back({name, "is defined otherwise than kiln does"});
+    }
+  }
+  return faults;
+}
+
+std::optional<std::vector<SchemaFault>> foreign_objects(Connection& connection) {
+  const auto found = objects_of(connection);
+  const auto unlike_tables = connection.integer(
+      "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR rootpage < 1");
+  if (!found || !unlike_tables) return std::nullopt;
+  std::vector<SchemaFault> faults;
+  if (*unlike_tables != 0)
+    faults.push_back({"its schema", "has views, triggers or virtual tables"});
+  for (const auto& [name, definition_of_it] : *found) {
+    const auto own = own_objects().find(name);
+    const bool is_own = own != own_objects().end();
+    if (is_own && own->second != definition_of_it) {
+      faults.push_back({name, "is defined otherwise than kiln does"});
+    } else if (!is_own && !definition_of_it.starts_with("table of ")) {
+      faults.push_back({name, "is none of kiln's"});
     }
   }
   return faults;

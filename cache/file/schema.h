@@ -24,11 +24,17 @@ enum class Content {
 /// Makes the tables in an empty database, in one transaction. False on failure.
 [[nodiscard]] bool create_schema(Connection& connection);
 
-/// Whether the file has the table `kernels`, as kiln defines it. Nothing where SQLite could not tell.
-[[nodiscard]] std::optional<bool> has_kernels(Connection& connection);
+/// Tables that came later, and that a file of this schema need not have. Whatever else may have such a name is left alone.
+enum class LaterTable {
+  kernels,     ///< See rows/kernel_list.h.
+  signatures,  ///< See rows/signature_list.h.
+};
 
-/// Makes the table `kernels` where nothing has its name. Runs inside the caller's transaction. False on failure.
-[[nodiscard]] bool create_kernels(Connection& connection);
+/// Whether the file has this table, as kiln defines it. Nothing where SQLite could not tell.
+[[nodiscard]] std::optional<bool> has_table(Connection& connection, LaterTable table);
+
+/// Makes this table where nothing has its name. Runs inside the caller's transaction. False on failure.
+[[nodiscard]] bool create_table(Connection& connection, LaterTable table);
 
 /// A table or an index that is not as kiln makes it.
 struct SchemaFault {
@@ -36,8 +42,12 @@ struct SchemaFault {
   std::string problem;
 };
 
-/// All faults. A table or an index that a later kiln added is none, nor is a missing table `kernels`. Nothing where SQLite could not read.
+/// All faults. A table or an index that a later kiln added is none, nor is a missing LaterTable. Nothing where SQLite could not read.
 [[nodiscard]] std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection);
+
+/// What a stranger's file has that could make a statement of kiln's give what no table of kiln's holds: a view, a trigger, a
+/// virtual table, an index or a definition of another's. Tables of other names are none. Nothing where SQLite could not read.
+[[nodiscard]] std::optional<std::vector<SchemaFault>> foreign_objects(Connection& connection);
 
 /// Whether this code of SQLite's means that the file itself is damaged.
 [[nodiscard]] bool is_corrupt(int code) noexcept;

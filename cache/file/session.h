@@ -22,8 +22,13 @@ struct Place {
   Kind kind = Kind::directory;
   std::filesystem::path path = {};
   std::span<const std::byte> bytes = {};
+  bool of_another = false;  ///< Whether another user owns the directory.
 };
 
+/// Whether others wrote what is there, so that it serves only where a trusted key has signed it: where keys are trusted at all.
+[[nodiscard]] bool asks_for_proof(const Place& place, const CacheOptions& options) noexcept;
+
+/// Where proof is asked for, it does not matter whose the files are, and the schema must be kiln's own and no more.
 [[nodiscard]] Result<Database> open_place(const Place& place, const CacheOptions& options);
 
 /// One process's hold on a database. A forked child gets a session of its own and leaves its parent's where it is,

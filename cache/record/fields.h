@@ -82,6 +82,19 @@ enum class Tag : std::uint8_t {
   kernel_spill_stores = 0xc2,
   kernel_spill_loads = 0xc3,
   kernel_max_threads = 0xc4,
+
+  claim_version = 0xe0,
+  signer = 0xe1,
+  request_hash = 0xe2,
+  dependencies_hash = 0xe3,
+  source_hash = 0xe4,
+  headers_hash = 0xe5,
+  artifact_hash = 0xe6,
+  kernels_hash = 0xe7,
+
+  signature_version = 0xf0,
+  claim = 0xf1,
+  signature = 0xf2,
 };
 
 /// What a record holds as a number: an enumerator as its value, a signed number as its two's complement, a flag as 0

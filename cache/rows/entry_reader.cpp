@@ -27,6 +27,17 @@ bool read_dependencies(Connection& connection, RawEntry& entry, const Digest* ro
               entry.witness_frame));
 }
 
+const std::string& record_of_no_dependencies() {
+  // Never destroyed: other threads may read while the process exits.
+  static const auto& record = *new const std::string(
+      DependencySet().material());  // NOLINT(cppcoreguidelines-owning-memory)
+  return record;
+}
+
+bool may(const MayDecode& may_decode, RecordKind kind, std::string_view record) {
+  return !may_decode || may_decode(kind, record);
+}
+
 template <class Work>
 auto with_decoder(const Work& work) {
   if (auto* const decoder = system::ThreadValue<FrameDecoder>::get()) return work(*decoder);
@@ -49,17 +60,23 @@ std::optional<RawEntry> read_row(Connection& connection, Statement& row, const D
   return entry;
 }
 
-std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request) {
+std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request,
+                                      const MayDecode& may_decode) {
   if (!row.key || !row.toolchain) return std::nullopt;
-  EntryIdentity identity{*row.key, request, {*row.toolchain, row.toolchain_text}, {}, {}};
+  EntryIdentity identity{*row.key, request, {*row.toolchain, row.toolchain_text}, {}, {}, {}};
   if (row.dependencies_id) {
-    const auto material = decode_frame(row.dependencies_frame, dependencies_owner());
-    auto set = material ? DependencySet::from_material(*material) : std::nullopt;
+    auto record = decode_frame(row.dependencies_frame, dependencies_owner());
+    if (!record || !may(may_decode, RecordKind::dependencies, *record)) return std::nullopt;
+    auto set = DependencySet::from_material(*record);
     if (!set) return std::nullopt;
-    identity.dependencies_digest = digest_of(*material);
+    identity.dependencies_digest = digest_of(*record);
+    identity.dependencies_record = std::move(*record);
     identity.dependencies = std::move(*set);
   } else {
     identity.dependencies_digest = digest_of_no_dependencies();
+    identity.dependencies_record = record_of_no_dependencies();
+    if (!may(may_decode, RecordKind::dependencies, identity.dependencies_record))
+      return std::nullopt;
   }
   const Digest key_of_parts =
       key_of(request, identity.dependencies_digest, identity.toolchain.identity);
@@ -79,10 +96,10 @@ std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& iden
 }
 
 std::optional<Artifact> artifact_of(RawEntry& row, const EntryIdentity& identity,
-                                    const Request& request) {
+                                    const Request& request, const MayDecode& may_decode) {
   auto record = decode_image(std::move(row.payload), row.image_bytes,
                              payload_owner(identity.key, identity.request));
-  if (!record) return std::nullopt;
+  if (!record || !may(may_decode, RecordKind::artifact, record->view())) return std::nullopt;
   auto artifact = decode_artifact(std::move(*record));
   if (!artifact) return std::nullopt;
   artifact->key = identity.key;
@@ -99,7 +116,7 @@ std::optional<std::string> text_of(std::string_view frame, const Digest& digest)
 }
 
 const Digest& digest_of_no_dependencies() {
-  static const Digest of_none = digest_of(DependencySet().material());
+  static const Digest of_none = digest_of(record_of_no_dependencies());
   return of_none;
 }
 

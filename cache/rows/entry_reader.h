@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "file/sqlite.h"
 #include "kiln/artifact.h"
@@ -31,10 +33,11 @@ struct RawEntry {
   std::string material = {};
   std::string payload = {};
   std::string toolchain_text = {};
-  std::uint64_t image_bytes = 0;        ///< As the row says, which nothing protects.
-  std::string dependencies_frame = {};  ///< Empty where there is none, or its row is missing.
-  std::string witness_frame = {};       ///< Likewise.
-  std::string kernels_frame = {};       ///< Likewise. read_row() leaves it alone.
+  std::uint64_t image_bytes = 0;             ///< As the row says, which nothing protects.
+  std::string dependencies_frame = {};       ///< Empty where there is none, or its row is missing.
+  std::string witness_frame = {};            ///< Likewise.
+  std::string kernels_frame = {};            ///< Likewise. read_row() leaves it alone.
+  std::vector<std::string> signatures = {};  ///< read_row() leaves them alone.
 };
 
 /// Copies the current row. `roots` picks the witness; nullptr for none.
@@ -48,14 +51,21 @@ struct EntryIdentity {
   Digest request;
   Toolchain toolchain;  ///< Its text is what the column says, and no part of the key.
   Digest dependencies_digest;
+  std::string dependencies_record;  ///< What that is the digest of.
   DependencySet dependencies;
 };
 
 // The functions that follow take rows apart and trust nothing in them. They decompress with a context of the calling
 // thread.
 
+enum class RecordKind { dependencies, artifact };
+
+/// Whether a record, decompressed and of the right checksum, may be decoded: for who knows more of it than that (rows/proof.h).
+using MayDecode = std::function<bool(RecordKind kind, std::string_view record)>;
+
 /// Checks all but the payload; nothing for a damaged row. `request` is the digest of the row's material.
-[[nodiscard]] std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request);
+[[nodiscard]] std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request,
+                                                    const MayDecode& may_decode = {});
 
 /// The stamps kept for these include directories; nothing where there are none that fit.
 [[nodiscard]] std::optional<Witness> witness_of(const RawEntry& row, const EntryIdentity& identity,
@@ -63,12 +73,13 @@ struct EntryIdentity {
 
 /// What the payload and the request say; nothing for a damaged payload. Takes the row's payload, which may be large.
 [[nodiscard]] std::optional<Artifact> artifact_of(RawEntry& row, const EntryIdentity& identity,
-                                                  const Request& request);
+                                                  const Request& request,
+                                                  const MayDecode& may_decode = {});
 
 /// The text in this frame; nothing for a damaged one, or one of another digest.
 [[nodiscard]] std::optional<std::string> text_of(std::string_view frame, const Digest& digest);
 
-/// The digest of a DependencySet without look-ups, which is not stored.
+/// Of a DependencySet without look-ups, which is not stored.
 [[nodiscard]] const Digest& digest_of_no_dependencies();
 
 /// As FrameDecoder's, with a context that the calling thread keeps.

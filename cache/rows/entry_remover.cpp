@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rows/kernel_list.h"
+#include "rows/signature_list.h"
 
 namespace kiln::storage {
 namespace {
@@ -67,14 +68,14 @@ bool remove_entry(Connection& connection, std::int64_t id) {
   // Also where the entry is gone: least_recently_used() would choose its mark for ever.
   return connection.run("DELETE FROM marks WHERE entry = ?", id) &&
          connection.run("DELETE FROM entries WHERE id = ?", id) &&
-         (!key || remove_kernels(connection, *key)) &&
+         (!key || (remove_kernels(connection, *key) && remove_signatures(connection, *key))) &&
          (!set || remove_unneeded_set(connection, *set)) &&
          (!source || remove_unneeded_source(connection, *source));
 }
 
 bool remove_orphans(Connection& connection) {
   return mark_unmarked(connection) && remove_kernels_of_none(connection) &&
-         connection.execute(R"sql(
+         remove_signatures_of_none(connection) && connection.execute(R"sql(
 DELETE FROM marks WHERE entry NOT IN (SELECT id FROM entries);
 DELETE FROM dependency_sets WHERE id NOT IN
   (SELECT dependencies FROM entries WHERE dependencies IS NOT NULL);

@@ -9,6 +9,8 @@
 #include "record/artifact_codec.h"
 #include "record/witness_codec.h"
 #include "rows/kernel_list.h"
+#include "rows/signature_list.h"
+#include "signing/signature.h"
 
 namespace kiln::storage {
 namespace {
@@ -52,6 +54,13 @@ std::string kernels_record(const Artifact& artifact, const std::vector<KernelCod
   return encode_kernels(kernels);
 }
 
+HashOfText hashes_of(const std::vector<Text>& texts) {
+  return [&texts](const Digest& digest) {
+    const auto at = std::ranges::find(texts, digest, &Text::digest);
+    return at != texts.end() ? std::optional(hash_of(at->bytes)) : std::nullopt;
+  };
+}
+
 }  // namespace
 
 std::vector<Digest> headers_of(const DependencySet& dependencies) {
@@ -64,8 +73,8 @@ std::vector<Digest> headers_of(const DependencySet& dependencies) {
   return headers;
 }
 
-Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts,
-                              Images images) {
+Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts, Images images,
+                              const SigningKey& key) {
   FrameEncoder encoder;
   PreparedEntry prepared;
   const std::string dependencies = entry.dependencies.material();
@@ -89,6 +98,13 @@ Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& te
   if (entry.code != nullptr) {
     prepared.kernels_frame =
         encoder.encode(kernels_record(entry.artifact, *entry.code), kernels_owner(prepared.key));
+  }
+  if (!key.empty()) {
+    const auto contents =
+        contents_of(prepared.material, entry.request, dependencies, entry.dependencies,
+                    prepared.toolchain, record, entry.artifact, prepared.kernels_frame);
+    if (auto claim = claim_of(contents, hashes_of(entry.texts)))
+      prepared.signatures = {sign(std::move(*claim), key)};
   }
   if (entry.dependencies != DependencySet()) {
     prepared.dependencies_frame = encoder.encode(dependencies, dependencies_owner());
@@ -115,13 +131,25 @@ Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts) 
   return prepared;
 }
 
-std::optional<PreparedEntry> prepare_again(RawEntry row) {
+std::optional<PreparedEntry> prepare_again(RawEntry row, const MayDecode& may_decode,
+                                           Contents* contents) {
   const auto request = Request::from_material(row.material);
-  const auto identity = identify(row, digest_of(row.material));
+  const auto identity = identify(row, digest_of(row.material), may_decode);
   PreparedEntry prepared;
   prepared.payload = row.payload;
-  const auto artifact = request && identity ? artifact_of(row, *identity, *request) : std::nullopt;
+  std::string record;
+  const MayDecode keep_record = [&](RecordKind kind, std::string_view read) {
+    if (contents != nullptr) record = read;
+    return !may_decode || may_decode(kind, read);
+  };
+  const auto artifact =
+      request && identity ? artifact_of(row, *identity, *request, keep_record) : std::nullopt;
   if (!artifact) return std::nullopt;
+  if (contents != nullptr) {
+    *contents =
+        contents_of(row.material, *request, identity->dependencies_record, identity->dependencies,
+                    identity->toolchain.identity, record, *artifact, row.kernels_frame);
+  }
   prepared.key = identity->key;
   prepared.request = identity->request;
   prepared.toolchain = identity->toolchain.identity;
@@ -129,6 +157,7 @@ std::optional<PreparedEntry> prepare_again(RawEntry row) {
   prepared.dependencies = identity->dependencies_digest;
   fill_columns(prepared, *request, identity->dependencies, *artifact);
   prepared.material = std::move(row.material);
+  prepared.signatures = std::move(row.signatures);
   if (kernels_of(row.kernels_frame, prepared.key))
     prepared.kernels_frame = std::move(row.kernels_frame);
   if (identity->dependencies != DependencySet()) {
@@ -157,6 +186,7 @@ std::optional<bool> has_sound_text(Connection& connection, const Digest& digest)
 std::uint64_t PreparedEntry::bytes() const noexcept {
   std::uint64_t sum = material.size() + payload.size() + dependencies_frame.size() +
                       witness_frame.size() + kernels_frame.size();
+  for (const auto& signature : signatures) sum += signature.size();
   for (const PreparedText& text : texts) sum += text.frame.size();
   return sum;
 }
@@ -170,6 +200,7 @@ std::optional<std::int64_t> EntryWriter::write(const PreparedEntry& entry) {
   if (!entry.kernels_frame.empty() && !write_kernels(connection_, entry.key, entry.kernels_frame)) {
     return std::nullopt;
   }
+  if (!write_signatures(connection_, entry.key, entry.signatures)) return std::nullopt;
   if (entry.dependencies_frame.empty()) return write_row(entry, std::nullopt);
   const auto dependencies = write_dependencies(entry);
   if (!dependencies) return std::nullopt;

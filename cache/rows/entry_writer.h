@@ -10,6 +10,7 @@
 #include "kiln/cache.h"
 #include "record/frame.h"
 #include "rows/entry_reader.h"
+#include "rows/proof.h"
 
 namespace kiln::storage {
 
@@ -41,6 +42,7 @@ struct PreparedEntry {
   Digest roots;
   std::string witness_frame;  ///< Empty where there is no witness.
   std::string kernels_frame;  ///< Empty where nobody has read the image.
+  std::vector<std::string> signatures;
   std::vector<PreparedText> texts;
   std::vector<Digest> relied_on;  ///< Texts that the database held when this was prepared.
 
@@ -55,17 +57,19 @@ struct PreparedEntry {
 enum class Images { compressed, plain };
 
 /// `texts` are those texts of the entry that the cache does not hold yet.
-/// Errors: io_failed for something too large to store, invalid_argument for a text that has another
-/// digest than it says.
+/// With a `key`, it is signed, unless a text of it is not given. Errors: io_failed for something too large to store,
+/// invalid_argument for a text that has another digest than it says.
 [[nodiscard]] Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& texts,
-                                            Images images);
+                                            Images images, const SigningKey& key);
 
 /// Texts alone. Errors: as above.
 [[nodiscard]] Result<std::vector<PreparedText>> prepare_texts(const std::vector<Text>& texts);
 
 /// Prepares an entry of another database: checks it throughout, takes its frames as they are, and its columns from what
-/// the frames say. It has no texts and no witness. Nothing for a damaged one.
-[[nodiscard]] std::optional<PreparedEntry> prepare_again(RawEntry row);
+/// the frames say. It has no texts and no witness. Nothing for a damaged one. Who asks for its `contents` has a key.
+[[nodiscard]] std::optional<PreparedEntry> prepare_again(RawEntry row,
+                                                         const MayDecode& may_decode = {},
+                                                         Contents* contents = nullptr);
 
 /// Prepares a text of another database: checks it and takes its frame as it is. Nothing for a damaged one.
 [[nodiscard]] std::optional<PreparedText> prepare_again(const Digest& digest,

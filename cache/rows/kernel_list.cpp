@@ -7,8 +7,8 @@
 namespace kiln::storage {
 
 bool write_kernels(Connection& connection, const Digest& key, std::string_view frame) {
-  if (!create_kernels(connection)) return false;
-  const auto there = has_kernels(connection);
+  if (!create_table(connection, LaterTable::kernels)) return false;
+  const auto there = has_table(connection, LaterTable::kernels);
   if (there != true) return there.has_value();
   return connection.run(
       "INSERT INTO kernels(key, frame) VALUES(?, ?) "
@@ -17,19 +17,19 @@ bool write_kernels(Connection& connection, const Digest& key, std::string_view f
 }
 
 bool remove_kernels(Connection& connection, const Digest& key) {
-  const auto there = has_kernels(connection);
+  const auto there = has_table(connection, LaterTable::kernels);
   if (there != true) return there.has_value();
   return connection.run("DELETE FROM kernels WHERE key = ?", key);
 }
 
 bool remove_kernels_of_none(Connection& connection) {
-  const auto there = has_kernels(connection);
+  const auto there = has_table(connection, LaterTable::kernels);
   if (there != true) return there.has_value();
   return connection.run("DELETE FROM kernels WHERE key NOT IN (SELECT key FROM entries)");
 }
 
 std::optional<std::string> read_kernels(Connection& connection, const Digest& key) {
-  const auto table = has_kernels(connection);
+  const auto table = has_table(connection, LaterTable::kernels);
   if (table != true) return table ? std::optional(std::string()) : std::nullopt;
   Statement row(connection, "SELECT frame FROM kernels WHERE key = ?", key);
   const auto there = row.next();

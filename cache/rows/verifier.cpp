@@ -24,6 +24,10 @@ struct IndexWalk {
   std::string_view index;
   std::string_view sql;
 };
+// Of tables that not every file has.
+constexpr std::string_view kernels_index = "kernels by key";
+constexpr std::string_view signatures_index = "signatures by key and signer";
+
 #define KILN_ROWS_BEHIND(table, index, column)                                                  \
   "SELECT t.id IS NOT NULL AND t." column " IS i." column " FROM " table " i INDEXED BY " index \
   " LEFT JOIN " table " t NOT INDEXED ON t.id = i.id LIMIT -1 OFFSET ?"
@@ -48,18 +52,21 @@ constexpr std::array index_walks{
               "SELECT t.entry IS NOT NULL AND (t.pinned, t.used) IS (i.pinned, i.used) "
               "FROM marks i INDEXED BY marks_by_use "
               "LEFT JOIN marks t NOT INDEXED ON t.entry = i.entry LIMIT -1 OFFSET ?"},
-    // The last: not every file has this table.
-    IndexWalk{"kernels by key", KILN_ROWS_BEHIND("kernels", "sqlite_autoindex_kernels_1", "key")},
+    IndexWalk{kernels_index, KILN_ROWS_BEHIND("kernels", "sqlite_autoindex_kernels_1", "key")},
+    IndexWalk{signatures_index,
+              "SELECT t.id IS NOT NULL AND (t.key, t.signer) IS (i.key, i.signer) "
+              "FROM signatures i INDEXED BY sqlite_autoindex_signatures_1 "
+              "LEFT JOIN signatures t NOT INDEXED ON t.id = i.id LIMIT -1 OFFSET ?"},
 };
 
 }  // namespace
 
 Verifier::Progress Verifier::read(Connection& connection) {
-  static constexpr std::array<Stage, 11> stages{
+  static constexpr std::array<Stage, 12> stages{
       &Verifier::check_pages,     &Verifier::check_schema,  &Verifier::check_indexes,
       &Verifier::check_entries,   &Verifier::check_texts,   &Verifier::check_sets,
-      &Verifier::check_witnesses, &Verifier::check_kernels, &Verifier::check_links,
-      &Verifier::check_marks,     &Verifier::check_state};
+      &Verifier::check_witnesses, &Verifier::check_kernels, &Verifier::check_signatures,
+      &Verifier::check_links,     &Verifier::check_marks,   &Verifier::check_state};
   until_ = std::chrono::steady_clock::now() + longest_read;
   const Snapshot snapshot(connection);
   const Progress progress =
@@ -158,9 +165,11 @@ Verifier::Progress Verifier::check_schema(Connection& connection) {
   const auto faults = schema_faults(connection);
   if (!faults) return stopped(connection, "the schema");
   for (const auto& fault : *faults) add("structure", fault.name, fault.problem);
-  const auto kernels = has_kernels(connection);
-  if (!kernels) return stopped(connection, "the schema");
+  const auto kernels = has_table(connection, LaterTable::kernels);
+  const auto signatures = has_table(connection, LaterTable::signatures);
+  if (!kernels || !signatures) return stopped(connection, "the schema");
   has_kernels_ = *kernels;
+  has_signatures_ = *signatures;
   if (!subject_.bundle) return Progress::done;
   const auto texts = connection.integer("SELECT EXISTS(SELECT 1 FROM texts)");
   if (!texts) return stopped(connection, "texts");
@@ -170,16 +179,19 @@ Verifier::Progress Verifier::check_schema(Connection& connection) {
 }
 
 Verifier::Progress Verifier::check_indexes(Connection& connection) {
-  const std::string_view index = index_walks[index_].index;
-  const auto progress = walk_counting(connection, index, index_walks[index_].sql, [&](auto& row) {
-    if (row.integer(0) != 0) return;
-    add("structure", std::string(index),
-        fmt::format("leads to a row that is not there ({})", passed_));
-  });
-  if (progress != Progress::done) return progress;
+  const auto& [index, sql] = index_walks[index_];
+  const bool is_there =
+      (index != kernels_index || has_kernels_) && (index != signatures_index || has_signatures_);
+  if (is_there) {
+    const auto progress = walk_counting(connection, index, sql, [&](auto& row) {
+      if (row.integer(0) != 0) return;
+      add("structure", std::string(index_walks[index_].index),
+          fmt::format("leads to a row that is not there ({})", passed_));
+    });
+    if (progress != Progress::done) return progress;
+  }
   passed_ = 0;
-  const auto last = index_walks.size() - (has_kernels_ ? 0 : 1);
-  return ++index_ < last ? Progress::more : Progress::done;
+  return ++index_ < index_walks.size() ? Progress::more : Progress::done;
 }
 
 }  // namespace kiln::storage

@@ -60,6 +60,7 @@ class Verifier {
   Progress check_sets(Connection& connection);
   Progress check_witnesses(Connection& connection);
   Progress check_kernels(Connection& connection);
+  Progress check_signatures(Connection& connection);
   Progress check_links(Connection& connection);
   Progress check_marks(Connection& connection);
   Progress check_state(Connection& connection);
@@ -102,6 +103,7 @@ class Verifier {
   std::int64_t passed_ = 0;                      ///< Or a number of rows.
   bool has_texts_ = true;
   bool has_kernels_ = false;
+  bool has_signatures_ = false;
   std::chrono::steady_clock::time_point until_{};
   std::vector<std::function<void()>> copied_;
   std::size_t copied_bytes_ = 0;

@@ -8,6 +8,7 @@
 
 #include "record/artifact_codec.h"
 #include "record/frame.h"
+#include "record/signature_codec.h"
 #include "record/witness_codec.h"
 #include "rows/entry_reader.h"
 #include "rows/entry_writer.h"
@@ -67,6 +68,12 @@ constexpr std::string_view kernels_rows =
     KILN_LEADS_TO_ROW("kernels", "sqlite_autoindex_kernels_1", "key") ", "
     "EXISTS(SELECT 1 FROM entries WHERE key = t.key) "
     "FROM kernels t NOT INDEXED WHERE id > ? ORDER BY id";
+
+constexpr std::string_view signature_rows =
+    "SELECT id, key, signer, record, EXISTS(SELECT 1 FROM signatures i INDEXED BY "
+    "sqlite_autoindex_signatures_1 WHERE i.key = t.key AND i.signer = t.signer AND i.id = t.id), "
+    "EXISTS(SELECT 1 FROM entries WHERE key = t.key) "
+    "FROM signatures t NOT INDEXED WHERE id > ? ORDER BY id";
 
 constexpr std::string_view link_rows =
     "SELECT dependencies, text, "
@@ -359,6 +366,22 @@ void Verifier::examine_kernels(const KernelsRow& row) {
   if (artifact && !std::ranges::equal(*listed, artifact->kernels, {}, &ListedKernel::info)) {
     add("kernels", row.key.hex(), "they are not those of its entry");
   }
+}
+
+// Whether a signature is right, only a key tells: Cache::verify_signatures().
+Verifier::Progress Verifier::check_signatures(Connection& connection) {
+  if (!has_signatures_) return Progress::done;
+  return walk_ids(connection, "signatures", signature_rows, [&](Statement& row) {
+    const auto key = row.digest(1);
+    const std::string name = name_of(key, "signatures", row.integer(0));
+    if (!key) add("signature", name, "its key is no digest");
+    add_unmet(row, 4, "signature", name,
+              {"it cannot be found by its key", "it belongs to no entry; kiln gc removes it"});
+    const auto signature = decode_signature(row.blob(3));
+    const auto claim = signature ? decode_claim(signature->claim) : std::nullopt;
+    if (!claim || claim->signer != row.text(2))
+      add("signature", name, "it cannot be decoded, or is another signer's");
+  });
 }
 
 Verifier::Progress Verifier::check_links(Connection& connection) {

@@ -81,6 +81,8 @@ void set_cache_options(RuntimeOptions& options, const kiln_runtime_options& from
   options.cache_trust_owners = optional_text(from.cache_trust_owners);
   options.cache_group = optional_text(from.cache_group);
   options.engine = optional_text(from.engine);
+  options.trusted_keys = optional_text(from.trusted_keys);
+  options.signing_key = optional_text(from.signing_key);
   if (from.cache_max_bytes != 0) options.cache_max_bytes = from.cache_max_bytes;
   if (from.bundles != nullptr) {
     options.bundles = paths(from.bundles, from.bundle_count, "bundles");

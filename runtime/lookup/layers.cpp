@@ -44,6 +44,8 @@ void Layers::open_cache(const Settings& settings) {
         {.access = settings.cache_read_only ? Cache::Access::read_only : Cache::Access::read_write,
          .max_bytes = settings.cache_max_bytes,
          .trust = settings.cache_trust,
+         .trusted_keys = settings.trusted_keys,
+         .signing_key = settings.signing_key,
          .plain_images = settings.cache_plain_images,
          .on_fault = on_fault(),
          .tells_hits = settings.tells_hits});
@@ -58,7 +60,8 @@ void Layers::open_cache(const Settings& settings) {
 }
 
 void Layers::open_bundles(const Settings& settings) {
-  const CacheOptions options{.trust = settings.cache_trust, .on_fault = on_fault()};
+  const CacheOptions options{
+      .trust = settings.cache_trust, .trusted_keys = settings.trusted_keys, .on_fault = on_fault()};
   const auto add = [&](Result<Cache> opened) {
     if (opened) {
       bundles_.push_back(std::move(*opened));

@@ -30,8 +30,10 @@ class WhyNot {
  private:
   [[nodiscard]] std::string text() const {
     if (!reason_.empty()) return reason_;
-    return nearest_ >= MissReason::damaged ? "what was stored for this request is damaged"
-                                           : "nothing is stored for this request";
+    if (nearest_ >= MissReason::damaged) return "what was stored for this request is damaged";
+    if (nearest_ == MissReason::untrusted)
+      return "no trusted key has signed what is stored for this request (KILN_TRUSTED_KEYS)";
+    return "nothing is stored for this request";
   }
 
   std::string reason_;

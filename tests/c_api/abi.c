@@ -79,7 +79,9 @@ AT(kiln_runtime_options, observer, 176);
 AT(kiln_runtime_options, observer_user, 184);
 AT(kiln_runtime_options, cache_trust_owners, 192);
 AT(kiln_runtime_options, cache_group, 200);
-GROWS(kiln_runtime_options, engine, 216, 3);
+AT(kiln_runtime_options, engine, 208);
+AT(kiln_runtime_options, trusted_keys, 216);
+GROWS(kiln_runtime_options, signing_key, 232, 4);
 
 AT(kiln_event, kind, 8);
 AT(kiln_event, origin, 12);

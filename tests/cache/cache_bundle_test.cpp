@@ -29,13 +29,9 @@ using test::as_found;
 using test::CacheBundle;
 using test::make_plain_sample;
 using test::make_sample;
+using test::mode_of;
 using test::same_artifact;
 using test::Sample;
-
-mode_t mode_of(const fs::path& path) {
-  struct stat status;
-  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
-}
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));

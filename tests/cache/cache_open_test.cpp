@@ -22,13 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using test::mode_of;
+
 constexpr auto read_write = Cache::Access::read_write;
 constexpr auto read_only = Cache::Access::read_only;
-
-mode_t mode_of(const fs::path& path) {
-  struct stat status;
-  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
-}
 
 class CacheOpen : public ::testing::Test {
  protected:

@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::make_sample;
+using test::mode_of;
 using test::User;
 using testing::HasSubstr;
 
@@ -65,12 +66,6 @@ class CacheOwners : public ::testing::Test {
       ASSERT_EQ(::chmod(path.c_str(), static_cast<mode_t>(mode)), 0);
     }
     fs::remove(directory_ / "kernels.v1.lock");
-  }
-
-  [[nodiscard]] static unsigned mode_of(const fs::path& path) {
-    struct stat status {};
-    EXPECT_EQ(::lstat(path.c_str(), &status), 0) << path;
-    return status.st_mode & 07777U;
   }
 
   test::TemporaryFolder folder_;

@@ -115,6 +115,11 @@ bool same_artifact(const Artifact& a, const Artifact& b) {
          a.toolchain == b.toolchain;
 }
 
+mode_t mode_of(const fs::path& path) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
 std::string read_file(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -64,6 +66,9 @@ void write_file(const std::filesystem::path& file, std::string_view bytes);
 
 /// Name, inode, size, mode and times of everything in a folder, and each file's bytes.
 [[nodiscard]] std::map<std::string, std::string> snapshot(const std::filesystem::path& folder);
+
+/// Its permissions; 0 where there is nothing. Follows no link.
+[[nodiscard]] mode_t mode_of(const std::filesystem::path& path);
 
 /// Runs SQL on a database file with a connection of its own.
 void run_sql(const std::filesystem::path& file, const std::string& sql);

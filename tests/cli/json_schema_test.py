@@ -155,6 +155,12 @@ def look(tool, one):
 
 def carry(tool):
     tool.run("export", "all.kiln")
+    secret = tool.run("key", "generate", "farm-1")[0]["secret_file"]
+    public = tool.run("key", "show", "farm-1.pub")[0]["public_key"]
+    tool.run("export", "signed.kiln", "--sign", KILN_SIGNING_KEY=secret)
+    tool.run("key", "show", KILN_SIGNING_KEY=secret, KILN_TRUSTED_KEYS=public)
+    tool.run("verify", "--signatures", status=1, KILN_TRUSTED_KEYS=public)
+    tool.run("verify", "--signatures", "--cache", "signed.kiln", KILN_TRUSTED_KEYS=public)
     tool.run("import", "all.kiln", "own", "--cache", "third")
     tool.run("merge", "all.kiln", "other", "-o", "merged.kiln")
     tool.run("kernels", "--cache", "all.kiln")

@@ -34,6 +34,7 @@ HISTORY = {
     'kiln_cache_hits_total{layer="bundle"}': "hits_bundle",
     'kiln_cache_misses_total{reason="absent"}': "misses_absent",
     'kiln_cache_misses_total{reason="unfit"}': "misses_unfit",
+    'kiln_cache_misses_total{reason="untrusted"}': "misses_untrusted",
     'kiln_cache_misses_total{reason="damaged"}': "misses_damaged",
     'kiln_cache_misses_total{reason="unreadable"}': "misses_unreadable",
     'kiln_cache_errors_total{kind="full"}': "errors_full",

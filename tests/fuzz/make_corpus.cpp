@@ -10,6 +10,7 @@
 #include "forge.h"
 #include "record/artifact_codec.h"
 #include "record/frame.h"
+#include "record/signature_codec.h"
 #include "record/witness_codec.h"
 #include "support.h"
 
@@ -79,6 +80,17 @@ void make_records(const fs::path& folder, const kiln::test::Sample& sample) {
   seed(folder, "kernels",
        '\4' + kiln::storage::encode_kernels({{sample.artifact.kernels[0], sample.code[0]},
                                              {sample.artifact.kernels[1], sample.code[1]}}));
+  const auto claim = kiln::storage::encode_claim({.signer = "farm-1",
+                                                  .request = std::string(32, 'r'),
+                                                  .dependencies = std::string(32, 'd'),
+                                                  .source = std::string(32, 's'),
+                                                  .headers = std::string(32, 'h'),
+                                                  .toolchain = sample.toolchain.identity,
+                                                  .toolchain_text = sample.toolchain.text,
+                                                  .artifact = std::string(32, 'a'),
+                                                  .kernels = std::string(32, 'k')});
+  seed(folder, "claim", '\5' + claim);
+  seed(folder, "signature", '\6' + kiln::storage::encode_signature({claim, std::string(64, 's')}));
   seed(folder, "stamps", '\3' + kiln::storage::encode_stamps(sample.witness.stamps));
 }
 

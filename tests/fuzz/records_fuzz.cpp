@@ -3,12 +3,13 @@
 #include "fuzz.h"
 #include "kiln/request.h"
 #include "record/artifact_codec.h"
+#include "record/signature_codec.h"
 #include "record/witness_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace kiln;
   fuzz::Input input(fuzz::view(data, size));
-  const std::uint64_t which = input.number(1) % 5;
+  const std::uint64_t which = input.number(1) % 7;
   const std::string_view record = input.rest();
   if (which == 0) {
     const auto artifact = storage::decode_artifact(
@@ -23,9 +24,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else if (which == 3) {
     const auto stamps = storage::decode_stamps(record);
     fuzz::require(!stamps || storage::encode_stamps(*stamps) == record, "stamps");
-  } else {
+  } else if (which == 4) {
     const auto kernels = storage::decode_kernels(record);
     fuzz::require(!kernels || storage::encode_kernels(*kernels) == record, "kernels");
+  } else if (which == 5) {
+    const auto claim = storage::decode_claim(record);
+    fuzz::require(!claim || storage::encode_claim(*claim) == record, "claim");
+  } else {
+    const auto signature = storage::decode_signature(record);
+    fuzz::require(!signature || storage::encode_signature(*signature) == record, "signature");
   }
   return 0;
 }

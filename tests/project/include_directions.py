@@ -3,7 +3,7 @@
 Between the top folders they run tests -> tools -> runtime -> cache. device/ holds code for the GPU, which includes
 nothing from outside; only the program that embeds it knows the cache's digest and how the runtime follows includes.
 Inside runtime/ and cache/ a file includes public headers, its own room and the rooms that ROOMS names for it. Only
-runtime/vendor/ includes what is NVIDIA's and the loader's, only cache/ what is SQLite's.
+runtime/vendor/ includes what is NVIDIA's and the loader's, only cache/ what is SQLite's, only cache/signing/ libsodium's.
 
 Usage: include_directions.py SOURCE_DIR
 """
@@ -32,8 +32,9 @@ ROOMS = {
     "cache/system": set(),
     "cache/record": SYSTEM,
     "cache/file": SYSTEM | {"cache/record"},
-    "cache/rows": SYSTEM | {"cache/record", "cache/file"},
-    "cache": SYSTEM | {"cache/record", "cache/file", "cache/rows"},
+    "cache/signing": SYSTEM | {"cache/record"},
+    "cache/rows": SYSTEM | {"cache/record", "cache/file", "cache/signing"},
+    "cache": SYSTEM | {"cache/record", "cache/file", "cache/signing", "cache/rows"},
     "runtime/include": set(),
     "runtime/base": SYSTEM,
     "runtime/program": set(),
@@ -97,8 +98,12 @@ def foreign_fault(including, name):
     """What is wrong with including this header of somebody else's, or None."""
     if including.parts[0] not in TOP:
         return None
-    if re.match(r"cuda|nvrtc|nvJitLink|nvFatbin|dlfcn|link\.h", name) and including.parts[:2] != ("runtime", "vendor"):
+    if re.match(r"cuda|nvrtc|nvJitLink|nvFatbin|link\.h", name) and including.parts[:2] != ("runtime", "vendor"):
         return "only runtime/vendor/ calls vendors"
+    if name == "dlfcn.h" and including.parts[:2] not in (("runtime", "vendor"), ("cache", "signing")):
+        return "only runtime/vendor/ and cache/signing/ open libraries"
+    if name == "sodium.h" and including.parts[:2] != ("cache", "signing"):
+        return "only cache/signing/ calls libsodium"
     if name == "sqlite3.h" and including.parts[0] != "cache":
         return "only cache/ knows SQLite"
     return None

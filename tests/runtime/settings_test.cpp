@@ -109,6 +109,11 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_CACHE_GROUP", "no such group",
              "KILN_CACHE_GROUP: 'no such group' is not a group of this machine: use its name or "
              "its id"},
+    Nonsense{"KILN_TRUSTED_KEYS", "farm-1",
+             "KILN_TRUSTED_KEYS: 'farm-1' is no public key: one is a name, a colon and 44 "
+             "characters of base64, as kiln key show prints it; or an absolute path"},
+    Nonsense{"KILN_SIGNING_KEY", "farm-1.key",
+             "KILN_SIGNING_KEY: 'farm-1.key' is not an absolute path"},
     Nonsense{"KILN_ENGINE", "acme\t2",
              "KILN_ENGINE: 'acme\t2' is not an engine's name: leave control characters out"},
     Nonsense{"KILN_BUNDLES", "some.kiln", "KILN_BUNDLES: 'some.kiln' is not an absolute path"},
@@ -168,6 +173,9 @@ struct Sense {
   bool (*reached)(const Settings&);  ///< Whether it is in its field, where it is not by itself.
 };
 
+/// Stands for the file of a key.
+constexpr const char* a_key = "a.key";
+
 const Sense sense[] = {
     {"KILN_CACHE_DIR", "/a", [](const Settings& s) { return s.cache_directory == "/a"; }},
     {"KILN_CACHE_DISABLE", "1", [](const Settings& s) { return s.cache_disabled; }},
@@ -180,6 +188,9 @@ const Sense sense[] = {
        return s.cache_trust.any_owner && s.cache_trust.owners == std::vector<std::uint32_t>{0, 77};
      }},
     {"KILN_CACHE_GROUP", "77", [](const Settings& s) { return s.cache_trust.group == 77; }},
+    {"KILN_TRUSTED_KEYS", "a:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+     [](const Settings& s) { return s.trusted_keys.keys().size() == 1; }},
+    {"KILN_SIGNING_KEY", a_key, [](const Settings& s) { return !s.signing_key.empty(); }},
     {"KILN_ENGINE", "acme 2", [](const Settings& s) { return s.engine == "acme 2"; }},
     {"KILN_BUNDLES", "/a:/b", [](const Settings& s) { return s.bundles.size() == 2; }},
     {"KILN_COMPILE_PATIENCE", "7", [](const Settings& s) { return s.compile_patience == 7s; }},
@@ -208,9 +219,12 @@ const Sense sense[] = {
 };
 
 TEST(Settings, EachReachesItsField) {
+  const ScratchDirectory folder;
+  const auto key = folder / a_key;
+  ASSERT_TRUE(SigningKey::generate("a").value().write(key));
   std::set<std::string> tried;
   for (const auto& row : sense) {
-    const ScopedVariable variable(row.variable, row.value);
+    const ScopedVariable variable(row.variable, row.value == a_key ? key.c_str() : row.value);
     const auto settings = resolve_settings({});
     ASSERT_TRUE(settings) << settings.error().message;
     EXPECT_TRUE(row.reached(*settings)) << row.variable;

@@ -428,6 +428,8 @@ void add_verify(Grammar& grammar) {
   const auto [verb, words] =
       grammar.verb<VerifyWords>("verify", "Tell whether everything is as it was written", verify);
   verb->add_flag("--deep", words->deep, "Decompress and decode everything as well");
+  verb->add_flag("--signatures", words->signatures,
+                 "Also whether a trusted key (KILN_TRUSTED_KEYS) signed each entry as it is");
 }
 
 void add_gc(Grammar& grammar) {
@@ -477,11 +479,16 @@ void add_without_sources(CLI::App& verb, bool& without_sources) {
   verb.add_flag("--without-sources", without_sources, "Leave out sources and headers");
 }
 
+void add_sign(CLI::App& verb, bool& sign) {
+  verb.add_flag("--sign", sign, "Sign each entry with the key that KILN_SIGNING_KEY names");
+}
+
 void add_export(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<ExportWords>(
       "export", "Write a bundle of all entries, to be shipped", export_bundle);
   required_operand(verb->add_option("BUNDLE", words->bundle, whole_or_not));
   add_without_sources(*verb, words->without_sources);
+  add_sign(*verb, words->sign);
 }
 
 void add_import(Grammar& grammar) {
@@ -495,6 +502,7 @@ void add_merge(Grammar& grammar) {
   add_shipped(*verb, words->files);
   verb->add_option("-o", words->bundle, whole_or_not)->required()->type_name("BUNDLE");
   add_without_sources(*verb, words->without_sources);
+  add_sign(*verb, words->sign);
 }
 
 void add_doctor(Grammar& grammar) {
@@ -518,6 +526,26 @@ void add_config(Grammar& grammar) {
       ->type_name("");
   verb->add_option("SETTING", words->name, "The setting, e.g. KILN_CACHE_MAX_SIZE")->type_name("");
   verb->add_option("VALUE", words->value, "What to set it to")->type_name("");
+}
+
+std::vector<std::string> key_actions() { return {"generate", "show"}; }
+
+void add_key(Grammar& grammar) {
+  const auto [verb, words] =
+      grammar.verb<KeyWords>("key", "Make a key that signs entries, or show public keys", key);
+  verb->footer(
+      "generate NAME makes NAME.key, which signs and stays where it is, and NAME.pub, which goes "
+      "to "
+      "whoever is to trust it. show prints the public halves of these files' keys, or of those "
+      "that are "
+      "set. To replace a key, make one of another name and trust both for a while.");
+  required_operand(verb->add_option("ACTION", words->action, "generate or show"))
+      ->check(CLI::IsMember(key_actions()));
+  verb->add_option("NAME", words->names, "The new key's name, e.g. farm-1; or files of keys")
+      ->type_name("");
+  verb->add_option("--directory", words->directory, "Where generate puts the files")
+      ->type_name("DIR")
+      ->capture_default_str();
 }
 
 void add_globals(CLI::App& app, Globals& globals) {
@@ -546,6 +574,7 @@ void add_verbs(CLI::App& app, Grammar& grammar) {
         add_export,           add_import, add_merge}) {
     add(grammar);
   }
+  add_key(grammar);
   add_config(grammar);
   add_doctor(grammar);
   for (auto* verb : app.get_subcommands({})) verb->fallthrough();

@@ -135,6 +135,7 @@ struct StatsWords {
 
 struct VerifyWords {
   bool deep = false;
+  bool signatures = false;
 };
 
 struct GcWords {
@@ -156,6 +157,7 @@ struct PinWords {
 struct ExportWords {
   std::filesystem::path bundle;
   bool without_sources = false;
+  bool sign = false;
 };
 
 struct ImportWords {
@@ -168,6 +170,12 @@ struct ConfigWords {
   std::optional<std::string> value;
 };
 
+struct KeyWords {
+  std::string action;              ///< "generate" or "show".
+  std::vector<std::string> names;  ///< The name of a new one, or files of keys.
+  std::filesystem::path directory = ".";
+};
+
 struct DoctorWords {
   bool verbose = false;
 };
@@ -176,6 +184,7 @@ struct MergeWords {
   std::vector<std::filesystem::path> files;
   std::filesystem::path bundle;
   bool without_sources = false;
+  bool sign = false;
 };
 
 }  // namespace kiln::cli

@@ -29,6 +29,12 @@ if(KILN_BUILD_TESTS)
   endif()
 endif()
 
+# Signatures: headers alone, at build time alone. libsodium is opened where a key is set.
+find_path(KILN_SODIUM_INCLUDE_DIR sodium.h DOC "Folder with sodium.h")
+if(NOT KILN_SODIUM_INCLUDE_DIR)
+  message(FATAL_ERROR "libsodium's header sodium.h was not found. Install it (Debian: libsodium-dev), or set KILN_SODIUM_INCLUDE_DIR.")
+endif()
+
 # CUDA: headers alone, at build time alone. The second hint is where tools/setup.sh puts the wheels.
 find_path(KILN_CUDA_INCLUDE_DIR cudaTypedefs.h
   DOC "Folder with cuda.h, cudaTypedefs.h and nvrtc.h"

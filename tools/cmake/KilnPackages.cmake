@@ -41,6 +41,8 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${kiln_ldconfig_trigger}")
 # Compiles go to kiln-worker where it is found.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "kiln (= ${PROJECT_VERSION})")
+# Opened where a key is set.
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "libsodium23")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "CUDA kernels compiled at run time and kept: library
 NVRTC behind a persistent, checksummed cache that all processes of a machine
 share. A hit needs no compiler, no driver and microseconds.

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,7 @@
 #include "kiln/error.h"
 #include "kiln/export.h"
 #include "kiln/request.h"
+#include "kiln/signing.h"
 
 namespace kiln::storage {
 struct Place;
@@ -131,6 +133,7 @@ enum class Counter : std::uint8_t {
   hits_bundle,        ///< Served by a bundle.
   misses_absent,      ///< Nothing was stored for the request.
   misses_unfit,       ///< What was stored did not fit: another compiler, a header that changed.
+  misses_untrusted,   ///< What was stored comes from others, and no trusted key has signed it.
   misses_damaged,     ///< What was stored failed its checksum or did not decode.
   misses_unreadable,  ///< SQLite could not read it.
   damaged_rows,       ///< Such rows met, and removed where that may be.
@@ -175,7 +178,7 @@ struct DayCounters {
 };
 
 /// Why find() gave nothing; the nearest there was, and so the greatest.
-enum class MissReason { none, absent, unfit, damaged, unreadable };
+enum class MissReason { none, absent, unfit, untrusted, damaged, unreadable };
 
 /// Called with a line fit for a person when a Cache meets a fault that it lives with, once for each kind
 /// of fault. Runs on the thread that met it; must not call back into the cache.
@@ -192,6 +195,12 @@ struct CacheOptions {
   /// What the database may grow to; the least recently used entries make room. Bytes.
   std::uint64_t max_bytes = std::uint64_t{5} << 30;
   CacheTrust trust = {};
+  /// Where there are any, nothing serves that others wrote and none of these signed: each entry of a bundle in a file, and of a
+  /// directory of another user. In return it does not matter who owns such a file, or may write it. What this user writes himself,
+  /// the group's cache too, and a bundle in the program's own memory need no signature.
+  TrustedKeys trusted_keys = {};
+  /// What is put is signed with it.
+  SigningKey signing_key = {};
   /// Images that are put are stored as they are: they are read faster, and take some times the room. Both kinds are read.
   bool plain_images = false;
   FaultCallback on_fault = {};
@@ -257,7 +266,7 @@ struct GcReport {
 /// Something that is not as kiln wrote it, or that belongs to no entry, as damage may leave behind: that
 /// does no harm but takes room, until collect() removes it.
 struct Finding {
-  /// "entry", "text", "dependency set", "witness", "kernels", "mark", "link" (of a set to a text), "state",
+  /// "entry", "text", "dependency set", "witness", "kernels", "signature", "mark", "link" (of a set to a text), "state",
   /// "structure" or "file".
   std::string what;
   std::string name;     ///< A key, a digest or a path.
@@ -273,6 +282,13 @@ struct VerifyReport {
   std::vector<std::filesystem::path> set_aside;
 };
 
+struct SignatureReport {
+  std::uint64_t entries = 0;                     ///< Looked at.
+  std::map<std::string, std::uint64_t> signers;  ///< How many entries each key's name vouches for.
+  std::vector<Finding>
+      findings;  ///< Entries that no trusted key has signed, or otherwise than they are.
+};
+
 class Cache;
 
 struct ExportOptions {
@@ -281,10 +297,13 @@ struct ExportOptions {
   /// Other caches and bundles whose entries go into the same bundle. Of entries of one key the first
   /// sound one is taken.
   std::vector<Cache*> also = {};
+  /// Signs each entry, beside the signatures that it has. What it cannot sign, for want of a text, is a finding.
+  SigningKey signing_key = {};
 };
 
 struct ExportReport {
   std::uint64_t entries = 0;
+  std::uint64_t signed_entries = 0;  ///< With ExportOptions::signing_key.
   std::uint64_t file_bytes = 0;
   std::vector<Finding> skipped;  ///< Damaged rows, left out; an entry goes without a damaged text.
 };
@@ -438,6 +457,13 @@ class Cache {
   /// 64 MiB it compares tables and indexes with each other and leaves unused pages out.
   /// Errors: io_failed where it cannot be read at all.
   [[nodiscard]] Result<VerifyReport> verify(bool deep);
+
+  /// Looks whether each entry is as one of these keys signed it: also its source and headers, as far as they are stored. Decodes
+  /// nothing of an entry before a signature is found right. Errors: io_failed where it cannot be read at all.
+  [[nodiscard]] Result<SignatureReport> verify_signatures(const TrustedKeys& keys);
+
+  /// The names of the keys that say that they signed this entry; nobody has checked that they did. Errors: as entry().
+  [[nodiscard]] Result<std::vector<std::string>> signers(const Digest& key);
 
   /// Writes a bundle of all entries: rebuilt in key order without times, marks and pins, so that the
   /// same content gives the same bytes (of one version of SQLite); appears at `bundle` whole or not at

@@ -41,7 +41,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /// Raised when something is added. Nothing is taken away, and nothing changes its meaning.
-#define KILN_API_VERSION 3
+#define KILN_API_VERSION 4
 
 /// KILN_API_VERSION of the library, which may be another one than the header's.
 uint32_t kiln_api_version(void);
@@ -292,8 +292,10 @@ typedef struct kiln_runtime_options {
   kiln_observer observer;          ///< Sees each event.
   void* observer_user;             ///< Handed to `observer`.
   const char* cache_trust_owners;  ///< "root", user ids, "any". `KILN_CACHE_TRUST_OWNERS`.
-  const char* cache_group;  ///< A name or an id: the cache is its members'. `KILN_CACHE_GROUP`.
-  const char* engine;       ///< Whose entries these are, and no other's serve. `KILN_ENGINE`.
+  const char* cache_group;   ///< A name or an id: the cache is its members'. `KILN_CACHE_GROUP`.
+  const char* engine;        ///< Whose entries these are, and no other's serve. `KILN_ENGINE`.
+  const char* trusted_keys;  ///< A list of keys whose signatures count. `KILN_TRUSTED_KEYS`.
+  const char* signing_key;   ///< The file of the key that signs. `KILN_SIGNING_KEY`.
 } kiln_runtime_options;
 
 /// The pipeline: asks the cache, compiles on a miss, stores, loads. The runtime ends when its handle is

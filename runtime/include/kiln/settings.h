@@ -20,6 +20,7 @@
 #include "kiln/error.h"
 #include "kiln/export.h"
 #include "kiln/observer.h"
+#include "kiln/signing.h"
 
 namespace KILN_EXPORT kiln {
 
@@ -61,6 +62,12 @@ struct RuntimeOptions {
   /// Share the cache with the members of this group, a name or an id: a directory of mode 2770, files of 0660, whatever the
   /// umask. `KILN_CACHE_GROUP`.
   std::optional<std::string> cache_group = {};
+  /// Keys whose signatures count: a list separated by commas, of keys such as "farm-1:BASE64", and absolute paths of files of keys and
+  /// of folders of them (TrustedKeys::read()). Where it is set, bundles and other users' caches serve only what one of these has
+  /// signed, whoever owns them. `KILN_TRUSTED_KEYS`, else nothing is asked for a signature.
+  std::optional<std::string> trusted_keys = {};
+  /// The file of the key that signs what is stored; absolute, its user's alone (SigningKey::read()). `KILN_SIGNING_KEY`, else none.
+  std::optional<std::filesystem::path> signing_key = {};
   /// Whose entries these are, in a cache that several engines share: a name, with a version where each is to have its own, e.g.
   /// "acme 2.1". It is part of the key: what another engine stored, or none, does not serve. `KILN_ENGINE`, else none.
   std::optional<std::string> engine = {};
@@ -165,6 +172,8 @@ struct Settings {
   std::uint64_t cache_max_bytes = 0;
   bool cache_plain_images = false;
   CacheTrust cache_trust;
+  TrustedKeys trusted_keys;
+  SigningKey signing_key;
   bool tells_hits = false;
   std::string engine;  ///< Empty where none is named.
   std::vector<std::filesystem::path> bundles;

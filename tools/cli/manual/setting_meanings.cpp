@@ -20,6 +20,11 @@ constexpr SettingMeaning meanings[] = {
      "2770, "
      "its files 0660",
      ""},
+    {"KILN_TRUSTED_KEYS",
+     "whose signatures count: keys such as farm-1:BASE64, absolute paths of files and folders of "
+     "keys, separated by commas; nothing unsigned of others serves",
+     ""},
+    {"KILN_SIGNING_KEY", "the file of the key that signs what is stored, absolute", ""},
     {"KILN_ENGINE",
      "whose entries these are in a cache that several engines share, such as acme 2.1; no other "
      "engine's serve",

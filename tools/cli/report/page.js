@@ -241,6 +241,11 @@ const reasons = [
       'than the one that made the entry.',
   },
   {
+    counter: 'misses_untrusted', label: 'What was stored was not signed',
+    about: () => 'Keys are set (KILN_TRUSTED_KEYS), and the entry of a bundle or of another user is signed by none of them. ' +
+      'kiln verify --signatures tells which.',
+  },
+  {
     counter: 'misses_damaged', label: 'What was stored was damaged',
     about: () => 'Its checksum did not hold, and it was compiled anew. kiln verify tells whether more is damaged; ' +
       'suspect the disk.',

@@ -317,7 +317,7 @@ ExitCode compile_commands(const Globals& globals, const CompileCommandsWords& wo
   std::optional<Cache> cache;
   if (words.manifest.empty())
     cache = words.from.empty() ? open_for_inspection(globals).value()
-                               : open_shipped(words.from, settings_of(globals).cache_trust);
+                               : open_shipped(words.from, settings_of(globals));
   auto runtime = open_runtime_without_cache(globals);
   Found found;
   SourcesFolder folder(words.sources, found);

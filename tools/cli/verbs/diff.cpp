@@ -130,7 +130,7 @@ Side read_entry(const Globals& globals, const std::string& word) {
 Side read_side(const Globals& globals, const std::string& word) {
   std::error_code error;
   if (!std::filesystem::exists(word, error)) return read_entry(globals, word);
-  auto cache = open_shipped(word, settings_of(globals).cache_trust);
+  auto cache = open_shipped(word, settings_of(globals));
   return {false, read_kernels(cache, cache.list().value(), "")};
 }
 

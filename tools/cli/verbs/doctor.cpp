@@ -133,8 +133,9 @@ Verdict judge_cache(const Settings& settings, const fs::path& kept_in,
                     std::optional<CacheStatistics>& statistics) {
   if (settings.cache_disabled) return {false, "the cache is disabled (KILN_CACHE_DISABLE)"};
   if (!settings.cache_fault.empty()) return {false, settings.cache_fault};
-  auto cache = Cache::open(settings.cache_directory,
-                           {.access = Cache::Access::read_only, .trust = settings.cache_trust});
+  auto cache = Cache::open(settings.cache_directory, {.access = Cache::Access::read_only,
+                                                      .trust = settings.cache_trust,
+                                                      .trusted_keys = settings.trusted_keys});
   if (!cache && cache.error().code == ErrorCode::not_found) return judge_absence(settings, kept_in);
   if (!cache) return {false, cache.error().message};
   const auto sums = cache->statistics();
@@ -156,8 +157,9 @@ CacheFindings examine_cache(const Settings& settings) {
   return findings;
 }
 
-BundleFindings examine_bundle(const fs::path& file, const CacheTrust& trust) {
-  auto bundle = Cache::open_bundle(file, {.trust = trust});
+BundleFindings examine_bundle(const fs::path& file, const Settings& settings) {
+  auto bundle = Cache::open_bundle(
+      file, {.trust = settings.cache_trust, .trusted_keys = settings.trusted_keys});
   if (!bundle) return {file, {false, bundle.error().message}};
   const auto sums = bundle->statistics();
   if (!sums) return {file, {false, sums.error().message}};
@@ -203,7 +205,7 @@ Findings examine(const Globals& globals) {
       {"packer", "fatbins", packer},     {"disassembler", "disassembler", disassembler}};
   findings.cache = examine_cache(settings);
   for (const auto& file : settings.bundles)
-    findings.bundles.push_back(examine_bundle(file, settings.cache_trust));
+    findings.bundles.push_back(examine_bundle(file, settings));
   const auto serving = judge_serving(findings.cache.usable, findings.bundles);
   findings.abilities = {{"can serve", serving},
                         {"can compile", verdict_of(compiler)},

@@ -39,7 +39,7 @@ ExitCode import_files(const Globals& globals, const ImportWords& words) {
       {{"FILE"}, {"ADDED", Align::right}, {"PRESENT", Align::right}, {"LEFT OUT", Align::right}});
   bool any = false;
   const auto worst = for_each(globals, words.files, [&](const std::filesystem::path& file) {
-    auto source = open_shipped(file, settings_of(globals).cache_trust);
+    auto source = open_shipped(file, settings_of(globals));
     if (source.file() == cache.file()) refuse_itself(file);
     const auto imported = cache.import(source).value();
     any = true;

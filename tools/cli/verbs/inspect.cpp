@@ -15,6 +15,8 @@ CacheOptions options_of(const Globals& globals, const Settings& settings, Cache:
   CacheOptions options{.access = access,
                        .max_bytes = settings.cache_max_bytes,
                        .trust = settings.cache_trust,
+                       .trusted_keys = settings.trusted_keys,
+                       .signing_key = settings.signing_key,
                        .plain_images = settings.cache_plain_images};
   // Who only looks is told by what the look comes to.
   if (!globals.quiet && access == Cache::Access::read_write) {

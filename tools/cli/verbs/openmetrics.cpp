@@ -99,6 +99,7 @@ void add_history(Exposition& exposition, const CacheCounters& history) {
                       "reason", history,
                       {{"absent", Counter::misses_absent},
                        {"unfit", Counter::misses_unfit},
+                       {"untrusted", Counter::misses_untrusted},
                        {"damaged", Counter::misses_damaged},
                        {"unreadable", Counter::misses_unreadable}});
   exposition.counters("kiln_cache_errors", "Failures that were lived with.", "kind", history,

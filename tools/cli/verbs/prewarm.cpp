@@ -46,12 +46,12 @@ class NotKept {
 };
 
 PrewarmSources sources_of(const Globals& globals, const PrewarmWords& words) {
-  PrewarmSources sources{words.manifests, std::nullopt, words.archs, std::nullopt};
+  PrewarmSources sources{words.manifests, std::nullopt, words.archs, std::nullopt, {}};
   if (words.manifests.empty() && words.from.empty())
     refuse(ErrorCode::invalid_argument,
            "kiln prewarm: name a manifest, or a cache or bundle with --from");
   if (!words.from.empty()) sources.from = words.from;
-  sources.trust = settings_of(globals).cache_trust;
+  sources.settings = settings_of(globals);
   if (!words.image.empty()) sources.image = value_of("--image", parse_image_kind(words.image));
   return sources;
 }

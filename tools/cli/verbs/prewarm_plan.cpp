@@ -15,6 +15,20 @@ namespace {
 
 using Listing = std::vector<ListedProgram>;
 
+// What is compiled from a stranger's sources is this user's own afterwards, and asked for no signature any more.
+void check_signatures(Cache& cache, const std::filesystem::path& from, const TrustedKeys& keys) {
+  if (keys.empty()) return;
+  const auto report = cache.verify_signatures(keys).value();
+  if (report.findings.empty()) return;
+  const auto& first = report.findings.front();
+  refuse(
+      ErrorCode::cache_unusable,
+      fmt::format(
+          "'{}': {} {} {}; keys are set (KILN_TRUSTED_KEYS), and programs are compiled only from "
+          "what one of them has signed: kiln import takes that alone",
+          from.string(), first.what, first.name, first.problem));
+}
+
 Listing read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
   Listing listing;
   for (const auto& file : sources.manifests) {
@@ -22,7 +36,8 @@ Listing read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
     std::move(read.begin(), read.end(), std::back_inserter(listing));
   }
   if (!sources.from) return listing;
-  auto cache = open_shipped(*sources.from, sources.trust);
+  auto cache = open_shipped(*sources.from, sources.settings);
+  check_signatures(cache, *sources.from, sources.settings.trusted_keys);
   auto recorded = recorded_programs(cache).value();
   std::move(recorded.programs.begin(), recorded.programs.end(), std::back_inserter(listing));
   for (auto& failure : recorded.failures)

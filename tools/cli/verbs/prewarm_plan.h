@@ -15,7 +15,7 @@ struct PrewarmSources {
   std::optional<std::filesystem::path> from;  ///< A cache or a bundle.
   std::vector<std::string> archs;             ///< In the place of those written down; may be empty.
   std::optional<ImageKind> image;             ///< The same.
-  CacheTrust trust = {};                      ///< From whom `from` is taken.
+  Settings settings = {};                     ///< From whom `from` is taken.
 };
 
 /// A program that is not there in the end, and why.

@@ -90,8 +90,9 @@ Json counters_json(const CacheCounters& counters) {
 
 Json history_json(const CacheCounters& counters) {
   auto history = counters_json(counters);
-  for (const auto counter : {Counter::misses_absent, Counter::misses_unfit, Counter::misses_damaged,
-                             Counter::misses_unreadable, Counter::evictions})
+  for (const auto counter :
+       {Counter::misses_absent, Counter::misses_unfit, Counter::misses_untrusted,
+        Counter::misses_damaged, Counter::misses_unreadable, Counter::evictions})
     history[to_string(counter)] = counters[counter];
   return history;
 }

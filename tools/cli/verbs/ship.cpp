@@ -77,9 +77,20 @@ ExitCode write_to_standard_output(
 
 Cache open_whole(const Globals& globals) { return or_failure(open_for_inspection(globals)); }
 
-Cache open_shipped(const std::filesystem::path& file, const CacheTrust& trust) {
+SigningKey signing_key(const Settings& settings, bool sign) {
+  if (sign && settings.signing_key.empty()) {
+    refuse(ErrorCode::invalid_argument,
+           "--sign: KILN_SIGNING_KEY names the key that signs, and it is not set; kiln key "
+           "generate makes one");
+  }
+  return sign ? settings.signing_key : SigningKey();
+}
+
+Cache open_shipped(const std::filesystem::path& file, const Settings& settings) {
   std::error_code error;
-  CacheOptions options{.access = Cache::Access::read_only, .trust = trust};
+  CacheOptions options{.access = Cache::Access::read_only,
+                       .trust = settings.cache_trust,
+                       .trusted_keys = settings.trusted_keys};
   if (!std::filesystem::is_directory(file, error))
     return or_failure(Cache::open_bundle(file, std::move(options)));
   return or_failure(Cache::open(std::filesystem::absolute(file, error), std::move(options)));
@@ -107,16 +118,21 @@ ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundl
   if (bundle == "-") return write_to_standard_output(globals, write);
   const auto report = write(bundle);
   warn_of_skipped(globals, report.skipped);
-  print_report(globals,
-               {{"bundle", bundle.string()},
-                {"entries", report.entries},
-                {"file_bytes", report.file_bytes},
-                {"skipped", skipped_json(report.skipped)}},
-               field_list({{"bundle", bundle.string()},
-                           {"entries", std::to_string(report.entries)},
-                           {"size", format_bytes(report.file_bytes)},
-                           {"left out", std::to_string(report.skipped.size())}},
-                          wants_colour(stdout)));
+  print_report(
+      globals,
+      {{"bundle", bundle.string()},
+       {"entries", report.entries},
+       {"signed_entries", report.signed_entries},
+       {"file_bytes", report.file_bytes},
+       {"skipped", skipped_json(report.skipped)}},
+      field_list(
+          {{"bundle", bundle.string()},
+           {"entries", report.signed_entries == 0
+                           ? std::to_string(report.entries)
+                           : fmt::format("{}, {} signed", report.entries, report.signed_entries)},
+           {"size", format_bytes(report.file_bytes)},
+           {"left out", std::to_string(report.skipped.size())}},
+          wants_colour(stdout)));
   return exit_code_of(report.skipped);
 }
 

@@ -7,6 +7,7 @@
 #include "exit_code.h"
 #include "json.h"
 #include "kiln/cache.h"
+#include "kiln/settings.h"
 #include "verbs.h"
 
 namespace kiln::cli {
@@ -16,7 +17,10 @@ namespace kiln::cli {
 [[nodiscard]] Cache open_whole(const Globals& globals);
 
 /// A bundle, or the cache in a folder, read-only. Errors: cache_unusable, io_failed.
-[[nodiscard]] Cache open_shipped(const std::filesystem::path& file, const CacheTrust& trust);
+[[nodiscard]] Cache open_shipped(const std::filesystem::path& file, const Settings& settings);
+
+/// The key of KILN_SIGNING_KEY where `sign` asks for it; else none. Errors: invalid_argument where none is set.
+[[nodiscard]] SigningKey signing_key(const Settings& settings, bool sign);
 
 [[nodiscard]] Json skipped_json(const std::vector<Finding>& skipped);
 

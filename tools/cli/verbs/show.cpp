@@ -34,7 +34,8 @@ std::string parameters_text(const KernelInfo& kernel) {
   return sizes.empty() ? "none" : fmt::format("{}", fmt::join(sizes, " "));
 }
 
-std::string general_text(const StoredEntry& entry, bool colour) {
+std::string general_text(const StoredEntry& entry, const std::vector<std::string>& signers,
+                         bool colour) {
   const auto& summary = entry.summary;
   return field_list(
       {{"key", summary.key.hex()},
@@ -48,6 +49,7 @@ std::string general_text(const StoredEntry& entry, bool colour) {
        {"compiled", fmt::format("{}, {} ago, in {}", format_time(summary.created),
                                 format_age(summary.created, std::time(nullptr)),
                                 format_duration(summary.compile_us))},
+       {"signed by", lines(signers)},
        {"source", fmt::format("{}, digest {}", format_bytes(entry.request.source_bytes),
                               entry.request.source.hex())},
        {"options", lines(entry.request.options)},
@@ -100,11 +102,12 @@ std::string dependencies_text(const DependencySet& dependencies, std::size_t lim
   return text;
 }
 
-void print_for_people(const StoredEntry& entry, bool all) {
+void print_for_people(const StoredEntry& entry, const std::vector<std::string>& signers, bool all) {
   const bool colour = wants_colour(stdout);
   const auto limit =
       is_terminal(stdout) && !all ? dependencies_on_a_terminal : entry.dependencies.lookups.size();
-  fmt::print("{}\n{}\n{}", general_text(entry, colour), kernels_text(entry.artifact, colour),
+  fmt::print("{}\n{}\n{}", general_text(entry, signers, colour),
+             kernels_text(entry.artifact, colour),
              dependencies_text(entry.dependencies, limit, colour));
   const auto& log = entry.artifact.log;
   if (!log.empty())
@@ -127,8 +130,9 @@ Json dependencies_json(const DependencySet& dependencies) {
   return list;
 }
 
-Json entry_json(const StoredEntry& entry) {
+Json entry_json(const StoredEntry& entry, const std::vector<std::string>& signers) {
   auto document = summary_json(entry.summary);
+  document["signers"] = signers;
   document["toolchain_identity"] = entry.toolchain.identity.hex();
   document["source_digest"] = entry.request.source.hex();
   document["source_bytes"] = entry.request.source_bytes;
@@ -146,10 +150,11 @@ Json entry_json(const StoredEntry& entry) {
 ExitCode show(const Globals& globals, const ShowWords& words) {
   auto cache = open_for_inspection(globals).value();
   const auto entry = find_entry(cache, words.key);
+  const auto signers = cache.signers(entry.summary.key).value();
   if (globals.json) {
-    print_json(entry_json(entry));
+    print_json(entry_json(entry, signers));
   } else {
-    print_for_people(entry, words.all);
+    print_for_people(entry, signers, words.all);
   }
   return ExitCode::done;
 }

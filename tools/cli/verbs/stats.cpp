@@ -28,6 +28,7 @@ constexpr std::array rows{
     Row{Counter::hits_bundle, "hits in bundles"},
     Row{Counter::misses_absent, "misses, nothing stored"},
     Row{Counter::misses_unfit, "misses, nothing that fits"},
+    Row{Counter::misses_untrusted, "misses, not signed"},
     Row{Counter::misses_damaged, "misses, damaged"},
     Row{Counter::misses_unreadable, "misses, unreadable"},
     Row{Counter::damaged_rows, "damaged rows"},

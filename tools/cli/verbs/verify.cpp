@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -69,6 +70,28 @@ void print(const Globals& globals, const std::string& file, const VerifyReport& 
   fmt::print("{}: {}\n", file, verdict(report));
 }
 
+/// None where nobody asks for signatures.
+TrustedKeys keys_to_verify(const Globals& globals, const VerifyWords& words) {
+  if (!words.signatures) return {};
+  auto keys = settings_of(globals).trusted_keys;
+  if (keys.empty()) {
+    refuse(
+        ErrorCode::invalid_argument,
+        "--signatures: KILN_TRUSTED_KEYS names the keys whose signatures count, and it is not set");
+  }
+  return keys;
+}
+
+void print_signers(const Globals& globals, const SignatureReport& report) {
+  for (const auto& [signer, entries] : report.signers) {
+    if (globals.json) {
+      print_json({{"signer", signer}, {"signed_entries", entries}});
+    } else {
+      fmt::print("{} of {} entries are as {} signed them\n", entries, report.entries, signer);
+    }
+  }
+}
+
 bool is_damage(const Error& error) {
   const int code = error.vendor_code & 0xff;
   return code == sqlite_corrupt || code == sqlite_no_database;
@@ -77,6 +100,7 @@ bool is_damage(const Error& error) {
 }  // namespace
 
 ExitCode verify(const Globals& globals, const VerifyWords& words) {
+  const auto keys = keys_to_verify(globals, words);
   auto cache = open_for_inspection(globals);
   if (!cache && is_damage(cache.error())) {
     const auto settings = resolve_settings(asked_settings(globals));
@@ -86,7 +110,12 @@ ExitCode verify(const Globals& globals, const VerifyWords& words) {
     print(globals, directory, report);
     return ExitCode::findings;
   }
-  const auto report = cache.value().verify(words.deep).value();
+  auto report = cache.value().verify(words.deep).value();
+  if (!keys.empty()) {
+    auto signed_ones = cache->verify_signatures(keys).value();
+    std::ranges::move(signed_ones.findings, std::back_inserter(report.findings));
+    print_signers(globals, signed_ones);
+  }
   print(globals, cache->file().string(), report);
   return report.findings.empty() ? ExitCode::done : ExitCode::findings;
 }

@@ -22,7 +22,7 @@ LOG_LEVELS = ("off", "warn", "info", "debug")
 MODES = ("jit", "warn", "cache-only")
 TOOLS = ("compiler", "driver", "linker", "packer", "worker")
 CLUSTER_SCHEDULINGS = ("spread", "load-balancing")
-KNOWN_API_VERSION = 3
+KNOWN_API_VERSION = 4
 
 
 class Bytes(Structure):
@@ -81,7 +81,8 @@ class RuntimeOptions(Sized):
                 ("nvrtc", c_char_p), ("nvjitlink", c_char_p), ("nvfatbin", c_char_p), ("cuda_driver", c_char_p),
                 ("worker", c_char_p), ("variant", c_char_p), ("record", c_char_p), ("log_level", c_int32),
                 ("log", LogCallback), ("log_user", c_void_p), ("observer", Observer), ("observer_user", c_void_p),
-                ("cache_trust_owners", c_char_p), ("cache_group", c_char_p), ("engine", c_char_p)]
+                ("cache_trust_owners", c_char_p), ("cache_group", c_char_p), ("engine", c_char_p),
+                ("trusted_keys", c_char_p), ("signing_key", c_char_p)]
 
 
 class CountersFields(Sized):

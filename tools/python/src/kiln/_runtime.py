@@ -150,7 +150,8 @@ class Runtime:
     Opening needs no GPU, no driver and no NVRTC. An argument that is given goes before its `KILN_*` variable, which goes
     before the default; their meanings are those of the README's table of settings. `workers` is a number of processes that
     compile, 0 for none, or "auto"; `cache` and `read_only` switch the cache on disk; `timeout` and `patience` are seconds;
-    `trust_owners`, `group` and `trust_others` say whom the cache is taken from beside its user. `mode` is "jit", "warn" or
+    `trust_owners`, `group` and `trust_others` say whom the cache is taken from beside its user; `trusted_keys` whose signatures
+    count, and `signing_key` who signs. `mode` is "jit", "warn" or
     "cache-only". `embedded_bundles` are bundles' bytes.
 
     `log` takes each line that kiln logs, as (level, text), instead of standard error; `observer` takes each Event. Both are
@@ -161,7 +162,8 @@ class Runtime:
 
     def __init__(self, *, cache_dir: str | os.PathLike[str] | None = None, cache: bool | None = None,
                  read_only: bool | None = None, trust_others: bool | None = None, trust_owners: str | None = None,
-                 group: str | None = None, max_bytes: int | None = None, engine: str | None = None,
+                 group: str | None = None, trusted_keys: str | None = None,
+                 signing_key: str | os.PathLike[str] | None = None, max_bytes: int | None = None, engine: str | None = None,
                  allow_ptx: bool | None = None, bundles: Iterable[str | os.PathLike[str]] | None = None,
                  embedded_bundles: Iterable[bytes] = (), mode: str | None = None, workers: int | str | None = None,
                  timeout: float | None = None, patience: float | None = None,
@@ -182,6 +184,7 @@ class Runtime:
             worker=path_of(worker), variant=text_of(variant, "variant"),
             record=path_of(record), cache_trust_owners=text_of(trust_owners, "trust_owners"),
             cache_group=text_of(group, "group"), engine=text_of(engine, "engine"),
+            trusted_keys=text_of(trusted_keys, "trusted_keys"), signing_key=path_of(signing_key),
             log_level=0 if log_level is None else c.place_in(c.LOG_LEVELS, log_level, "log_level") + 1)
         if bundles is not None:
             options.bundles, options.bundle_count = c.texts(os.path.abspath(bundle) for bundle in bundles)

@@ -1,0 +1,194 @@
+#include "cache_pick_up.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "file/schema.h"
+#include "rows/entry_reader.h"
+#include "rows/kernel_list.h"
+#include "rows/signature_list.h"
+#include "signing/signature.h"
+
+namespace kiln {
+
+using storage::Connection;
+using storage::PreparedText;
+using storage::Proof;
+using storage::RawEntry;
+using storage::Statement;
+
+namespace {
+
+constexpr const char* damaged = "is damaged";
+constexpr const char* unreadable = "cannot be read: the database is corrupt there";
+
+/// Leaves out a row on a damaged page; any other failure is an error.
+template <class Row>
+Result<std::optional<Row>> skip_unreadable(tl::unexpected<Error> failed, std::string what,
+                                           const Digest& name, std::vector<Finding>& skipped) {
+  if (!storage::is_corrupt(failed.value().vendor_code)) return failed;
+  skipped.push_back({std::move(what), name.hex(), unreadable});
+  return std::optional<Row>();
+}
+
+std::optional<RawEntry> read_whole_row(Connection& connection, Statement& row) {
+  auto raw = storage::read_row(connection, row, nullptr);
+  if (!raw || !raw->key) return raw;
+  auto kernels = storage::read_kernels(connection, *raw->key);
+  auto signatures = storage::read_signatures(connection, *raw->key);
+  if (!kernels || !signatures) return std::nullopt;
+  raw->kernels_frame = std::move(*kernels);
+  raw->signatures = std::move(*signatures);
+  return raw;
+}
+
+/// The entry as its signer knows it; nothing, and a finding, for any other.
+std::optional<PickedUp> take_proven(RawEntry raw, const TrustedKeys& keys,
+                                    std::vector<Finding>& skipped) {
+  const auto key = raw.key->hex();
+  PickedUp picked;
+  picked.proof = Proof::of(raw, keys);
+  if (!picked.proof) {
+    skipped.push_back({"entry", key,
+                       raw.signatures.empty()
+                           ? "is not signed"
+                           : "no trusted key has signed it as it is (KILN_TRUSTED_KEYS)"});
+    return std::nullopt;
+  }
+  if (!picked.proof->covers_kernels(raw.kernels_frame)) raw.kernels_frame.clear();
+  storage::ProvenOnly proven_only(&*picked.proof);
+  auto entry = storage::prepare_again(std::move(raw), std::ref(proven_only), &picked.contents);
+  if (!entry) {
+    skipped.push_back(
+        {"entry", key,
+         proven_only.refused() ? "is not as " + picked.proof->signer() + " signed it" : damaged});
+    return std::nullopt;
+  }
+  picked.entry = std::move(*entry);
+  return picked;
+}
+
+std::optional<PickedUp> take(RawEntry raw, WithContents with_contents,
+                             std::vector<Finding>& skipped) {
+  const auto key = raw.key->hex();
+  PickedUp picked;
+  auto entry = storage::prepare_again(
+      std::move(raw), {}, with_contents == WithContents::yes ? &picked.contents : nullptr);
+  if (!entry) {
+    skipped.push_back({"entry", key, damaged});
+    return std::nullopt;
+  }
+  picked.entry = std::move(*entry);
+  return picked;
+}
+
+std::optional<std::string> hash_in(Cache::Impl& source, const Digest& digest) {
+  std::string frame;
+  {
+    Hold hold = source.open();
+    if (!hold) return std::nullopt;
+    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
+    if (row.next() != true) return std::nullopt;
+    frame = row.blob(0);
+  }
+  const auto text = storage::text_of(frame, digest);
+  return text ? std::optional(storage::hash_of(*text)) : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Finding>& skipped) {
+  std::vector<Located> found;
+  std::int64_t after = 0;
+  for (int rows = Cache::Impl::rows_in_a_step; rows == Cache::Impl::rows_in_a_step;) {
+    Hold hold = cache.open();
+    if (!hold) return cache.not_open();
+    Statement row(hold.connection(), "SELECT id, key FROM entries WHERE id > ? ORDER BY id LIMIT ?",
+                  after, Cache::Impl::rows_in_a_step);
+    auto there = row.next();
+    for (rows = 0; there == true; there = row.next(), ++rows) {
+      const std::int64_t id = row.integer(0);
+      if (id <= after) {
+        return fail(ErrorCode::io_failed,
+                    fmt::format("cache '{}': its rows are out of order; it is damaged",
+                                hold.database().file.string()));
+      }
+      after = id;
+      if (const auto key = row.digest(1)) {
+        found.push_back({*key, after, &cache});
+      } else {
+        skipped.push_back({"entry", fmt::format("row {}", after), damaged});
+      }
+    }
+    if (!there) return hold.failure("listing");
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Located& a, const Located& b) { return a.key < b.key; });
+  return found;
+}
+
+Result<bool> has_entry(Cache::Impl& cache, const Digest& key) {
+  Hold hold = cache.open();
+  if (!hold) return cache.not_open();
+  const auto there = hold.connection().has_row("SELECT 1 FROM entries WHERE key = ?", key);
+  if (!there) return hold.failure("looking for an entry");
+  return *there;
+}
+
+Result<std::optional<PickedUp>> pick_up(const Located& at, const TrustedKeys& keys,
+                                        WithContents with_contents, std::vector<Finding>& skipped) {
+  std::optional<RawEntry> raw;
+  {
+    Hold hold = at.source->open();
+    if (!hold) return at.source->not_open();
+    Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ?",
+                  at.id);
+    const auto there = row.next();
+    if (there == true) raw = read_whole_row(hold.connection(), row);
+    if (!raw && there != false) {
+      return skip_unreadable<PickedUp>(hold.failure("reading an entry"), "entry", at.key, skipped);
+    }
+  }
+  // Its id may be that of another entry by now.
+  if (!raw || raw->key != at.key) {
+    const auto there = has_entry(*at.source, at.key);
+    if (!there) return tl::unexpected(there.error());
+    // The scan has seen the entry. Either somebody removed it since, or a page that leads to it is damaged.
+    if (*there || at.source->is_bundle()) skipped.push_back({"entry", at.key.hex(), unreadable});
+    return std::optional<PickedUp>();
+  }
+  return keys.empty() ? take(std::move(*raw), with_contents, skipped)
+                      : take_proven(std::move(*raw), keys, skipped);
+}
+
+Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
+                                                 std::vector<Finding>& skipped) {
+  std::string frame;
+  {
+    Hold hold = source.open();
+    if (!hold) return source.not_open();
+    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
+    const auto there = row.next();
+    if (there == false) return std::optional<PreparedText>();
+    if (!there) {
+      return skip_unreadable<PreparedText>(hold.failure("reading a text"), "text", digest, skipped);
+    }
+    frame = row.blob(0);
+  }
+  auto text = storage::prepare_again(digest, frame);
+  if (!text) skipped.push_back({"text", digest.hex(), damaged});
+  return text;
+}
+
+std::optional<std::string> TextHashes::operator()(const Digest& text) {
+  const auto [at, is_new] = known_.try_emplace(text);
+  for (auto* const source : sources_) {
+    if (is_new && !at->second) at->second = hash_in(*source, text);
+  }
+  return at->second;
+}
+
+}  // namespace kiln

@@ -1,0 +1,88 @@
+#include "rows/proof.h"
+
+#include <utility>
+
+#include "signing/signature.h"
+
+namespace kiln::storage {
+namespace {
+
+std::optional<std::string> hash_of_headers(const std::vector<Digest>& headers,
+                                           const HashOfText& hash_of_text) {
+  std::string hashes;
+  for (const auto& header : headers) {
+    const auto hash = hash_of_text(header);
+    if (!hash) return std::nullopt;
+    hashes += *hash;
+  }
+  return hash_of(hashes);
+}
+
+/// Who signs has read these. A header that was only asked for need not be.
+std::vector<Digest> headers_read(const DependencySet& dependencies) {
+  std::vector<Digest> headers;
+  for (const auto& lookup : dependencies.lookups) {
+    if (!lookup.content.empty() && lookup.reach != Dependency::Reach::presence)
+      headers.push_back(lookup.content);
+  }
+  return headers;
+}
+
+}  // namespace
+
+Contents contents_of(std::string_view request_record, const Request& request,
+                     std::string_view dependencies_record, const DependencySet& dependencies,
+                     const Digest& toolchain, std::string_view artifact_record,
+                     const Artifact& artifact, std::string_view kernels_frame) {
+  Contents contents;
+  contents.said.request = hash_of(request_record);
+  contents.said.dependencies = hash_of(dependencies_record);
+  contents.said.toolchain = toolchain;
+  contents.said.toolchain_text = artifact.toolchain;
+  contents.said.artifact = hash_of(artifact_record);
+  if (!kernels_frame.empty()) contents.said.kernels = hash_of(kernels_frame);
+  if (artifact.source_text.empty()) contents.source = request.source;
+  contents.headers = headers_read(dependencies);
+  return contents;
+}
+
+std::optional<Claim> claim_of(const Contents& contents, const HashOfText& hash_of_text) {
+  auto claim = contents.said;
+  if (!contents.source.empty()) {
+    const auto source = hash_of_text(contents.source);
+    if (!source) return std::nullopt;
+    claim.source = *source;
+  }
+  const auto headers = hash_of_headers(contents.headers, hash_of_text);
+  if (!headers) return std::nullopt;
+  claim.headers = *headers;
+  return claim;
+}
+
+std::optional<Proof> Proof::of(const RawEntry& row, const TrustedKeys& keys) {
+  const auto request = hash_of(row.material);
+  for (const auto& signature : row.signatures) {
+    auto claim = trusted_claim(signature, keys);
+    const bool is_of_row = claim && claim->request == request &&
+                           row.toolchain == claim->toolchain &&
+                           row.toolchain_text == claim->toolchain_text;
+    if (is_of_row) return Proof(std::move(*claim));
+  }
+  return std::nullopt;
+}
+
+bool Proof::covers(RecordKind kind, std::string_view record) const {
+  return hash_of(record) ==
+         (kind == RecordKind::artifact ? signed_.artifact : signed_.dependencies);
+}
+
+bool Proof::covers_kernels(std::string_view frame) const {
+  return !signed_.kernels.empty() && signed_.kernels == hash_of(frame);
+}
+
+bool Proof::covers_texts(const Contents& contents, const HashOfText& hash_of_text) const {
+  const auto claim = claim_of(contents, hash_of_text);
+  return claim && signed_.source == claim->source && signed_.headers == claim->headers;
+}
+
+}  // namespace kiln::storage

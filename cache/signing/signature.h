@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kiln/signing.h"
+#include "record/signature_codec.h"
+
+namespace kiln::storage {
+
+/// BLAKE2b of 32 bytes. REQUIRES: sodium() was opened, as whoever has a key has done.
+[[nodiscard]] std::string hash_of(std::string_view bytes);
+
+/// The record of this claim's signature by the key; its signer is the key's name.
+[[nodiscard]] std::string sign(Claim claim, const SigningKey& key);
+
+/// The claim, if a trusted key of its signer's name signed it; nothing for any other bytes. Nothing of it is looked at before
+/// that, but for how the record is laid out.
+[[nodiscard]] std::optional<Claim> trusted_claim(std::string_view signature,
+                                                 const TrustedKeys& keys);
+
+}  // namespace kiln::storage
