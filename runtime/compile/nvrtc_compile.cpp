@@ -131,23 +131,26 @@ std::string own_spelling(const CompileJob& job, std::string_view expression) {
 }
 
 std::string as_expression(const KernelDeclaration& kernel) {
-  return kernel.is_template ? kernel.name + "<…>" : kernel.name;
+  return kernel.scope + kernel.name + (kernel.is_template ? "<…>" : "");
 }
 
-// The kernel that was probably meant, else all that the source declares. Nothing where it is declared, and its arguments are
-// wrong: that is in the log.
+// The kernel that was probably meant, of another namespace or of nearly this name; else all that the source declares. Nothing
+// where it is declared, and its arguments are wrong: that is in the log.
 std::string meant_by(std::string_view expression, const CompileJob& job) {
-  auto name = trimmed(expression.substr(0, expression.find('<')));
-  if (const auto colon = name.rfind(':'); colon != std::string_view::npos)
-    name.remove_prefix(colon + 1);
+  auto asked = trimmed(expression.substr(0, expression.find('<')));
+  if (asked.starts_with("::")) asked.remove_prefix(2);
+  const auto colon = asked.rfind(':');
+  const auto name = colon == std::string_view::npos ? asked : asked.substr(colon + 1);
+  const auto kernels = kernel_declarations(job.source);
   std::vector<std::string> names;
   std::vector<std::string> expressions;
-  for (const auto& kernel : kernel_declarations(job.source)) {
+  for (const auto& kernel : kernels) {
+    if (kernel.scope + kernel.name == asked) return "";
     names.push_back(kernel.name);
     expressions.push_back(as_expression(kernel));
   }
+  if (names.empty()) return "";
   const auto nearest = system::nearest_name(name, names);
-  if (nearest == name || names.empty()) return "";
   if (!nearest) return fmt::format("; its source declares {}", fmt::join(expressions, ", "));
   const auto at = std::find(names.begin(), names.end(), *nearest) - names.begin();
   return fmt::format("; did you mean {}?", expressions[static_cast<std::size_t>(at)]);

@@ -242,6 +242,15 @@ TEST_F(Compile, PassesTheCompilersWarningsOn) {
   EXPECT_THAT(outcome.err, HasSubstr("never_used"));
 }
 
+TEST_F(Compile, SaysOnceWhatIsNotKept) {
+  const auto timed =
+      file("timed.cu", "extern \"C\" __global__ void f(char* x) { *x = __TIME__[0]; }\n");
+  const auto outcome = run({"compile", timed, "--arch", "sm_80", "--name", "f"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("compiled and not kept"));
+  EXPECT_EQ(outcome.err.find("__TIME__"), outcome.err.rfind("__TIME__")) << outcome.err;
+}
+
 TEST_F(Compile, TakesTheCacheFromTheCommandLineFirst) {
   const auto other = scratch("other");
   const std::vector<std::string> words{"compile", source_, "--arch",  "sm_80",

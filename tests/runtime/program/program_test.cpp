@@ -156,11 +156,15 @@ TEST_F(BadProgram, AMisspelledNameExpressionGivesTheKernelThatWasMeant) {
   const auto error_of = [this](const std::string& expression) {
     return failure({.name = "a.cu",
                     .source = "template <class T, int n> __global__ void scale() {}\n"
-                              "__global__ void other() {}",
+                              "__global__ void other() {}\n"
+                              "namespace far { template <class T> __global__ void off() {} }",
                     .kernels = {expression}});
   };
   EXPECT_TRUE(error_of("engine::sclae<int, 4>").message.ends_with("; did you mean scale<…>?"));
   EXPECT_TRUE(error_of("othr").message.ends_with("; did you mean other?"));
+  EXPECT_TRUE(error_of("off<int>").message.ends_with("; did you mean far::off<…>?"));
+  EXPECT_TRUE(error_of("far::of<int>").message.ends_with("; did you mean far::off<…>?"));
+  EXPECT_TRUE(error_of("::far::off<1>").message.ends_with("does not name a kernel of the program"));
   const auto error = error_of("scale<int>");
   EXPECT_TRUE(error.message.ends_with("does not name a kernel of the program")) << error.message;
   EXPECT_NE(error.log.find("error: "), std::string::npos) << error.log;

@@ -93,7 +93,8 @@ void tell(const Globals& globals, const Artifact& artifact, const Keeping& keepi
     print_json(document);
   }
   if (globals.quiet) return;
-  if (!keeping.stored) {
+  // What cannot be kept by itself, the library has said.
+  if (!keeping.stored && artifact.not_kept.empty()) {
     say("kiln: warning: {} for {} is not kept: {}\n", artifact.program, artifact.arch,
         keeping.why_not);
   }
