@@ -22,7 +22,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
-import fetch
+import fetch_cutlass
 import kiln_tool
 from programs import CCCL, CUTLASS, DEMO, NOTHING, all_programs
 
@@ -61,13 +61,13 @@ class Toolkit:
         if program.folders:
             return program.folders
         folder = {CCCL: next((folder for folder in self.headers if (folder / "cub").is_dir()), None),
-                  CUTLASS: fetch.CUTLASS, DEMO: fetch.ROOT / "tools/demo/kernels", NOTHING: None}[program.headers]
+                  CUTLASS: fetch_cutlass.CUTLASS, DEMO: fetch_cutlass.ROOT / "tools/demo/kernels", NOTHING: None}[program.headers]
         return {"include": folder} if folder else {}
 
 
 def folders_of_device(program):
     """What kiln embeds for its own programs, plain NVRTC finds here."""
-    return [fetch.ROOT / "device"] if program.headers == DEMO else []
+    return [fetch_cutlass.ROOT / "device"] if program.headers == DEMO else []
 
 
 class Job:
@@ -325,8 +325,8 @@ def chosen(arguments):
     for program in all_programs():
         if arguments.only not in program.name or (arguments.small and not program.small_arch):
             continue
-        if program.headers == CUTLASS and not fetch.CUTLASS.is_dir():
-            print(f"left out: {program.name}: no CUTLASS, see fetch.py")
+        if program.headers == CUTLASS and not fetch_cutlass.CUTLASS.is_dir():
+            print(f"left out: {program.name}: no CUTLASS, see fetch_cutlass.py")
             continue
         for arch in (program.small_arch,) if arguments.small else program.archs:
             if arguments.arch in ("", arch):
@@ -401,8 +401,8 @@ def main():
     arguments = parse()
     toolkit = Toolkit()
     if arguments.heaviest:
-        if not fetch.CUTLASS.is_dir():
-            kiln_tool.skip("no CUTLASS, see fetch.py")
+        if not fetch_cutlass.CUTLASS.is_dir():
+            kiln_tool.skip("no CUTLASS, see fetch_cutlass.py")
         return heaviest(arguments, toolkit)
     table = Table([column(way, embedded) for embedded in (False, True) for way in arguments.ways.split(",")]
                   + ["served"])

@@ -1,6 +1,6 @@
 """Fetches CUTLASS's headers into build/engine-programs, from a wheel that carries them: a step by hand, never of CI.
 
-    fetch.py [flashinfer-python==0.6.8]
+    fetch_cutlass.py [flashinfer-python==0.6.8]
 
 That release carries CUTLASS 4.4.2. What it hides from NVRTC though it compiles there is uncovered: descriptors of sm_100
 for its tensor memory accelerator, of which only the types are used."""
