@@ -253,10 +253,12 @@ Result<Cache> Cache::open(const std::filesystem::path& directory, CacheOptions o
     if (auto own = own_folder(place.parent_path(), options); !own)
       return tl::unexpected(std::move(own.error()));
   }
-  const bool of_another = storage::is_of_another(place, options.trust);
-  if (of_another) options.access = CacheOptions::Access::read_only;
+  if (storage::is_of_another(place, options.trust))
+    options.access = CacheOptions::Access::read_only;
+  const bool of_others =
+      options.shipped || (!options.trust.group && storage::may_be_of_others(place));
   auto opened =
-      open_place({Place::Kind::directory, std::move(place), {}, of_another}, std::move(options));
+      open_place({Place::Kind::directory, std::move(place), {}, of_others}, std::move(options));
   if (!opened && !why_elsewhere.empty()) opened.error().message += "; " + why_elsewhere;
   return opened;
 }

@@ -59,15 +59,17 @@ Result<void> check_place(const fs::path& bundle, const fs::path& own_file) {
                           bundle.string()));
 }
 
-/// Adds those of these texts to the entry that are not in `brought` yet, each from the first cache that has it sound.
+/// Adds those of these texts to the entry that are not in `brought` yet, each from the first cache that has it sound. With `signed_ones`,
+/// only what still has the hash that it had when it was compared with what was signed: a stranger may write meanwhile.
 Result<void> bring_texts(PreparedEntry& entry, const std::vector<Digest>& texts,
                          std::set<Digest>& brought, const std::vector<Cache::Impl*>& sources,
-                         std::vector<Finding>& skipped) {
+                         TextHashes* signed_ones, std::vector<Finding>& skipped) {
   for (const Digest& digest : texts) {
     bool missing = brought.insert(digest).second;
     for (auto source = sources.begin(); missing && source != sources.end(); ++source) {
       auto text = pick_up_text(**source, digest, skipped);
       if (!text) return tl::unexpected(text.error());
+      if (*text && signed_ones != nullptr && !signed_ones->is_still(**text)) text->reset();
       if (*text) entry.texts.push_back(std::move(**text));
       missing = !*text;
     }
@@ -124,7 +126,8 @@ class Export {
         !options_.without_sources && (!picked.proof || has_signed_texts(picked, hashes_of(row)));
     if (with_texts) {
       const auto sources = picked.proof ? std::vector{row.source} : own_sources_;
-      auto brought = bring_texts(entry, texts_of(entry), texts_, sources, report_.skipped);
+      auto brought = bring_texts(entry, texts_of(entry), texts_, sources,
+                                 picked.proof ? &hashes_of(row) : nullptr, report_.skipped);
       if (!brought) return brought;
     }
     if (!options_.signing_key.empty()) add_signature(row, picked);
@@ -135,7 +138,7 @@ class Export {
   }
 
   void add_signature(const Located& row, PickedUp& picked) {
-    auto claim = storage::claim_of(picked.contents, std::ref(hashes_of(row)));
+    auto claim = claim_for(picked);
     if (claim) {
       picked.entry.signatures.push_back(storage::sign(std::move(*claim), options_.signing_key));
       ++report_.signed_entries;
@@ -146,7 +149,14 @@ class Export {
     }
   }
 
-  /// What a stranger's entry consists of, his own texts say.
+  /// Of a stranger's entry, what the key that is trusted has said, and never what his texts say now.
+  std::optional<storage::Claim> claim_for(const PickedUp& picked) {
+    if (!picked.proof) return storage::claim_of(picked.contents, std::ref(hashes_));
+    auto claim = picked.proof->claim();
+    claim.kernels = picked.contents.said.kernels;
+    return claim;
+  }
+
   TextHashes& hashes_of(const Located& row) {
     if (!row.source->asks_for_proof()) return hashes_;
     return of_strangers_.try_emplace(row.source, std::vector{row.source}).first->second;
@@ -209,13 +219,17 @@ class Import {
     if (!(*picked)->proof || has_signed_texts(**picked, hashes_)) {
       const auto missing = texts_missing(to_, entry);
       if (!missing) return tl::unexpected(missing.error());
-      auto brought = bring_texts(entry, *missing, batch_.texts, {&from_}, report_.skipped);
+      auto brought =
+          bring_texts(entry, *missing, batch_.texts, {&from_}, signed_ones(), report_.skipped);
       if (!brought) return brought;
     }
     batch_.bytes += entry.bytes();
     batch_.entries.push_back(std::move(entry));
     return {};
   }
+
+  /// Where all that is taken must be as it was signed.
+  TextHashes* signed_ones() { return from_.asks_for_proof() ? &hashes_ : nullptr; }
 
   Result<void> store_batch() {
     if (batch_.entries.empty()) return {};
@@ -239,7 +253,8 @@ class Import {
     std::set<Digest> texts;
     for (PreparedEntry& entry : entries) {
       const auto relied_on = std::exchange(entry.relied_on, {});
-      const auto brought = bring_texts(entry, relied_on, texts, {&from_}, report_.skipped);
+      const auto brought =
+          bring_texts(entry, relied_on, texts, {&from_}, signed_ones(), report_.skipped);
       if (!brought) return tl::unexpected(brought.error());
     }
     return store(to_, entries, IfPresent::keep);

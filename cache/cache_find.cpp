@@ -20,7 +20,7 @@ using storage::Statement;
 
 namespace {
 
-/// A stranger may have written any number of rows for a request; so many without proof are looked at.
+/// A stranger may have written any number of rows for a request; so many that are not as they were signed are looked at.
 constexpr int most_unproven = 64;
 
 struct Wanted {
@@ -60,7 +60,8 @@ std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::
   if (there == false) return std::nullopt;
   auto entry = there ? storage::read_row(hold.connection(), row, &wanted.roots) : std::nullopt;
   if (entry && entry->key && cache.asks_for_proof()) {
-    auto signatures = storage::read_signatures(hold.connection(), *entry->key);
+    auto signatures =
+        storage::read_signatures(hold.connection(), *entry->key, cache.options.trusted_keys);
     if (signatures) {
       entry->signatures = std::move(*signatures);
     } else {
@@ -79,7 +80,9 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
   const bool wants_proof = cache.asks_for_proof();
   int unproven_left = most_unproven;
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
-  while (auto row = next_row(cache, wanted, before, reason)) {
+  while (unproven_left > 0) {
+    auto row = next_row(cache, wanted, before, reason);
+    if (!row) break;
     // A table that kiln did not make might give one row for ever.
     if (row->id >= before) {
       reason = MissReason::damaged;
@@ -89,9 +92,11 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
     const auto found_damaged = [&] {
       reason = MissReason::damaged;
       damaged.push_back(row->id);
+      if (wants_proof) --unproven_left;
     };
     const auto found_untrusted = [&] {
       reason = std::max(reason, MissReason::untrusted);
+      --unproven_left;
       cache.tell_untrusted(wanted.request.program);
     };
     const auto match = storage::match_material(row->material, wanted.material, wanted.digest);
@@ -103,7 +108,6 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
       proof = Proof::of(*row, cache.options.trusted_keys);
       if (!proof) {
         found_untrusted();
-        if (--unproven_left == 0) break;
         continue;
       }
     }

@@ -90,7 +90,8 @@ Result<std::vector<EntrySummary>> Cache::list() {
     const bool read = row.for_each([&] {
       ++rows;
       const auto key = row.digest(0);
-      if (!key) return;
+      // A damaged index might give a key once more, for ever.
+      if (!key || key->view() <= (next.empty() ? after : next)) return;
       entries.push_back(summary_of(row, 1, *key));
       next = key->view();
     });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,11 +35,12 @@ Result<std::optional<Row>> skip_unreadable(tl::unexpected<Error> failed, std::st
   return std::optional<Row>();
 }
 
-std::optional<RawEntry> read_whole_row(Connection& connection, Statement& row) {
+std::optional<RawEntry> read_whole_row(Connection& connection, Statement& row,
+                                       const TrustedKeys& keys) {
   auto raw = storage::read_row(connection, row, nullptr);
   if (!raw || !raw->key) return raw;
   auto kernels = storage::read_kernels(connection, *raw->key);
-  auto signatures = storage::read_signatures(connection, *raw->key);
+  auto signatures = storage::read_signatures(connection, *raw->key, keys);
   if (!kernels || !signatures) return std::nullopt;
   raw->kernels_frame = std::move(*kernels);
   raw->signatures = std::move(*signatures);
@@ -52,10 +54,7 @@ std::optional<PickedUp> take_proven(RawEntry raw, const TrustedKeys& keys,
   PickedUp picked;
   picked.proof = Proof::of(raw, keys);
   if (!picked.proof) {
-    skipped.push_back({"entry", key,
-                       raw.signatures.empty()
-                           ? "is not signed"
-                           : "no trusted key has signed it as it is (KILN_TRUSTED_KEYS)"});
+    skipped.push_back({"entry", key, "no trusted key has signed it as it is (KILN_TRUSTED_KEYS)"});
     return std::nullopt;
   }
   if (!picked.proof->covers_kernels(raw.kernels_frame)) raw.kernels_frame.clear();
@@ -68,6 +67,8 @@ std::optional<PickedUp> take_proven(RawEntry raw, const TrustedKeys& keys,
     return std::nullopt;
   }
   picked.entry = std::move(*entry);
+  // What others added may be of nobody, and stand in the way of what is right.
+  picked.entry.signatures = picked.proof->records();
   return picked;
 }
 
@@ -102,25 +103,27 @@ std::optional<std::string> hash_in(Cache::Impl& source, const Digest& digest) {
 
 Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Finding>& skipped) {
   std::vector<Located> found;
-  std::int64_t after = 0;
+  // kiln counts from 1; what a stranger numbered otherwise shall not be overlooked.
+  std::int64_t from = std::numeric_limits<std::int64_t>::min();
   for (int rows = Cache::Impl::rows_in_a_step; rows == Cache::Impl::rows_in_a_step;) {
     Hold hold = cache.open();
     if (!hold) return cache.not_open();
-    Statement row(hold.connection(), "SELECT id, key FROM entries WHERE id > ? ORDER BY id LIMIT ?",
-                  after, Cache::Impl::rows_in_a_step);
+    Statement row(hold.connection(),
+                  "SELECT id, key FROM entries WHERE id >= ? ORDER BY id LIMIT ?", from,
+                  Cache::Impl::rows_in_a_step);
     auto there = row.next();
     for (rows = 0; there == true; there = row.next(), ++rows) {
       const std::int64_t id = row.integer(0);
-      if (id <= after) {
+      if (id < from || id == std::numeric_limits<std::int64_t>::max()) {
         return fail(ErrorCode::io_failed,
                     fmt::format("cache '{}': its rows are out of order; it is damaged",
                                 hold.database().file.string()));
       }
-      after = id;
+      from = id + 1;
       if (const auto key = row.digest(1)) {
-        found.push_back({*key, after, &cache});
+        found.push_back({*key, id, &cache});
       } else {
-        skipped.push_back({"entry", fmt::format("row {}", after), damaged});
+        skipped.push_back({"entry", fmt::format("row {}", id), damaged});
       }
     }
     if (!there) return hold.failure("listing");
@@ -147,7 +150,7 @@ Result<std::optional<PickedUp>> pick_up(const Located& at, const TrustedKeys& ke
     Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ?",
                   at.id);
     const auto there = row.next();
-    if (there == true) raw = read_whole_row(hold.connection(), row);
+    if (there == true) raw = read_whole_row(hold.connection(), row, keys);
     if (!raw && there != false) {
       return skip_unreadable<PickedUp>(hold.failure("reading an entry"), "entry", at.key, skipped);
     }
@@ -181,6 +184,11 @@ Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Dige
   auto text = storage::prepare_again(digest, frame);
   if (!text) skipped.push_back({"text", digest.hex(), damaged});
   return text;
+}
+
+bool TextHashes::is_still(const PreparedText& read) {
+  const auto text = storage::text_of(read.frame, read.digest);
+  return text && (*this)(read.digest) == storage::hash_of(*text);
 }
 
 std::optional<std::string> TextHashes::operator()(const Digest& text) {

@@ -51,6 +51,9 @@ class TextHashes {
 
   std::optional<std::string> operator()(const Digest& text);
 
+  /// Whether what was read now has the hash that it had then.
+  bool is_still(const storage::PreparedText& read);
+
  private:
   const std::vector<Cache::Impl*> sources_;
   std::map<Digest, std::optional<std::string>> known_;

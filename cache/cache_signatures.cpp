@@ -19,7 +19,7 @@ namespace {
 Result<std::vector<std::string>> signatures_of(Cache::Impl& cache, const Digest& key) {
   Hold hold = cache.open();
   if (!hold) return cache.not_open();
-  auto signatures = storage::read_signatures(hold.connection(), key);
+  auto signatures = storage::read_signatures(hold.connection(), key, {});
   if (!signatures) return hold.failure("reading signatures");
   return std::move(*signatures);
 }

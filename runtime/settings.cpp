@@ -115,6 +115,17 @@ Result<std::filesystem::path> parse_path(const char* variable, const std::filesy
   return value.lexically_normal();
 }
 
+// Who sets the key itself in the place of its file shall not find it in a log.
+Result<std::filesystem::path> parse_key_file(const char* variable,
+                                             const std::filesystem::path& value) {
+  if (value.is_absolute()) return value.lexically_normal();
+  return fail(
+      ErrorCode::invalid_setting,
+      fmt::format("{}: what is set, which is not repeated here, is not the absolute path of "
+                  "a key's file",
+                  variable));
+}
+
 Result<LogLevel> parse_log_level(const char* variable, const std::string& value) {
   for (const auto& [name, level] : log_levels) {
     if (value == name) return level;
@@ -408,12 +419,17 @@ Outcome decide_keys(const RuntimeOptions& options, Decisions& decisions, Setting
     error.message.insert(0, fmt::format("{}: ", variable));
     return tl::unexpected(std::move(error));
   };
+  // Any other variable that is empty is not set. This one may have come out empty, and would open what it was to close.
+  const char* const variable = ::secure_getenv(trusted_variable);
+  if (!options.trusted_keys && variable != nullptr && *variable == '\0')
+    return named(trusted_variable, TrustedKeys::read("").error());
   const auto trusted = decide<std::string>(trusted_variable, options.trusted_keys, as_it_is,
                                            std::nullopt, decisions);
   if (!trusted) return tl::unexpected(trusted.error());
-  const auto signing = decide_path(signing_variable, options.signing_key, std::nullopt, decisions);
+  const auto signing = decide<std::filesystem::path>(signing_variable, options.signing_key,
+                                                     parse_key_file, std::nullopt, decisions);
   if (!signing) return tl::unexpected(signing.error());
-  if (*trusted && !(*trusted)->empty()) {
+  if (*trusted) {
     auto keys = TrustedKeys::read(**trusted);
     if (!keys) return named(trusted_variable, std::move(keys.error()));
     settings.trusted_keys = std::move(*keys);

@@ -141,7 +141,8 @@ int write_by_real(sqlite3_file* file, Arguments... arguments) {
 constexpr sqlite3_io_methods io_methods = [] {
   using Methods = sqlite3_io_methods;
   Methods own{};
-  own.iVersion = 2;
+  // Without shared memory, and so without a write-ahead log: whoever owns the file could truncate that memory beneath a reader.
+  own.iVersion = 1;
   own.xClose = close;
   own.xRead = by_real<&Methods::xRead>;
   own.xWrite = write_by_real<&Methods::xWrite>;
@@ -154,10 +155,6 @@ constexpr sqlite3_io_methods io_methods = [] {
   own.xFileControl = by_real<&Methods::xFileControl>;
   own.xSectorSize = by_real<&Methods::xSectorSize>;
   own.xDeviceCharacteristics = by_real<&Methods::xDeviceCharacteristics>;
-  own.xShmMap = by_real<&Methods::xShmMap>;
-  own.xShmLock = by_real<&Methods::xShmLock>;
-  own.xShmBarrier = by_real<&Methods::xShmBarrier>;
-  own.xShmUnmap = by_real<&Methods::xShmUnmap>;
   return own;
 }();
 

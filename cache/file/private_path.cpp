@@ -198,6 +198,21 @@ bool is_of_another(const fs::path& directory, const CacheTrust& trust) noexcept 
   return !trust.group && ::stat(directory.c_str(), &status) == 0 && status.st_uid != ::geteuid();
 }
 
+bool may_be_of_others(const fs::path& directory) noexcept {
+  const auto is_open = [](const char* path) {
+    struct stat status;
+    return ::stat(path, &status) == 0 &&
+           (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0);
+  };
+  if (is_open(directory.c_str())) return true;
+  std::error_code error;
+  for (fs::directory_iterator item(directory, error), end; !error && item != end;
+       item.increment(error)) {
+    if (item->path().extension() == ".db" && is_open(item->path().c_str())) return true;
+  }
+  return false;
+}
+
 bool is_only_name_of(const char* path, int descriptor) noexcept {
   struct stat opened;
   struct stat named;

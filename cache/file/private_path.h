@@ -48,6 +48,9 @@ struct Trust {
 [[nodiscard]] bool is_of_another(const std::filesystem::path& directory,
                                  const CacheTrust& trust) noexcept;
 
+/// Whether somebody else may have written there: he owns the directory or a database in it, or may write one of them.
+[[nodiscard]] bool may_be_of_others(const std::filesystem::path& directory) noexcept;
+
 /// Whether the path is the only name of the open regular file. Callers ask after the opening and before the first
 /// write, because somebody may have replaced the file that they checked before.
 [[nodiscard]] bool is_only_name_of(const char* path, int descriptor) noexcept;

@@ -1,5 +1,6 @@
 #include "file/schema.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -128,6 +129,13 @@ const Objects& own_objects() {
   return objects;
 }
 
+/// Whether SQLite takes this for the name of a table or index of kiln's: it does not tell capitals apart.
+bool is_own_name(const std::string& name) {
+  return std::ranges::any_of(own_objects(), [&](const auto& own) {
+    return sqlite3_stricmp(own.first.c_str(), name.c_str()) == 0;
+  });
+}
+
 }  // namespace
 
 Content look_into(Connection& connection) {
@@ -177,21 +185,17 @@ std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection) {
 }
 
 std::optional<std::vector<SchemaFault>> foreign_objects(Connection& connection) {
+  auto faults = schema_faults(connection);
   const auto found = objects_of(connection);
   const auto unlike_tables = connection.integer(
       "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR rootpage < 1");
-  if (!found || !unlike_tables) return std::nullopt;
-  std::vector<SchemaFault> faults;
+  if (!faults || !found || !unlike_tables) return std::nullopt;
   if (*unlike_tables != 0)
-    faults.push_back({"its schema", "has views, triggers or virtual tables"});
+    faults->push_back({"its schema", "has views, triggers or virtual tables"});
   for (const auto& [name, definition_of_it] : *found) {
-    const auto own = own_objects().find(name);
-    const bool is_own = own != own_objects().end();
-    if (is_own && own->second != definition_of_it) {
-      faults.push_back({name, "is defined otherwise than kiln does"});
-    } else if (!is_own && !definition_of_it.starts_with("table of ")) {
-      faults.push_back({name, "is none of kiln's"});
-    }
+    if (own_objects().contains(name)) continue;
+    if (!definition_of_it.starts_with("table of ") || is_own_name(name))
+      faults->push_back({name, "is none of kiln's"});
   }
   return faults;
 }

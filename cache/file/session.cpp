@@ -40,7 +40,7 @@ Result<Database> with_own_schema(Result<Database> opened) {
 }  // namespace
 
 bool asks_for_proof(const Place& place, const CacheOptions& options) noexcept {
-  const bool of_others = place.kind == Place::Kind::bundle_file || place.of_another;
+  const bool of_others = place.kind == Place::Kind::bundle_file || place.of_others;
   return of_others && !options.trusted_keys.empty();
 }
 

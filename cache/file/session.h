@@ -22,7 +22,7 @@ struct Place {
   Kind kind = Kind::directory;
   std::filesystem::path path = {};
   std::span<const std::byte> bytes = {};
-  bool of_another = false;  ///< Whether another user owns the directory.
+  bool of_others = false;  ///< Of a directory: whether others may have written it.
 };
 
 /// Whether others wrote what is there, so that it serves only where a trusted key has signed it: where keys are trusted at all.

@@ -91,6 +91,8 @@ enum class Tag : std::uint8_t {
   headers_hash = 0xe5,
   artifact_hash = 0xe6,
   kernels_hash = 0xe7,
+  dependencies_bytes = 0xe8,
+  artifact_bytes = 0xe9,
 
   signature_version = 0xf0,
   claim = 0xf1,

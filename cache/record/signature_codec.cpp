@@ -27,6 +27,8 @@ constexpr auto claim_fields = [](auto& fields, auto& claim) {
   hash(Tag::headers_hash, claim.headers);
   fields.field(Tag::toolchain_identity, claim.toolchain);
   fields.field(Tag::toolchain_text, claim.toolchain_text);
+  fields.field(Tag::dependencies_bytes, claim.dependencies_bytes);
+  fields.field(Tag::artifact_bytes, claim.artifact_bytes);
   hash(Tag::artifact_hash, claim.artifact);
   optional_hash(Tag::kernels_hash, claim.kernels);
 };

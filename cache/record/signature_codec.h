@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ struct Claim {
       headers;  ///< Hash of the hashes of the headers that were read, in the order of their look-ups.
   Digest toolchain;
   std::string toolchain_text;
+  std::uint64_t dependencies_bytes = 0;  ///< Of that record.
+  std::uint64_t artifact_bytes = 0;      ///< Of the next.
   std::string artifact;  ///< Hash of the artifact's record, image and lowered names with it.
   std::string
       kernels;  ///< Hash of the frame of what the image tells of its kernels; empty where nobody had read it.

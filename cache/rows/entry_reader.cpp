@@ -60,6 +60,17 @@ std::optional<RawEntry> read_row(Connection& connection, Statement& row, const D
   return entry;
 }
 
+RecordSizes sizes_of(const RawEntry& row) {
+  RecordSizes sizes;
+  if (!row.key) return sizes;
+  sizes.dependencies = row.dependencies_id
+                           ? FrameDecoder::sound_size(row.dependencies_frame, dependencies_owner())
+                           : record_of_no_dependencies().size();
+  sizes.artifact =
+      FrameDecoder::sound_size(row.payload, payload_owner(*row.key, digest_of(row.material)));
+  return sizes;
+}
+
 std::optional<EntryIdentity> identify(const RawEntry& row, const Digest& request,
                                       const MayDecode& may_decode) {
   if (!row.key || !row.toolchain) return std::nullopt;

@@ -58,6 +58,13 @@ struct EntryIdentity {
 // The functions that follow take rows apart and trust nothing in them. They decompress with a context of the calling
 // thread.
 
+/// How large its records are, as their sound frames say; nothing for a damaged one. Decompresses nothing.
+struct RecordSizes {
+  std::optional<std::uint64_t> dependencies;
+  std::optional<std::uint64_t> artifact;
+};
+[[nodiscard]] RecordSizes sizes_of(const RawEntry& row);
+
 enum class RecordKind { dependencies, artifact };
 
 /// Whether a record, decompressed and of the right checksum, may be decoded: for who knows more of it than that (rows/proof.h).

@@ -28,6 +28,13 @@ std::vector<Digest> headers_read(const DependencySet& dependencies) {
   return headers;
 }
 
+/// But for who says it, and for what image readers told of its kernels.
+bool says_the_same(const Claim& a, const Claim& b) {
+  return a.request == b.request && a.dependencies == b.dependencies && a.source == b.source &&
+         a.headers == b.headers && a.toolchain == b.toolchain &&
+         a.toolchain_text == b.toolchain_text && a.artifact == b.artifact;
+}
+
 }  // namespace
 
 Contents contents_of(std::string_view request_record, const Request& request,
@@ -37,6 +44,8 @@ Contents contents_of(std::string_view request_record, const Request& request,
   Contents contents;
   contents.said.request = hash_of(request_record);
   contents.said.dependencies = hash_of(dependencies_record);
+  contents.said.dependencies_bytes = dependencies_record.size();
+  contents.said.artifact_bytes = artifact_record.size();
   contents.said.toolchain = toolchain;
   contents.said.toolchain_text = artifact.toolchain;
   contents.said.artifact = hash_of(artifact_record);
@@ -60,15 +69,20 @@ std::optional<Claim> claim_of(const Contents& contents, const HashOfText& hash_o
 }
 
 std::optional<Proof> Proof::of(const RawEntry& row, const TrustedKeys& keys) {
+  std::optional<Proof> proof;
   const auto request = hash_of(row.material);
+  const auto sizes = sizes_of(row);
   for (const auto& signature : row.signatures) {
     auto claim = trusted_claim(signature, keys);
-    const bool is_of_row = claim && claim->request == request &&
-                           row.toolchain == claim->toolchain &&
-                           row.toolchain_text == claim->toolchain_text;
-    if (is_of_row) return Proof(std::move(*claim));
+    const bool is_of_row =
+        claim && claim->request == request && row.toolchain == claim->toolchain &&
+        row.toolchain_text == claim->toolchain_text &&
+        sizes.dependencies == claim->dependencies_bytes && sizes.artifact == claim->artifact_bytes;
+    if (!is_of_row) continue;
+    if (!proof) proof = Proof(*claim);
+    if (says_the_same(proof->signed_, *claim)) proof->records_.push_back(signature);
   }
-  return std::nullopt;
+  return proof;
 }
 
 bool Proof::covers(RecordKind kind, std::string_view record) const {

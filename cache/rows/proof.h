@@ -39,8 +39,9 @@ using HashOfText = std::function<std::optional<std::string>(const Digest& text)>
 /// That somebody who is trusted signed an entry. It is had before anything of the entry is decoded, and says then what may be.
 class Proof {
  public:
-  /// From the first of the row's signatures that a trusted key made for this request and this compiler; nothing where there is
-  /// none. Looks at nothing but columns that are hashed as they are.
+  /// From the first of the row's signatures that a trusted key made for this request, this compiler and records of these sizes;
+  /// nothing where there is none. Looks at nothing but columns that are hashed as they are, and at what frames say of their size: so
+  /// nothing is decompressed that is larger than what was signed.
   [[nodiscard]] static std::optional<Proof> of(const RawEntry& row, const TrustedKeys& keys);
 
   /// Whether this is the record that was signed.
@@ -49,11 +50,15 @@ class Proof {
   [[nodiscard]] bool covers_texts(const Contents& contents, const HashOfText& hash_of_text) const;
 
   [[nodiscard]] const std::string& signer() const noexcept { return signed_.signer; }
+  [[nodiscard]] const Claim& claim() const noexcept { return signed_; }
+  /// The signatures of trusted keys that say the same, this one's first.
+  [[nodiscard]] const std::vector<std::string>& records() const noexcept { return records_; }
 
  private:
   explicit Proof(Claim claim) noexcept : signed_(std::move(claim)) {}
 
   Claim signed_;
+  std::vector<std::string> records_;
 };
 
 /// Lets what is covered be decoded, where proof is asked for, and remembers where it had to refuse.

@@ -1,7 +1,10 @@
 #include "rows/signature_list.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <span>
 
 #include "file/schema.h"
 #include "record/signature_codec.h"
@@ -25,6 +28,23 @@ bool write_signature(Connection& connection, const Digest& key, const std::strin
                         key, *signer, Blob{record});
 }
 
+/// Each once: several keys may have one name.
+std::set<std::string> names_of(const TrustedKeys& keys) {
+  std::set<std::string> names;
+  for (const auto& key : keys.keys()) names.insert(key.name);
+  return names;
+}
+
+std::optional<std::vector<std::string>> read_all(Connection& connection, const Digest& key) {
+  std::vector<std::string> records;
+  Statement row(connection,
+                "SELECT record FROM signatures WHERE key = ? AND length(record) <= ? "
+                "ORDER BY signer LIMIT ?",
+                key, most_record_bytes, most_signatures);
+  const bool read = row.for_each([&] { records.emplace_back(row.blob(0)); });
+  return read ? std::optional(std::move(records)) : std::nullopt;
+}
+
 }  // namespace
 
 bool write_signatures(Connection& connection, const Digest& key,
@@ -33,7 +53,8 @@ bool write_signatures(Connection& connection, const Digest& key,
   const auto there = has_table(connection, LaterTable::signatures);
   if (there != true) return there.has_value();
   if (!connection.run("DELETE FROM signatures WHERE key = ?", key)) return false;
-  for (const auto& record : records) {
+  const auto surplus = records.size() - std::min<std::size_t>(records.size(), most_signatures);
+  for (const auto& record : std::span(records).subspan(surplus)) {
     if (!write_signature(connection, key, record)) return false;
   }
   return true;
@@ -49,16 +70,22 @@ bool remove_signatures_of_none(Connection& connection) {
   return connection.run("DELETE FROM signatures WHERE key NOT IN (SELECT key FROM entries)");
 }
 
-std::optional<std::vector<std::string>> read_signatures(Connection& connection, const Digest& key) {
+std::optional<std::vector<std::string>> read_signatures(Connection& connection, const Digest& key,
+                                                        const TrustedKeys& keys) {
   std::vector<std::string> records;
   const auto there = has_table(connection, LaterTable::signatures);
   if (there != true) return there ? std::optional(records) : std::nullopt;
-  Statement row(connection,
-                "SELECT record FROM signatures WHERE key = ? AND length(record) <= ? "
-                "ORDER BY signer LIMIT ?",
-                key, most_record_bytes, most_signatures);
-  const bool read = row.for_each([&] { records.emplace_back(row.blob(0)); });
-  return read ? std::optional(std::move(records)) : std::nullopt;
+  if (keys.empty()) return read_all(connection, key);
+  for (const auto& signer : names_of(keys)) {
+    Statement row(connection,
+                  "SELECT record FROM signatures WHERE key = ? AND signer = ? AND "
+                  "length(record) <= ?",
+                  key, signer, most_record_bytes);
+    const auto found = row.next();
+    if (!found) return std::nullopt;
+    if (*found) records.emplace_back(row.blob(0));
+  }
+  return records;
 }
 
 }  // namespace kiln::storage

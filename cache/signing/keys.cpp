@@ -38,6 +38,10 @@ tl::unexpected<Error> bad(std::string message) {
   return fail(ErrorCode::invalid_setting, std::move(message));
 }
 
+bool holds_secret(std::string_view text) {
+  return text.find(secret_mark.substr(0, secret_mark.size() - 1)) != std::string_view::npos;
+}
+
 bool is_name(std::string_view name) {
   constexpr std::string_view letters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -142,20 +146,22 @@ Result<std::string> read_keys(const fs::path& file, const Fault fault_of, int fl
   return std::move(*text);
 }
 
-Result<PublicKey> read_key(std::string_view text, std::string_view from) {
-  auto key = PublicKey::parse(text);
-  if (!key && !from.empty()) key.error().message += fmt::format(" (in '{}')", from);
-  return key;
-}
-
 Outcome read_file(const fs::path& file, std::vector<PublicKey>& keys) {
   const auto text = read_keys(file, fault_of_public, 0);
   if (!text) return tl::unexpected(text.error());
   for (const auto line : parts_of(*text, '\n')) {
     const auto without_remark = trimmed(line.substr(0, line.find('#')));
     if (without_remark.empty()) continue;
-    auto key = read_key(without_remark, file.string());
-    if (!key) return tl::unexpected(std::move(key.error()));
+    auto key = PublicKey::parse(without_remark);
+    // Nothing of the line is repeated: the wrong file may have been named.
+    if (!key && holds_secret(line)) return tl::unexpected(std::move(key.error()));
+    if (!key) {
+      const auto number = 1 + std::count(text->data(), line.data(), '\n');
+      return bad(
+          fmt::format("line {} of '{}' is no public key, which is a name, a colon and 44 "
+                      "characters of base64",
+                      number, file.string()));
+    }
     keys.push_back(std::move(*key));
   }
   return {};
@@ -184,7 +190,7 @@ Outcome read_folder(const fs::path& folder, std::vector<PublicKey>& keys) {
 
 Outcome read_item(std::string_view item, std::vector<PublicKey>& keys) {
   if (!item.starts_with('/')) {
-    auto key = read_key(item, {});
+    auto key = PublicKey::parse(item);
     if (!key) return tl::unexpected(std::move(key.error()));
     keys.push_back(std::move(*key));
     return {};
@@ -204,7 +210,7 @@ std::string PublicKey::text() const {
 Result<PublicKey> PublicKey::parse(std::string_view text) {
   const auto& library = sodium();
   if (!library) return tl::unexpected(library.error());
-  if (text.starts_with(secret_mark.substr(0, secret_mark.size() - 1)))
+  if (holds_secret(text))
     return bad(
         "a secret key stands where a public one should; kiln key show prints its public half");
   const auto colon = text.find(':');
@@ -269,8 +275,11 @@ Result<SigningKey> SigningKey::read(const fs::path& file) {
   const CallerState caller;
   const auto& library = sodium();
   if (!library) return tl::unexpected(library.error());
+  // It may be the key itself.
   if (!file.is_absolute())
-    return bad(fmt::format("signing key '{}': name it by an absolute path", file.string()));
+    return bad(
+        "a signing key is named by the absolute path of its file; what was given is none, and is "
+        "not repeated");
   auto text = read_keys(file, fault_of_secret, O_NOFOLLOW);
   if (!text) return tl::unexpected(std::move(text.error()));
   const auto line = trimmed(*text);

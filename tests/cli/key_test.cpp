@@ -96,7 +96,8 @@ TEST_F(Key, WhatAFarmSignsIsTakenWhereItIsTrusted) {
                             {"--json", "import", path("plain.kiln"), "--cache", path("refused")});
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_EQ(refused.documents().at(0)["added"], 0);
-  EXPECT_EQ(refused.documents().at(0)["skipped"][0]["problem"], "is not signed");
+  EXPECT_THAT(refused.documents().at(0)["skipped"][0]["problem"].get<std::string>(),
+              HasSubstr("no trusted key has signed it"));
 
   const auto sound = with({{"KILN_TRUSTED_KEYS", trusted}},
                           {"verify", "--signatures", "--cache", path("signed.kiln")});
@@ -105,7 +106,7 @@ TEST_F(Key, WhatAFarmSignsIsTakenWhereItIsTrusted) {
   const auto unsound = with({{"KILN_TRUSTED_KEYS", trusted}},
                             {"verify", "--signatures", "--cache", path("plain.kiln")});
   EXPECT_EQ(unsound.exit_code, 1);
-  EXPECT_THAT(unsound.out, HasSubstr("is not signed"));
+  EXPECT_THAT(unsound.out, HasSubstr("no trusted key has signed it"));
   const auto shown = with({}, {"--json", "show", "scale.cu", "--cache", path("taken")});
   EXPECT_EQ(shown.documents().at(0)["signers"], Json::array({"farm-1"}));
 }
@@ -143,7 +144,7 @@ TEST_F(Key, NothingIsCompiledFromWhatIsNotSigned) {
       with({{"KILN_TRUSTED_KEYS", farm["public_file"]}},
            {"prewarm", "--from", path("plain.kiln"), "--arch", "sm_90", "--cache", path("new")});
   EXPECT_EQ(prewarmed.exit_code, 3);
-  EXPECT_THAT(prewarmed.err, HasSubstr("is not signed"));
+  EXPECT_THAT(prewarmed.err, HasSubstr("no trusted key has signed it"));
 }
 
 TEST_F(Key, WithoutLibsodiumItNamesThePackageAndAllElseWorks) {

@@ -87,6 +87,8 @@ void make_records(const fs::path& folder, const kiln::test::Sample& sample) {
                                                   .headers = std::string(32, 'h'),
                                                   .toolchain = sample.toolchain.identity,
                                                   .toolchain_text = sample.toolchain.text,
+                                                  .dependencies_bytes = 300,
+                                                  .artifact_bytes = 70'000,
                                                   .artifact = std::string(32, 'a'),
                                                   .kernels = std::string(32, 'k')});
   seed(folder, "claim", '\5' + claim);

@@ -112,8 +112,10 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_TRUSTED_KEYS", "farm-1",
              "KILN_TRUSTED_KEYS: 'farm-1' is no public key: one is a name, a colon and 44 "
              "characters of base64, as kiln key show prints it; or an absolute path"},
-    Nonsense{"KILN_SIGNING_KEY", "farm-1.key",
-             "KILN_SIGNING_KEY: 'farm-1.key' is not an absolute path"},
+    Nonsense{
+        "KILN_SIGNING_KEY", "farm-1.key",
+        "KILN_SIGNING_KEY: what is set, which is not repeated here, is not the absolute path of a "
+        "key's file"},
     Nonsense{"KILN_ENGINE", "acme\t2",
              "KILN_ENGINE: 'acme\t2' is not an engine's name: leave control characters out"},
     Nonsense{"KILN_BUNDLES", "some.kiln", "KILN_BUNDLES: 'some.kiln' is not an absolute path"},
@@ -217,6 +219,15 @@ const Sense sense[] = {
     {"KILN_CHECK_SOURCES", "1", [](const Settings& s) { return s.check_sources; }},
     {"KILN_LOG", "debug", [](const Settings& s) { return s.log_level == LogLevel::debug; }},
 };
+
+// A variable that came out empty shall not open what it was to close.
+TEST(Settings, AnEmptyListOfTrustedKeysIsNone) {
+  const ScopedVariable variable("KILN_TRUSTED_KEYS", "");
+  const auto settings = resolve_settings({});
+  ASSERT_FALSE(settings);
+  EXPECT_EQ(settings.error().message,
+            "KILN_TRUSTED_KEYS: '' has no key: in a folder, those in files that end in .pub count");
+}
 
 TEST(Settings, EachReachesItsField) {
   const ScratchDirectory folder;

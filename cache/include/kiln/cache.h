@@ -195,10 +195,17 @@ struct CacheOptions {
   /// What the database may grow to; the least recently used entries make room. Bytes.
   std::uint64_t max_bytes = std::uint64_t{5} << 30;
   CacheTrust trust = {};
-  /// Where there are any, nothing serves that others wrote and none of these signed: each entry of a bundle in a file, and of a
-  /// directory of another user. In return it does not matter who owns such a file, or may write it. What this user writes himself,
-  /// the group's cache too, and a bundle in the program's own memory need no signature.
+  /// Where there are any, nothing serves that others may have written and none of these signed: each entry of a bundle in a file, of
+  /// another user's directory, and of one that others own a part of or may write. In return it does not matter who owns such a file,
+  /// or may write it. A private directory of this user's, a group's cache, and a bundle in the program's own memory need no signature.
+  ///
+  /// A signature holds an image to its request, whose source and headers local ones are compared with by XXH3-128, as in any look-up:
+  /// whoever may have a signer compile texts of his own could make ones that look alike to it.
+  ///
+  /// list(), entry(), artifact() and text() are for looking at what is there, and ask for nothing.
   TrustedKeys trusted_keys = {};
+  /// A directory was shipped: it is taken for the work of others, whoever owns it now.
+  bool shipped = false;
   /// What is put is signed with it.
   SigningKey signing_key = {};
   /// Images that are put are stored as they are: they are read faster, and take some times the room. Both kinds are read.

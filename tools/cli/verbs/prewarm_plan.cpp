@@ -1,7 +1,13 @@
 #include "verbs/prewarm_plan.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,18 +21,44 @@ namespace {
 
 using Listing = std::vector<ListedProgram>;
 
-// What is compiled from a stranger's sources is this user's own afterwards, and asked for no signature any more.
-void check_signatures(Cache& cache, const std::filesystem::path& from, const TrustedKeys& keys) {
-  if (keys.empty()) return;
-  const auto report = cache.verify_signatures(keys).value();
-  if (report.findings.empty()) return;
-  const auto& first = report.findings.front();
-  refuse(
-      ErrorCode::cache_unusable,
-      fmt::format(
-          "'{}': {} {} {}; keys are set (KILN_TRUSTED_KEYS), and programs are compiled only from "
-          "what one of them has signed: kiln import takes that alone",
-          from.string(), first.what, first.name, first.problem));
+/// A private folder, gone with all that it holds at the end.
+class OwnFolder {
+ public:
+  OwnFolder() {
+    auto name = (std::filesystem::temp_directory_path() / "kiln-prewarm-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      refuse(ErrorCode::io_failed,
+             fmt::format("no folder can be made in '{}': {}", name, std::strerror(errno)));
+    path_ = name;
+  }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  ~OwnFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// What is compiled from a stranger's sources is this user's own afterwards, and asked for no signature any more. So they are taken as
+// an import takes them, and read from where no stranger writes.
+RecordedPrograms signed_programs(Cache& from, const std::filesystem::path& name) {
+  const OwnFolder folder;
+  auto own = Cache::open(folder.path(), {.access = Cache::Access::read_write}).value();
+  const auto imported = own.import(from).value();
+  if (!imported.skipped.empty()) {
+    const auto& first = imported.skipped.front();
+    refuse(
+        ErrorCode::cache_unusable,
+        fmt::format("'{}': {} {} {}; keys are set (KILN_TRUSTED_KEYS), and programs are compiled "
+                    "only from what one of them has signed: kiln import takes the signed entries "
+                    "alone",
+                    name.string(), first.what, first.name, first.problem));
+  }
+  return recorded_programs(own).value();
 }
 
 Listing read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
@@ -37,8 +69,8 @@ Listing read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
   }
   if (!sources.from) return listing;
   auto cache = open_shipped(*sources.from, sources.settings);
-  check_signatures(cache, *sources.from, sources.settings.trusted_keys);
-  auto recorded = recorded_programs(cache).value();
+  auto recorded = sources.settings.trusted_keys.empty() ? recorded_programs(cache).value()
+                                                        : signed_programs(cache, *sources.from);
   std::move(recorded.programs.begin(), recorded.programs.end(), std::back_inserter(listing));
   for (auto& failure : recorded.failures)
     plan.failures.push_back({failure.program, failure.arch, {}, std::move(failure.error)});

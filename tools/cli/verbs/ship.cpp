@@ -90,7 +90,8 @@ Cache open_shipped(const std::filesystem::path& file, const Settings& settings) 
   std::error_code error;
   CacheOptions options{.access = Cache::Access::read_only,
                        .trust = settings.cache_trust,
-                       .trusted_keys = settings.trusted_keys};
+                       .trusted_keys = settings.trusted_keys,
+                       .shipped = true};
   if (!std::filesystem::is_directory(file, error))
     return or_failure(Cache::open_bundle(file, std::move(options)));
   return or_failure(Cache::open(std::filesystem::absolute(file, error), std::move(options)));
