@@ -420,7 +420,7 @@ Outcome decide_keys(const RuntimeOptions& options, Decisions& decisions, Setting
     return tl::unexpected(std::move(error));
   };
   // Any other variable that is empty is not set. This one may have come out empty, and would open what it was to close.
-  const char* const variable = ::secure_getenv(trusted_variable);
+  const char* const variable = system::variable(trusted_variable);
   if (!options.trusted_keys && variable != nullptr && *variable == '\0')
     return named(trusted_variable, TrustedKeys::read("").error());
   const auto trusted = decide<std::string>(trusted_variable, options.trusted_keys, as_it_is,

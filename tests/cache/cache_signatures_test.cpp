@@ -309,8 +309,8 @@ TEST_F(Signatures, NoTextThatLooksAlikeIsTakenForTheOneThatWasSigned) {
     sample.request.source_bytes = sample.source.size();
     return sample;
   };
-  const auto sample = sample_of("alike_1.cu");
-  const auto alike = sample_of("alike_2.cu");
+  const auto sample = sample_of("alike_1.bin");
+  const auto alike = sample_of("alike_2.bin");
   const auto digest = sample.request.source;
   ASSERT_EQ(digest, alike.request.source);
   ASSERT_NE(sample.source, alike.source);
