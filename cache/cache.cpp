@@ -255,8 +255,10 @@ Result<Cache> Cache::open(const std::filesystem::path& directory, CacheOptions o
   }
   if (storage::is_of_another(place, options.trust))
     options.access = CacheOptions::Access::read_only;
+  // Who set no key pays for no look around.
   const bool of_others =
-      options.shipped || (!options.trust.group && storage::may_be_of_others(place));
+      !options.trusted_keys.empty() &&
+      (options.shipped || (!options.trust.group && storage::may_be_of_others(place)));
   auto opened =
       open_place({Place::Kind::directory, std::move(place), {}, of_others}, std::move(options));
   if (!opened && !why_elsewhere.empty()) opened.error().message += "; " + why_elsewhere;

@@ -59,8 +59,9 @@ Result<void> check_place(const fs::path& bundle, const fs::path& own_file) {
                           bundle.string()));
 }
 
-/// Adds those of these texts to the entry that are not in `brought` yet, each from the first cache that has it sound. With `signed_ones`,
-/// only what still has the hash that it had when it was compared with what was signed: a stranger may write meanwhile.
+/// Adds those of these texts to the entry that are not in `brought` yet, each from the first cache that has it sound.
+/// With `signed_ones`, only what still has the hash that it had when it was compared with what was signed: a stranger
+/// may write meanwhile.
 Result<void> bring_texts(PreparedEntry& entry, const std::vector<Digest>& texts,
                          std::set<Digest>& brought, const std::vector<Cache::Impl*>& sources,
                          TextHashes* signed_ones, std::vector<Finding>& skipped) {

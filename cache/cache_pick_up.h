@@ -12,8 +12,8 @@
 
 namespace kiln {
 
-// Entries taken out of a cache, one by one, for whoever writes them elsewhere or says what they are. Nobody is held up meanwhile, so
-// an entry that was seen may have gone.
+// Entries taken out of a cache, one by one, for whoever writes them elsewhere or says what they are. Nobody is held up
+// meanwhile, so an entry that was seen may have gone.
 
 /// Where an entry was seen.
 struct Located {
@@ -35,8 +35,8 @@ struct PickedUp {
 
 enum class WithContents { no, yes };
 
-/// Reads and checks an entry. Gives nothing for a damaged one, for one that none of the keys has signed as it is, where there are
-/// any, and for one that has gone meanwhile.
+/// Reads and checks an entry. Gives nothing for a damaged one, for one that none of the keys has signed as it is,
+/// where there are any, and for one that has gone meanwhile.
 Result<std::optional<PickedUp>> pick_up(const Located& at, const TrustedKeys& keys,
                                         WithContents with_contents, std::vector<Finding>& skipped);
 
@@ -44,7 +44,8 @@ Result<std::optional<PickedUp>> pick_up(const Located& at, const TrustedKeys& ke
 Result<std::optional<storage::PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
                                                           std::vector<Finding>& skipped);
 
-/// The hashes of texts, as HashOfText gives them: each text is read from the first cache that has it sound, and hashed once.
+/// The hashes of texts, as HashOfText gives them: each text is read from the first cache that has it sound, and hashed
+/// once.
 class TextHashes {
  public:
   explicit TextHashes(std::vector<Cache::Impl*> sources) : sources_(std::move(sources)) {}

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/descriptor.h"
+#include "system/descriptor.h"
 #include "system/standard_streams.h"
 #include "system/whole_io.h"
 
@@ -89,7 +89,7 @@ Result<ConfigFile> parse_config(const std::filesystem::path& path, std::string_v
 
 Result<std::optional<ConfigFile>> read_config(const std::filesystem::path& path) {
   // O_NONBLOCK: a FIFO in its place would wait for a writer.
-  const Descriptor descriptor(
+  const system::Descriptor descriptor(
       system::open_file(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (descriptor.get() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;

@@ -25,8 +25,8 @@ struct Trust {
 
 // All errors are cache_unusable; they name the path, what is the matter with it, and the remedy.
 
-/// Makes the directory and each missing parent, all 0700; for a group the directory alone, 2770. What exists already is left as
-/// it is.
+/// Makes the directory and each missing parent, all 0700; for a group the directory alone, 2770. What exists already
+/// is left as it is.
 [[nodiscard]] Result<void> make_private_directory(const std::filesystem::path& directory,
                                                   const Trust& trust = {});
 
@@ -44,7 +44,8 @@ struct Trust {
 [[nodiscard]] Result<int> open_private_file(const std::filesystem::path& file,
                                             const Trust& trust = {});
 
-/// Whether another user owns the directory, and no group shares it. His own processes could not use what this one would make there.
+/// Whether another user owns the directory, and no group shares it. His own processes could not use what this one
+/// would make there.
 [[nodiscard]] bool is_of_another(const std::filesystem::path& directory,
                                  const CacheTrust& trust) noexcept;
 

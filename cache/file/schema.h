@@ -42,11 +42,13 @@ struct SchemaFault {
   std::string problem;
 };
 
-/// All faults. A table or an index that a later kiln added is none, nor is a missing LaterTable. Nothing where SQLite could not read.
+/// All faults. A table or an index that a later kiln added is none, nor is a missing LaterTable. Nothing where SQLite
+/// could not read.
 [[nodiscard]] std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection);
 
-/// The same, and what else could make a statement of kiln's give what no table of kiln's holds, in a stranger's file: a view, a trigger, a
-/// virtual table, another's index. Tables of other names are none. Nothing where SQLite could not read.
+/// The same, and what else could make a statement of kiln's give what no table of kiln's holds, in a stranger's file:
+/// a view, a trigger, a virtual table, another's index. Tables of other names are none. Nothing where SQLite could not
+/// read.
 [[nodiscard]] std::optional<std::vector<SchemaFault>> foreign_objects(Connection& connection);
 
 /// Whether this code of SQLite's means that the file itself is damaged.

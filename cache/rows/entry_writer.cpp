@@ -100,9 +100,14 @@ Result<PreparedEntry> prepare(const NewEntry& entry, const std::vector<Text>& te
         encoder.encode(kernels_record(entry.artifact, *entry.code), kernels_owner(prepared.key));
   }
   if (!key.empty()) {
-    const auto contents =
-        contents_of(prepared.material, entry.request, dependencies, entry.dependencies,
-                    prepared.toolchain, record, entry.artifact, prepared.kernels_frame);
+    const auto contents = contents_of({.request_record = prepared.material,
+                                       .request = entry.request,
+                                       .dependencies_record = dependencies,
+                                       .dependencies = entry.dependencies,
+                                       .toolchain = entry.toolchain,
+                                       .artifact_record = record,
+                                       .artifact = entry.artifact,
+                                       .kernels_frame = prepared.kernels_frame});
     if (auto claim = claim_of(contents, hashes_of(entry.texts)))
       prepared.signatures = {sign(std::move(*claim), key)};
   }
@@ -146,9 +151,14 @@ std::optional<PreparedEntry> prepare_again(RawEntry row, const MayDecode& may_de
       request && identity ? artifact_of(row, *identity, *request, keep_record) : std::nullopt;
   if (!artifact) return std::nullopt;
   if (contents != nullptr) {
-    *contents =
-        contents_of(row.material, *request, identity->dependencies_record, identity->dependencies,
-                    identity->toolchain.identity, record, *artifact, row.kernels_frame);
+    *contents = contents_of({.request_record = row.material,
+                             .request = *request,
+                             .dependencies_record = identity->dependencies_record,
+                             .dependencies = identity->dependencies,
+                             .toolchain = identity->toolchain,
+                             .artifact_record = record,
+                             .artifact = *artifact,
+                             .kernels_frame = row.kernels_frame});
   }
   prepared.key = identity->key;
   prepared.request = identity->request;

@@ -37,21 +37,19 @@ bool says_the_same(const Claim& a, const Claim& b) {
 
 }  // namespace
 
-Contents contents_of(std::string_view request_record, const Request& request,
-                     std::string_view dependencies_record, const DependencySet& dependencies,
-                     const Digest& toolchain, std::string_view artifact_record,
-                     const Artifact& artifact, std::string_view kernels_frame) {
+Contents contents_of(const Parts& parts) {
   Contents contents;
-  contents.said.request = hash_of(request_record);
-  contents.said.dependencies = hash_of(dependencies_record);
-  contents.said.dependencies_bytes = dependencies_record.size();
-  contents.said.artifact_bytes = artifact_record.size();
-  contents.said.toolchain = toolchain;
-  contents.said.toolchain_text = artifact.toolchain;
-  contents.said.artifact = hash_of(artifact_record);
-  if (!kernels_frame.empty()) contents.said.kernels = hash_of(kernels_frame);
-  if (artifact.source_text.empty()) contents.source = request.source;
-  contents.headers = headers_read(dependencies);
+  auto& said = contents.said;
+  said.request = hash_of(parts.request_record);
+  said.dependencies = hash_of(parts.dependencies_record);
+  said.dependencies_bytes = parts.dependencies_record.size();
+  said.toolchain = parts.toolchain.identity;
+  said.toolchain_text = parts.toolchain.text;
+  said.artifact = hash_of(parts.artifact_record);
+  said.artifact_bytes = parts.artifact_record.size();
+  if (!parts.kernels_frame.empty()) said.kernels = hash_of(parts.kernels_frame);
+  if (parts.artifact.source_text.empty()) contents.source = parts.request.source;
+  contents.headers = headers_read(parts.dependencies);
   return contents;
 }
 

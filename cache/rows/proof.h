@@ -15,19 +15,28 @@
 
 namespace kiln::storage {
 
-/// What an entry is, for who signs it or compares it with what was signed: all but its texts, which are hashed by themselves.
+/// What an entry is, for who signs it or compares it with what was signed: all but its texts, which are hashed by
+/// themselves.
 struct Contents {
   Claim said;                   ///< Without signer, source and headers.
   Digest source;                ///< Of the source text; empty() where a word stands for it.
   std::vector<Digest> headers;  ///< Of the headers that were read, in the order of their look-ups.
 };
 
+/// Of what it is made: records, and what they say. Borrows all.
+struct Parts {
+  std::string_view request_record;
+  const Request& request;
+  std::string_view dependencies_record;
+  const DependencySet& dependencies;
+  const Toolchain& toolchain;
+  std::string_view artifact_record;
+  const Artifact& artifact;
+  std::string_view kernels_frame;  ///< Empty where nobody has read the image.
+};
+
 /// REQUIRES, as all below: a key is set.
-[[nodiscard]] Contents contents_of(std::string_view request_record, const Request& request,
-                                   std::string_view dependencies_record,
-                                   const DependencySet& dependencies, const Digest& toolchain,
-                                   std::string_view artifact_record, const Artifact& artifact,
-                                   std::string_view kernels_frame);
+[[nodiscard]] Contents contents_of(const Parts& parts);
 
 /// The hash of the text of this digest; nothing where it is not there.
 using HashOfText = std::function<std::optional<std::string>(const Digest& text)>;
@@ -36,12 +45,13 @@ using HashOfText = std::function<std::optional<std::string>(const Digest& text)>
 [[nodiscard]] std::optional<Claim> claim_of(const Contents& contents,
                                             const HashOfText& hash_of_text);
 
-/// That somebody who is trusted signed an entry. It is had before anything of the entry is decoded, and says then what may be.
+/// That somebody who is trusted signed an entry. It is had before anything of the entry is decoded, and says then what
+/// may be.
 class Proof {
  public:
-  /// From the first of the row's signatures that a trusted key made for this request, this compiler and records of these sizes;
-  /// nothing where there is none. Looks at nothing but columns that are hashed as they are, and at what frames say of their size: so
-  /// nothing is decompressed that is larger than what was signed.
+  /// From the first of the row's signatures that a trusted key made for this request, this compiler and records of
+  /// these sizes; nothing where there is none. Looks at nothing but columns that are hashed as they are, and at what
+  /// frames say of their size: so nothing is decompressed that is larger than what was signed.
   [[nodiscard]] static std::optional<Proof> of(const RawEntry& row, const TrustedKeys& keys);
 
   /// Whether this is the record that was signed.

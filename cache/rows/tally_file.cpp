@@ -14,6 +14,7 @@
 
 #include "rows/history.h"
 #include "rows/tally.h"
+#include "system/descriptor.h"
 #include "system/standard_streams.h"
 #include "system/whole_io.h"
 
@@ -22,21 +23,6 @@ namespace {
 
 /// A year's lines take some 100 KB at most; no file of kiln's is larger.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
-
-/// Owns a descriptor for as long as one function needs it.
-class OpenFile {
- public:
-  explicit OpenFile(int descriptor) noexcept : descriptor_(descriptor) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  [[nodiscard]] int get() const noexcept { return descriptor_; }
-
- private:
-  const int descriptor_;
-};
 
 /// Takes the next number of `text` away from it; nothing where it does not begin with one.
 template <class Number>
@@ -89,7 +75,7 @@ Result<void> replace(const std::filesystem::path& file, const Trust& trust, std:
   // The writers' lock makes this name its holder's own; whatever lies there, a killed writer left.
   const auto next = file.string() + ".new";
   static_cast<void>(::unlink(next.c_str()));
-  const OpenFile open(make_file(next, O_WRONLY, trust));
+  const system::Descriptor open(make_file(next, O_WRONLY, trust));
   if (open.get() >= 0 && system::write_whole(open.get(), text) &&
       ::rename(next.c_str(), file.c_str()) == 0)
     return {};
@@ -139,7 +125,7 @@ Result<std::vector<DayCounters>> read_tally_file(const std::filesystem::path& di
   const auto opened = open_private_file(file, trust);
   if (!opened) return tl::unexpected(opened.error());
   if (*opened < 0) return std::vector<DayCounters>();
-  const OpenFile open(*opened);
+  const system::Descriptor open(*opened);
   const auto text = system::read_whole(open.get(), most_bytes);
   if (!text) return tl::unexpected(failure(file, "cannot read"));
   auto days = text->size() <= most_bytes ? parse_tally(*text) : std::nullopt;

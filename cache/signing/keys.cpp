@@ -16,6 +16,7 @@
 
 #include "kiln/caller_state.h"
 #include "signing/sodium.h"
+#include "system/descriptor.h"
 #include "system/standard_streams.h"
 #include "system/whole_io.h"
 
@@ -90,20 +91,6 @@ std::vector<std::string_view> parts_of(std::string_view text, char sign) {
   return parts;
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) noexcept : descriptor_(descriptor) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  [[nodiscard]] int get() const noexcept { return descriptor_; }
-
- private:
-  const int descriptor_;
-};
-
 std::string reason() { return std::generic_category().message(errno); }
 
 // Who may change the file says what runs on the GPU.
@@ -131,7 +118,7 @@ Result<std::string> read_keys(const fs::path& file, const Fault fault_of, int fl
   const auto bad_file = [&](std::string_view problem) {
     return bad(fmt::format("key file '{}' {}", file.string(), problem));
   };
-  const Descriptor opened(system::open_file(file.c_str(), O_RDONLY | O_NONBLOCK | flags));
+  const system::Descriptor opened(system::open_file(file.c_str(), O_RDONLY | O_NONBLOCK | flags));
   if (opened.get() < 0) {
     return bad_file(errno == ELOOP ? "is a symbolic link; name what it points to"
                                    : fmt::format("cannot be opened: {}", reason()));
@@ -309,7 +296,7 @@ Result<void> SigningKey::write(const fs::path& file) const {
     return fail(ErrorCode::io_failed,
                 fmt::format("key file '{}' cannot be written: {}", file.string(), reason()));
   };
-  const Descriptor made(
+  const system::Descriptor made(
       system::open_file(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
   if (made.get() < 0) return failed();
   auto line = fmt::format("{}{}:{}\n", secret_mark, public_key().name,

@@ -38,8 +38,8 @@ tl::unexpected<Error> cannot_write(const fs::path& file) {
   return cannot_write(file, std::strerror(errno));
 }
 
-Descriptor open_at(int folder, const char* name, int flags, mode_t mode = 0) {
-  return Descriptor(
+system::Descriptor open_at(int folder, const char* name, int flags, mode_t mode = 0) {
+  return system::Descriptor(
       system::above_standard_streams(::openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC, mode)));
 }
 
@@ -115,13 +115,13 @@ bool replace(int folder, const std::string& name, std::string_view text, std::in
 
 }  // namespace
 
-ContainedFolder::ContainedFolder(fs::path path, Descriptor folder) noexcept
+ContainedFolder::ContainedFolder(fs::path path, system::Descriptor folder) noexcept
     : path_(std::move(path)), folder_(std::move(folder)) {}
 
 Result<ContainedFolder> ContainedFolder::make(const fs::path& folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);
-  Descriptor opened(system::open_file(folder.c_str(), O_RDONLY | O_DIRECTORY));
+  system::Descriptor opened(system::open_file(folder.c_str(), O_RDONLY | O_DIRECTORY));
   if (!opened) return cannot_write(folder);
   // Who writes here marks it first, so that what another process has written already is marked.
   if (holds_anything(opened.get()) && !is_marked(opened.get())) {
@@ -145,7 +145,7 @@ Result<void> ContainedFolder::write(std::string_view name, std::string_view text
   }
   const system::FileSizeSignalHeld held;
   auto file = path_;
-  Descriptor on_the_way;
+  system::Descriptor on_the_way;
   for (std::size_t at = 0; at + 1 < parts.size(); ++at) {
     const int folder = on_the_way ? on_the_way.get() : folder_.get();
     file /= parts[at];

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "base/descriptor.h"
 #include "kiln/error.h"
+#include "system/descriptor.h"
 
 namespace kiln {
 
@@ -26,10 +26,10 @@ class ContainedFolder {
                                    std::int64_t modified_ns) const;
 
  private:
-  ContainedFolder(std::filesystem::path path, Descriptor folder) noexcept;
+  ContainedFolder(std::filesystem::path path, system::Descriptor folder) noexcept;
 
   std::filesystem::path path_;
-  Descriptor folder_;
+  system::Descriptor folder_;
 };
 
 }  // namespace kiln

@@ -22,9 +22,9 @@ constexpr std::string_view prefix = "kiln-scratch-";
 constexpr const char* lock_name = "in-use";
 
 // The folder's lock, held; nothing where somebody else holds it or it cannot be had.
-Descriptor hold(const fs::path& folder, int flags) {
-  Descriptor lock(system::open_file((folder / lock_name).c_str(), flags | O_RDWR | O_NOFOLLOW,
-                                    S_IRUSR | S_IWUSR));
+system::Descriptor hold(const fs::path& folder, int flags) {
+  system::Descriptor lock(system::open_file((folder / lock_name).c_str(),
+                                            flags | O_RDWR | O_NOFOLLOW, S_IRUSR | S_IWUSR));
   if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) lock.reset();
   return lock;
 }
@@ -71,7 +71,7 @@ std::optional<ScratchFolder> ScratchFolder::make() {
   return std::nullopt;
 }
 
-ScratchFolder::ScratchFolder(fs::path path, Descriptor lock) noexcept
+ScratchFolder::ScratchFolder(fs::path path, system::Descriptor lock) noexcept
     : path_(std::move(path)), lock_(std::move(lock)), process_(::getpid()) {}
 
 ScratchFolder::~ScratchFolder() {

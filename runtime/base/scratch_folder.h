@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/descriptor.h"
+#include "system/descriptor.h"
 
 namespace kiln {
 
@@ -22,11 +22,11 @@ class ScratchFolder {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
-  ScratchFolder(std::filesystem::path path, Descriptor lock) noexcept;
+  ScratchFolder(std::filesystem::path path, system::Descriptor lock) noexcept;
 
   std::filesystem::path path_;
-  Descriptor lock_;  ///< Nothing once it was moved from.
-  int process_ = 0;  ///< A child that was forked does not remove its parent's.
+  system::Descriptor lock_;  ///< Nothing once it was moved from.
+  int process_ = 0;          ///< A child that was forked does not remove its parent's.
 };
 
 }  // namespace kiln

@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "base/descriptor.h"
 #include "manifest/manifest_json.h"
+#include "system/descriptor.h"
 #include "system/file_size_signal.h"
 #include "system/standard_streams.h"
 
@@ -86,7 +86,7 @@ void Recorder::tell(const std::string& what) {
 // False where another process holds the lock.
 Result<bool> Recorder::append(const RecordLine& line) {
   // Opened anew each time: a forked child would share its parent's lock.
-  const Descriptor file(
+  const system::Descriptor file(
       system::open_file(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
   if (!file) return system_failure("cannot be opened");
   if (!lock(file.get())) return false;

@@ -8,10 +8,10 @@
 #include <chrono>
 #include <utility>
 
-#include "base/descriptor.h"
 #include "source/joined_text.h"
 #include "source/mounts.h"
 #include "source/pieces.h"
+#include "system/descriptor.h"
 #include "system/standard_streams.h"
 
 namespace kiln {
@@ -60,7 +60,7 @@ FileStamp stamp_in(const struct stat& status) {
 
 FileRead read_file(const std::string& path, const FileStamp& found) {
   if (found.size > most_header_bytes) return {std::nullopt, EFBIG};
-  const Descriptor file(system::open_file(path.c_str(), O_RDONLY | O_NONBLOCK));
+  const system::Descriptor file(system::open_file(path.c_str(), O_RDONLY | O_NONBLOCK));
   if (!file) return {std::nullopt, errno == ENOENT || errno == ENOTDIR ? 0 : errno};
   struct stat status;
   if (::fstat(file.get(), &status) != 0) return {std::nullopt, errno};

@@ -99,7 +99,8 @@ std::vector<const EmbeddedHeader*> HeaderSearch::find_all_embedded(std::string_v
 }
 
 std::optional<FileStamp> HeaderFinder::Directory::stamp(const std::string& path) const {
-  if (!opened_) handle_ = Descriptor(system::open_file(prefix_.c_str(), O_PATH | O_DIRECTORY));
+  if (!opened_)
+    handle_ = system::Descriptor(system::open_file(prefix_.c_str(), O_PATH | O_DIRECTORY));
   opened_ = true;
   return handle_ ? stamp_of(handle_.get(), path.c_str() + prefix_.size()) : stamp_of(path);
 }

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "kiln/digest.h"
 #include "kiln/headers.h"
 #include "kiln/program.h"
 #include "kiln/request.h"
+#include "system/descriptor.h"
 
 namespace kiln {
 
@@ -154,7 +154,7 @@ class HeaderFinder {
    private:
     std::string prefix_;
     mutable bool opened_ = false;
-    mutable Descriptor handle_;  ///< Where it was opened, and can be.
+    mutable system::Descriptor handle_;  ///< Where it was opened, and can be.
   };
 
   [[nodiscard]] FoundHeader find(std::string_view spelling, const FoundHeader* quoted_in) const;

@@ -24,7 +24,7 @@ class OldFiles : public ::testing::Test {
   OldFiles() { fs::create_directories(directory_); }
 
   static void unpack(const std::string& name, const fs::path& to) {
-    const auto packed = test::read_file(fs::path(KILN_OLD_FILES) / (name + ".zst"));
+    const auto packed = test::read_file(fs::path(KILN_CACHE_TEST_FILES) / (name + ".zst"));
     std::string bytes(ZSTD_getFrameContentSize(packed.data(), packed.size()), '\0');
     ASSERT_EQ(ZSTD_decompress(bytes.data(), bytes.size(), packed.data(), packed.size()),
               bytes.size());

@@ -332,7 +332,7 @@ constexpr const char* entry_hint =
     "An entry is named by its key or the first digits of it, by its program, or by one of its "
     "kernels; of the two latter a glob will do. What begins a key is never taken for a name.";
 
-void add_key(CLI::App& verb, std::string& key) {
+void add_entry_key(CLI::App& verb, std::string& key) {
   const auto own = verb.get_footer();
   verb.footer(own.empty() ? entry_hint : fmt::format("{} {}", own, entry_hint));
   required_operand(verb.add_option("KEY", key, "The entry, by its key or a name: 3f9c, gemm.cu"));
@@ -341,14 +341,14 @@ void add_key(CLI::App& verb, std::string& key) {
 void add_show(Grammar& grammar) {
   const auto [verb, words] =
       grammar.verb<ShowWords>("show", "Show everything that is kept of one entry", show);
-  add_key(*verb, words->key);
+  add_entry_key(*verb, words->key);
   verb->add_flag("--all", words->all, "Do not shorten the list of dependencies");
 }
 
 void add_extract(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<ExtractWords>(
       "extract", "Write one part of an entry: its image, if nothing else is said", extract);
-  add_key(*verb, words->key);
+  add_entry_key(*verb, words->key);
   auto* part = verb->add_option_group("part")->require_option(0, 1);
   part->add_flag("--image", words->image, "The image's bytes, as readelf and nvdisasm take them");
   part->add_flag("--source", words->source, "The program's source");
@@ -371,7 +371,7 @@ void add_disasm(Grammar& grammar) {
       "Machine code is read by the toolkit's nvdisasm, and fatbins by its cuobjdump; PTX is taken "
       "from "
       "what is stored, or compiled again from the program that is kept.");
-  add_key(*verb, words->key);
+  add_entry_key(*verb, words->key);
   verb->add_option("KERNEL", words->kernel,
                    "Only kernels whose expression or symbol this is, or that match it, e.g. "
                    "'*gemm*'")
@@ -534,11 +534,11 @@ void add_key(Grammar& grammar) {
   const auto [verb, words] =
       grammar.verb<KeyWords>("key", "Make a key that signs entries, or show public keys", key);
   verb->footer(
-      "generate NAME makes NAME.key, which signs and stays where it is, and NAME.pub, which goes "
-      "to "
-      "whoever is to trust it. show prints the public halves of these files' keys, or of those "
-      "that are "
-      "set. To replace a key, make one of another name and trust both for a while.");
+      "generate NAME makes NAME.key, which signs and stays where it is, and NAME.pub for whoever "
+      "is "
+      "to trust it. show prints the public halves of these files' keys, or of those that are set. "
+      "To "
+      "replace a key, make one of another name and trust both for a while.");
   required_operand(verb->add_option("ACTION", words->action, "generate or show"))
       ->check(CLI::IsMember(key_actions()));
   verb->add_option("NAME", words->names, "The new key's name, e.g. farm-1; or files of keys")

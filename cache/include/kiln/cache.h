@@ -195,12 +195,13 @@ struct CacheOptions {
   /// What the database may grow to; the least recently used entries make room. Bytes.
   std::uint64_t max_bytes = std::uint64_t{5} << 30;
   CacheTrust trust = {};
-  /// Where there are any, nothing serves that others may have written and none of these signed: each entry of a bundle in a file, of
-  /// another user's directory, and of one that others own a part of or may write. In return it does not matter who owns such a file,
-  /// or may write it. A private directory of this user's, a group's cache, and a bundle in the program's own memory need no signature.
+  /// Where there are any, nothing serves that others may have written and none of these signed: each entry of a bundle
+  /// in a file, of another user's directory, and of one that others own a part of or may write. In return it does not
+  /// matter who owns such a file, or may write it. A private directory of this user's, a group's cache, and a bundle
+  /// in the program's own memory need no signature.
   ///
-  /// A signature holds an image to its request, whose source and headers local ones are compared with by XXH3-128, as in any look-up:
-  /// whoever may have a signer compile texts of his own could make ones that look alike to it.
+  /// A signature holds an image to its request, whose source and headers local ones are compared with by XXH3-128, as
+  /// in any look-up: whoever may have a signer compile texts of his own could make ones that look alike to it.
   ///
   /// list(), entry(), artifact() and text() are for looking at what is there, and ask for nothing.
   TrustedKeys trusted_keys = {};
@@ -224,10 +225,10 @@ struct CachePlace {
   std::string why_elsewhere;
 };
 
-/// No SQLite file is safe where a lock may hold on one machine alone, as on network filesystems. There a cache lies on the
-/// machine instead: in a folder of its own below `/var/tmp/kiln-UID`, or, where that cannot be had, `$XDG_RUNTIME_DIR/kiln`.
-/// Cache::open() goes there, and takes from there what is the user's own or the group's, whatever else is trusted. Makes
-/// nothing.
+/// No SQLite file is safe where a lock may hold on one machine alone, as on network filesystems. There a cache lies on
+/// the machine instead: in a folder of its own below `/var/tmp/kiln-UID`, or, where that cannot be had,
+/// `$XDG_RUNTIME_DIR/kiln`. Cache::open() goes there, and takes from there what is the user's own or the group's,
+/// whatever else is trusted. Makes nothing.
 [[nodiscard]] CachePlace place_of_cache(const std::filesystem::path& directory,
                                         const CacheTrust& trust = {});
 
@@ -355,8 +356,8 @@ class Cache {
   /// Flushes use marks and counters where that is due, unless somebody else is writing.
   ~Cache();
 
-  /// Whether entries may be put. A directory of another user who is trusted is only read: his own processes could not use what
-  /// this one makes there. A group's is written by every member.
+  /// Whether entries may be put. A directory of another user who is trusted is only read: his own processes could not
+  /// use what this one makes there. A group's is written by every member.
   [[nodiscard]] bool writable() const noexcept;
 
   /// The path of the database file in use; empty for a bundle in memory.
@@ -465,8 +466,9 @@ class Cache {
   /// Errors: io_failed where it cannot be read at all.
   [[nodiscard]] Result<VerifyReport> verify(bool deep);
 
-  /// Looks whether each entry is as one of these keys signed it: also its source and headers, as far as they are stored. Decodes
-  /// nothing of an entry before a signature is found right. Errors: io_failed where it cannot be read at all.
+  /// Looks whether each entry is as one of these keys signed it: also its source and headers, as far as they are
+  /// stored. Decodes nothing of an entry before a signature is found right. Errors: io_failed where it cannot be read
+  /// at all.
   [[nodiscard]] Result<SignatureReport> verify_signatures(const TrustedKeys& keys);
 
   /// The names of the keys that say that they signed this entry; nobody has checked that they did. Errors: as entry().

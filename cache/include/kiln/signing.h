@@ -19,11 +19,11 @@
 
 namespace KILN_EXPORT kiln {
 
-// Signatures are ed25519, made and checked by libsodium, which is opened by the first of these functions that needs it and by
-// nothing else. Where it is missing each of them fails with invalid_setting, which names its package.
+// Signatures are ed25519, made and checked by libsodium, which is opened by the first of these functions that needs it
+// and by nothing else. Where it is missing each of them fails with invalid_setting, which names its package.
 
-/// The public half of a key, under the name that its signatures carry. A key is replaced by one of another name, so that both are
-/// trusted for a while: "farm-1", then "farm-2".
+/// The public half of a key, under the name that its signatures carry. A key is replaced by one of another name, so
+/// that both are trusted for a while: "farm-1", then "farm-2".
 struct PublicKey {
   std::string name;  ///< Letters, digits, '.', '_' and '-'; at most 64.
   std::array<unsigned char, 32> bytes{};
@@ -42,9 +42,10 @@ class TrustedKeys {
   /// None: nothing is asked for a signature.
   TrustedKeys() = default;
 
-  /// A list, separated by commas, of keys as PublicKey::text() gives them, and of absolute paths: of a file with a key on each
-  /// line, where '#' begins a remark, or of a folder, whose files that end in ".pub" are read. Each must belong to the user or
-  /// to root and be writable by nobody else. Errors: invalid_setting, naming the item; also for a list without a key.
+  /// A list, separated by commas, of keys as PublicKey::text() gives them, and of absolute paths: of a file with a key
+  /// on each line, where '#' begins a remark, or of a folder, whose files that end in ".pub" are read. Each must
+  /// belong to the user or to root and be writable by nobody else. Errors: invalid_setting, naming the item; also for
+  /// a list without a key.
   [[nodiscard]] static Result<TrustedKeys> read(std::string_view list);
 
   [[nodiscard]] bool empty() const noexcept { return keys_ == nullptr; }
@@ -55,8 +56,8 @@ class TrustedKeys {
   std::shared_ptr<const std::vector<PublicKey>> keys_;
 };
 
-/// A whole key, which signs. Immutable; cheap to copy; safe to use from any thread. The memory of its secret half is overwritten
-/// when the last copy goes.
+/// A whole key, which signs. Immutable; cheap to copy; safe to use from any thread. The memory of its secret half is
+/// overwritten when the last copy goes.
 class SigningKey {
  public:
   /// None: nothing is signed.
@@ -65,8 +66,8 @@ class SigningKey {
   /// A new one of this name. Errors: invalid_setting, for a name that is none.
   [[nodiscard]] static Result<SigningKey> generate(std::string name);
 
-  /// From a file that write() wrote: the user's own, with no rights for others (0600 or less), and no link. Errors: invalid_setting,
-  /// naming the file and the remedy.
+  /// From a file that write() wrote: the user's own, with no rights for others (0600 or less), and no link. Errors:
+  /// invalid_setting, naming the file and the remedy.
   [[nodiscard]] static Result<SigningKey> read(const std::filesystem::path& file);
 
   /// Into a file that is not there yet, with mode 0600. Errors: io_failed.

@@ -34,7 +34,7 @@ int milliseconds_until(Clock::time_point deadline, bool stop_wakes) {
 
 StopSignal::StopSignal(std::stop_token stop) : stop_(std::move(stop)) {
   if (!stop_.stop_possible()) return;
-  event_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  event_ = system::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (event_) callback_.emplace(stop_, Wake{event_.get()});
 }
 

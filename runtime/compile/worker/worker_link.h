@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/descriptor.h"
 #include "compile/worker/worker_process.h"
 #include "compile/worker/worker_protocol.h"
+#include "system/descriptor.h"
 
 namespace kiln {
 
@@ -29,7 +29,7 @@ class StopSignal {
   };
 
   std::stop_token stop_;
-  Descriptor event_;
+  system::Descriptor event_;
   std::optional<std::stop_callback<Wake>> callback_;
 };
 

@@ -33,8 +33,8 @@ namespace {
 constexpr std::size_t most_last_words = 4096;
 
 struct Ends {
-  Descriptor runtime;
-  Descriptor worker;
+  system::Descriptor runtime;
+  system::Descriptor worker;
 };
 
 // `make` fills in two descriptors, and gives 0 if it can.
@@ -42,8 +42,8 @@ template <class Make>
 Ends make_ends(const Make& make) {
   std::array<int, 2> pair{-1, -1};
   if (make(pair.data()) != 0) return {};
-  Ends ends{Descriptor(system::above_standard_streams(pair[0])),
-            Descriptor(system::above_standard_streams(pair[1]))};
+  Ends ends{system::Descriptor(system::above_standard_streams(pair[0])),
+            system::Descriptor(system::above_standard_streams(pair[1]))};
   if (ends.runtime) ::fcntl(ends.runtime.get(), F_SETFL, O_NONBLOCK);
   return ends;
 }
@@ -66,7 +66,7 @@ std::vector<char*> environment_of_worker(std::string& temporary) {
 // group of its own, so that an interrupt typed at the terminal is the host's to handle.
 class Spawn {
  public:
-  Spawn(const Descriptor& socket, const Descriptor& complaints) {
+  Spawn(const system::Descriptor& socket, const system::Descriptor& complaints) {
     ::posix_spawn_file_actions_init(&actions_);
     ::posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions_, complaints.get(), 1);
@@ -127,14 +127,14 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
   if (const int error = spawn.run(executable.string(), temporary, process); error != 0) {
     return cannot_start(executable, error);
   }
-  Descriptor handle(
+  system::Descriptor handle(
       system::above_standard_streams(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))));
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(
       process, std::move(handle), std::move(socket.runtime), std::move(complaints.runtime)));
 }
 
-WorkerProcess::WorkerProcess(pid_t process, Descriptor handle, Descriptor socket,
-                             Descriptor complaints) noexcept
+WorkerProcess::WorkerProcess(pid_t process, system::Descriptor handle, system::Descriptor socket,
+                             system::Descriptor complaints) noexcept
     : owner_(::getpid()),
       process_(process),
       handle_(std::move(handle)),

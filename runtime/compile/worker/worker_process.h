@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "base/descriptor.h"
 #include "kiln/error.h"
+#include "system/descriptor.h"
 
 namespace kiln {
 
@@ -61,16 +61,16 @@ class WorkerProcess {
   [[nodiscard]] std::uint64_t address_space() const;
 
  private:
-  WorkerProcess(pid_t process, Descriptor handle, Descriptor socket,
-                Descriptor complaints) noexcept;
+  WorkerProcess(pid_t process, system::Descriptor handle, system::Descriptor socket,
+                system::Descriptor complaints) noexcept;
 
   const pid_t owner_;
   const pid_t process_;
   /// Names this process even after its number has gone to another one, which happens where a host ignores
   /// SIGCHLD: the system then reaps its children. Absent on old systems.
-  const Descriptor handle_;
-  Descriptor socket_;
-  const Descriptor complaints_;
+  const system::Descriptor handle_;
+  system::Descriptor socket_;
+  const system::Descriptor complaints_;
   std::string last_words_;
   bool ended_ = false;
   std::optional<int> status_;  ///< As waitpid() gives it; nothing where somebody else took it.

@@ -50,26 +50,29 @@ struct RuntimeOptions {
   /// What the cache may grow to, in bytes; the least recently used entries make room.
   /// `KILN_CACHE_MAX_SIZE` (such as 500M or 5GiB), else 5 GiB.
   std::optional<std::uint64_t> cache_max_bytes = {};
-  /// Keep images in the cache as they are: it is read faster, and is some times larger. What is there already stays as it is.
-  /// `KILN_CACHE_PLAIN_IMAGES`.
+  /// Keep images in the cache as they are: it is read faster, and is some times larger. What is there already stays as
+  /// it is. `KILN_CACHE_PLAIN_IMAGES`.
   std::optional<bool> cache_plain_images = {};
   /// Accept a cache and bundles that others may write: what they hold runs on the GPU.
   /// `KILN_CACHE_TRUST_OTHERS`.
   std::optional<bool> cache_trust_others = {};
-  /// Accept a cache and bundles that these users own: "root", user ids, separated by commas, or "any". What they hold runs on
-  /// the GPU. `KILN_CACHE_TRUST_OWNERS`, else nobody's but the user's own, and root's bundles.
+  /// Accept a cache and bundles that these users own: "root", user ids, separated by commas, or "any". What they hold
+  /// runs on the GPU. `KILN_CACHE_TRUST_OWNERS`, else nobody's but the user's own, and root's bundles.
   std::optional<std::string> cache_trust_owners = {};
   /// Share the cache with the members of this group, a name or an id: a directory of mode 2770, files of 0660, whatever the
   /// umask. `KILN_CACHE_GROUP`.
   std::optional<std::string> cache_group = {};
-  /// Keys whose signatures count: a list separated by commas, of keys such as "farm-1:BASE64", and absolute paths of files of keys and
-  /// of folders of them (TrustedKeys::read()). Where it is set, bundles and other users' caches serve only what one of these has
-  /// signed, whoever owns them. `KILN_TRUSTED_KEYS`, else nothing is asked for a signature.
+  /// Keys whose signatures count: a list separated by commas, of keys such as "farm-1:BASE64", and absolute paths of
+  /// files of keys and of folders of them (TrustedKeys::read()). Where it is set, bundles and other users' caches
+  /// serve only what one of these has signed, whoever owns them. `KILN_TRUSTED_KEYS`, else nothing is asked for a
+  /// signature.
   std::optional<std::string> trusted_keys = {};
-  /// The file of the key that signs what is stored; absolute, its user's alone (SigningKey::read()). `KILN_SIGNING_KEY`, else none.
+  /// The file of the key that signs what is stored; absolute, its user's alone (SigningKey::read()).
+  /// `KILN_SIGNING_KEY`, else none.
   std::optional<std::filesystem::path> signing_key = {};
-  /// Whose entries these are, in a cache that several engines share: a name, with a version where each is to have its own, e.g.
-  /// "acme 2.1". It is part of the key: what another engine stored, or none, does not serve. `KILN_ENGINE`, else none.
+  /// Whose entries these are, in a cache that several engines share: a name, with a version where each is to have its
+  /// own, e.g. "acme 2.1". It is part of the key: what another engine stored, or none, does not serve. `KILN_ENGINE`,
+  /// else none.
   std::optional<std::string> engine = {};
   /// Bundles beneath the cache, asked in this order; absolute. `KILN_BUNDLES`, separated by colons.
   std::optional<std::vector<std::filesystem::path>> bundles = {};
@@ -131,8 +134,9 @@ struct RuntimeOptions {
   /// A folder in which kiln lays out the sources of what it compiles, as lay_out_sources() does; absolute. What is served
   /// writes nothing there. `KILN_SOURCES_DIR`.
   std::optional<std::filesystem::path> sources_directory = {};
-  /// Whether to compare what a ProgramSpec::source_word stands for with what it stood for when the image was made, which makes
-  /// the source on each first look-up; a difference is invalid_argument. For tests of an engine. `KILN_CHECK_SOURCES`.
+  /// Whether to compare what a ProgramSpec::source_word stands for with what it stood for when the image was made,
+  /// which makes the source on each first look-up; a difference is invalid_argument. For tests of an engine.
+  /// `KILN_CHECK_SOURCES`.
   std::optional<bool> check_sources = {};
   /// What is logged. `KILN_LOG` (off, warn, info, debug), else warn.
   std::optional<LogLevel> log_level = {};

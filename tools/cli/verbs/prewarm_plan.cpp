@@ -1,18 +1,13 @@
 #include "verbs/prewarm_plan.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "output.h"
+#include "temporary_folder.h"
 #include "verbs/ship.h"
 
 namespace kiln::cli {
@@ -21,32 +16,10 @@ namespace {
 
 using Listing = std::vector<ListedProgram>;
 
-/// A private folder, gone with all that it holds at the end.
-class OwnFolder {
- public:
-  OwnFolder() {
-    auto name = (std::filesystem::temp_directory_path() / "kiln-prewarm-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      refuse(ErrorCode::io_failed,
-             fmt::format("no folder can be made in '{}': {}", name, std::strerror(errno)));
-    path_ = name;
-  }
-  OwnFolder(const OwnFolder&) = delete;
-  OwnFolder& operator=(const OwnFolder&) = delete;
-  ~OwnFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-// What is compiled from a stranger's sources is this user's own afterwards, and asked for no signature any more. So they are taken as
-// an import takes them, and read from where no stranger writes.
+// What is compiled from a stranger's sources is this user's own afterwards, and asked for no signature any more. So they
+// are taken as an import takes them, and read from where no stranger writes.
 RecordedPrograms signed_programs(Cache& from, const std::filesystem::path& name) {
-  const OwnFolder folder;
+  const TemporaryFolder folder;
   auto own = Cache::open(folder.path(), {.access = Cache::Access::read_write}).value();
   const auto imported = own.import(from).value();
   if (!imported.skipped.empty()) {

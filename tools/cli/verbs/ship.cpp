@@ -1,7 +1,5 @@
 #include "verbs/ship.h"
 
-#include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "output.h"
 #include "table.h"
+#include "temporary_folder.h"
 #include "verbs/inspect.h"
 
 namespace kiln::cli {
@@ -25,35 +24,6 @@ Cache or_failure(Result<Cache> cache) {
     refuse(ErrorCode::io_failed, std::move(cache.error().message));
   return std::move(cache).value();
 }
-
-/// A folder that nobody else can look into, and that goes with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code failure;
-    const auto parent = std::filesystem::temp_directory_path(failure);
-    auto path = (parent / "kiln-XXXXXX").string();
-    if (!failure && ::mkdtemp(path.data()) == nullptr)
-      failure = std::error_code(errno, std::generic_category());
-    if (failure) {
-      refuse(ErrorCode::io_failed,
-             fmt::format("the temporary directory {} takes no folder: {}; TMPDIR names another",
-                         parent.string(), failure.message()));
-    }
-    path_ = path;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code nobody_to_tell;
-    std::filesystem::remove_all(path_, nobody_to_tell);
-  }
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // A bundle is made by a database, which wants a file.
 ExitCode write_to_standard_output(

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace kiln {
+namespace kiln::system {
 
 /// Owns a file descriptor; closes it at its end. Movable.
 class Descriptor {
@@ -32,4 +32,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace kiln
+}  // namespace kiln::system
