@@ -229,10 +229,9 @@ Result<TrustedKeys> TrustedKeys::read(std::string_view list) {
   return trusted;
 }
 
-const std::vector<PublicKey>& TrustedKeys::keys() const noexcept {
-  static const auto& none =
-      *new const std::vector<PublicKey>();  // NOLINT(cppcoreguidelines-owning-memory)
-  return empty() ? none : *keys_;
+std::span<const PublicKey> TrustedKeys::keys() const noexcept {
+  if (keys_ == nullptr) return {};
+  return *keys_;
 }
 
 SigningKey::Secret::~Secret() { ::explicit_bzero(bytes.data(), bytes.size()); }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,8 +50,8 @@ class TrustedKeys {
   [[nodiscard]] static Result<TrustedKeys> read(std::string_view list);
 
   [[nodiscard]] bool empty() const noexcept { return keys_ == nullptr; }
-  /// In the order of the list. None where empty().
-  [[nodiscard]] const std::vector<PublicKey>& keys() const noexcept;
+  /// In the order of the list. None where empty(). Valid as long as a copy of this is there.
+  [[nodiscard]] std::span<const PublicKey> keys() const noexcept;
 
  private:
   std::shared_ptr<const std::vector<PublicKey>> keys_;
