@@ -23,6 +23,7 @@ namespace kiln::gpu {
   X(ctx_synchronize, cuCtxSynchronize, 2000)               \
   X(tensor_map_encode, cuTensorMapEncodeTiled, 12000)      \
   X(launch_kernel, cuLaunchKernel, 4000)                   \
+  X(launch_kernel_ex, cuLaunchKernelEx, 11060)             \
   X(library_load, cuLibraryLoadData, 12000)                \
   X(library_get_kernel, cuLibraryGetKernel, 12000)         \
   X(stream_begin_capture, cuStreamBeginCapture, 10010)     \
@@ -33,7 +34,16 @@ namespace kiln::gpu {
   X(graph_destroy, cuGraphDestroy, 10000)                  \
   X(graph_instantiate, cuGraphInstantiateWithFlags, 11040) \
   X(graph_launch, cuGraphLaunch, 10000)                    \
-  X(graph_exec_destroy, cuGraphExecDestroy, 10000)
+  X(graph_exec_destroy, cuGraphExecDestroy, 10000)         \
+  X(kernel_get_attribute, cuKernelGetAttribute, 12000)     \
+  X(kernel_set_attribute, cuKernelSetAttribute, 12000)     \
+  X(ctx_get_current, cuCtxGetCurrent, 4000)                \
+  X(ctx_set_current, cuCtxSetCurrent, 4000)                \
+  X(ctx_create, cuCtxCreate, 3020)                         \
+  X(ctx_destroy, cuCtxDestroy, 4000)                       \
+  X(device_get, cuDeviceGet, 2000)                         \
+  X(primary_ctx_reset, cuDevicePrimaryCtxReset, 11000)     \
+  X(primary_ctx_retain, cuDevicePrimaryCtxRetain, 7000)
 
 struct Functions {
 #define KILN_GPU_TEST_MEMBER(member, name, version) PFN_##name##_v##version member = nullptr;

@@ -38,37 +38,92 @@ struct Sides {
   }
 };
 
-void five_arguments(benchmark::State& state) {
-  const gpu::Machine& machine = gpu::Machine::get();
-  if (machine.driver == nullptr) {
-    state.SkipWithError(("no GPU: " + machine.reason).c_str());
-    return;
-  }
-  const Sides sides = Sides::load(machine);
-  state.SetLabel(machine.driver->describe_current_device().value().name + ", driver " +
-                 std::to_string(machine.driver->version()));
+/// What every launch is given.
+struct Values {
   float* pointer = nullptr;
   std::int64_t count = 4096;
   float eps = 1e-5F;
-  benchmark::DoNotOptimize(pointer);
-  benchmark::DoNotOptimize(count);
-  benchmark::DoNotOptimize(eps);
-  const LaunchConfig config{.grid = {1}, .block = {32}};
+};
+
+/// Says why there is nothing to measure, where that is so.
+bool has_gpu(benchmark::State& state) {
+  const gpu::Machine& machine = gpu::Machine::get();
+  if (machine.driver == nullptr) {
+    state.SkipWithError(("no GPU: " + machine.reason).c_str());
+    return false;
+  }
+  state.SetLabel(machine.driver->describe_current_device().value().name + ", driver " +
+                 std::to_string(machine.driver->version()));
+  return true;
+}
+
+void settle() { gpu::check(gpu::Machine::get().functions.ctx_synchronize()); }
+
+/// `ours` launches the kernel that it is given with these values, and says whether that went well.
+template <class Ours>
+void compare_with_plain(benchmark::State& state, const Ours& ours) {
+  if (!has_gpu(state)) return;
+  const gpu::Functions& functions = gpu::Machine::get().functions;
+  const Sides sides = Sides::load(gpu::Machine::get());
+  Values given;
+  benchmark::DoNotOptimize(given);
   compare(
       state,
       [&] {
-        void* values[] = {&pointer, &pointer, &pointer, &count, &eps};
-        return machine.functions.launch_kernel(sides.theirs, 1, 1, 1, 32, 1, 1, 0, nullptr, values,
-                                               nullptr) == CUDA_SUCCESS;
+        void* values[] = {&given.pointer, &given.pointer, &given.pointer, &given.count, &given.eps};
+        return functions.launch_kernel(sides.theirs, 1, 1, 1, 32, 1, 1, 0, nullptr, values,
+                                       nullptr) == CUDA_SUCCESS;
+      },
+      [&] { return ours(sides.ours, given); }, settle);
+}
+
+void five_arguments(benchmark::State& state) {
+  const LaunchConfig config{.grid = {1}, .block = {32}};
+  compare_with_plain(state, [&](const Kernel& kernel, const Values& given) {
+    return kernel
+        .launch(nullptr, config, given.pointer, given.pointer, given.pointer, given.count,
+                given.eps)
+        .has_value();
+  });
+}
+
+void five_arguments_kept(benchmark::State& state) {
+  const LaunchConfig config{.grid = {1}, .block = {32}};
+  float* const none = nullptr;
+  const Args args(none, none, none, std::int64_t{4096}, 1e-5F);
+  compare_with_plain(state, [&](const Kernel& kernel, const Values&) {
+    return kernel.launch(nullptr, config, args).has_value();
+  });
+}
+
+void with_an_attribute(benchmark::State& state) {
+  if (!has_gpu(state)) return;
+  const gpu::Functions& functions = gpu::Machine::get().functions;
+  const Sides sides = Sides::load(gpu::Machine::get());
+  Values given;
+  benchmark::DoNotOptimize(given);
+  const LaunchConfig config{.grid = {1}, .block = {32}, .priority = 0};
+  compare(
+      state,
+      [&] {
+        void* values[] = {&given.pointer, &given.pointer, &given.pointer, &given.count, &given.eps};
+        CUlaunchAttribute attribute{};
+        attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+        const CUlaunchConfig plain{1, 1, 1, 32, 1, 1, 0, nullptr, &attribute, 1};
+        return functions.launch_kernel_ex(&plain, sides.theirs, values, nullptr) == CUDA_SUCCESS;
       },
       [&] {
-        return sides.ours.launch(nullptr, config, pointer, pointer, pointer, count, eps)
+        return sides.ours
+            .launch(nullptr, config, given.pointer, given.pointer, given.pointer, given.count,
+                    given.eps)
             .has_value();
       },
-      [&] { gpu::check(machine.functions.ctx_synchronize()); });
+      settle);
 }
 
 BENCHMARK(five_arguments)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(five_arguments_kept)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(with_an_attribute)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace kiln::bench
