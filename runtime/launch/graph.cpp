@@ -65,15 +65,16 @@ Result<CUgraphNode> add_kernel_node(CUgraph graph, std::span<const CUgraphNode> 
                                     const Args& args) {
   const KernelRecord& record = KernelAccess::record(kernel);
   const auto& functions = record.driver->functions();
-  auto attributes = LaunchAttributes::of(record, config, AttributeUse::graph_node);
-  if (!attributes) return tl::unexpected(std::move(attributes.error()));
+  LaunchAttributes attributes(config);
+  if (auto sound = attributes.check(record, AttributeUse::graph_node); !sound)
+    return tl::unexpected(std::move(sound.error()));
   CUgraphNode node = nullptr;
   auto added = with_node_params(record, config, args, "add", [&](const auto& params) {
     return functions.graph_add_kernel_node(&node, graph, dependencies.data(), dependencies.size(),
                                            &params);
   });
   if (!added) return tl::unexpected(std::move(added.error()));
-  if (auto set = set_attributes(record, node, *attributes); !set) {
+  if (auto set = set_attributes(record, node, attributes); !set) {
     static_cast<void>(functions.graph_destroy_node(node));
     return tl::unexpected(std::move(set.error()));
   }
@@ -83,12 +84,12 @@ Result<CUgraphNode> add_kernel_node(CUgraph graph, std::span<const CUgraphNode> 
 Result<void> set_kernel_node(CUgraphNode node, const Kernel& kernel, const LaunchConfig& config,
                              const Args& args) {
   const KernelRecord& record = KernelAccess::record(kernel);
-  auto attributes = LaunchAttributes::of(record, config, AttributeUse::graph_node);
-  if (!attributes) return tl::unexpected(std::move(attributes.error()));
+  LaunchAttributes attributes(config);
+  if (auto sound = attributes.check(record, AttributeUse::graph_node); !sound) return sound;
   auto set = with_node_params(record, config, args, "set", [&](const auto& params) {
     return record.driver->functions().graph_kernel_node_set_params(node, &params);
   });
-  return set ? set_attributes(record, node, *attributes) : set;
+  return set ? set_attributes(record, node, attributes) : set;
 }
 
 Result<void> set_kernel_node(CUgraphExec executable, CUgraphNode node, const Kernel& kernel,

@@ -64,9 +64,10 @@ Result<std::uint32_t> ask_of_clusters(const KernelRecord& record, const LaunchCo
                                       Function function, const char* what) {
   if (function == nullptr) return too_old(record);
   if (auto ready = prepare_launch(record, config); !ready) return tl::unexpected(ready.error());
-  auto attributes = LaunchAttributes::of(record, config, AttributeUse::launch);
-  if (!attributes) return tl::unexpected(std::move(attributes.error()));
-  const CUlaunchConfig arguments = driver_config(nullptr, config, *attributes);
+  LaunchAttributes attributes(config);
+  if (auto sound = attributes.check(record, AttributeUse::launch); !sound)
+    return tl::unexpected(std::move(sound.error()));
+  const CUlaunchConfig arguments = driver_config(nullptr, config, attributes);
   int count = 0;
   const CUresult result = function(&count, record.function(), &arguments);
   if (result != CUDA_SUCCESS) return cannot_tell(record, what, result);

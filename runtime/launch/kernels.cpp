@@ -76,10 +76,13 @@ std::map<std::string, std::string, std::less<>> renamed_by(const ProgramChoice& 
 }
 
 tl::unexpected<Error> capturing(const std::string& program, std::string_view kernel) {
-  return fail(ErrorCode::capturing,
-              fmt::format("{}{} is not loaded, and a stream is being captured, which loading would "
-                          "spoil: load it beforehand (Runtime::load_all())",
-                          program, kernel.empty() ? "" : fmt::format(": kernel '{}'", kernel)));
+  return fail(
+      ErrorCode::capturing,
+      fmt::format(
+          "{}{} is not loaded, and a stream is being captured, which loading would "
+          "spoil with a driver before CUDA 12.3: load it beforehand (Runtime::load_all()), or "
+          "update the driver (R545 or newer)",
+          program, kernel.empty() ? "" : fmt::format(": kernel '{}'", kernel)));
 }
 
 }  // namespace
@@ -176,7 +179,7 @@ Result<Kernels::Loaded> Kernels::load_for(const std::shared_ptr<const vendor::Dr
                                           CUdevice handle, const Program& program,
                                           std::string_view wanted, const Obtain& obtain) {
   // Asked before anything is compiled: a thread that captures is not to wait for a compiler either.
-  if (driver->is_capturing()) return capturing(program.name(), wanted);
+  if (driver->loading_spoils_a_capture()) return capturing(program.name(), wanted);
   const auto device = driver->describe(handle);
   if (!device) return tl::unexpected(device.error());
   std::optional<Error> refusal;
@@ -222,7 +225,7 @@ Result<const LoadedImage*> Kernels::load(const std::shared_ptr<const vendor::Dri
   const std::lock_guard lock(mutex_);
   const ImageIdentity identity{image_identity(artifact), device.handle};
   if (const auto known = images_.find(identity); known != images_.end()) return known->second.get();
-  if (driver->is_capturing()) return capturing(artifact.program, {});
+  if (driver->loading_spoils_a_capture()) return capturing(artifact.program, {});
   const vendor::ProfilerRange range(fmt::format("load {} for {}", artifact.program, artifact.arch));
   const Stopwatch watch;
   auto loaded = load_image(driver, device, artifact, identity);

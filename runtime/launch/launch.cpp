@@ -29,19 +29,24 @@ CUresult call_driver(const Launch& launch) {
       config.block.y, config.block.z, config.shared_bytes, stream, pointers, nullptr);
 }
 
-Result<CUresult> call_driver_with_attributes(const Launch& launch) {
+CUresult call_driver(const Launch& launch, LaunchAttributes& attributes) {
   const auto& [record, stream, config, pointers] = launch;
-  auto attributes = LaunchAttributes::of(record, config, AttributeUse::launch);
-  if (!attributes) return tl::unexpected(std::move(attributes.error()));
-  const auto call = record.driver->functions().launch_kernel_ex;
-  if (call == nullptr) {
+  const CUlaunchConfig arguments = driver_config(stream, config, attributes);
+  return record.driver->functions().launch_kernel_ex(&arguments, record.function(), pointers,
+                                                     nullptr);
+}
+
+Result<CUresult> call_driver_with_attributes(const Launch& launch) {
+  LaunchAttributes attributes(launch.config);
+  if (auto sound = attributes.check(launch.record, AttributeUse::launch); !sound)
+    return tl::unexpected(std::move(sound.error()));
+  if (launch.record.driver->functions().launch_kernel_ex == nullptr) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("kernel '{}': the driver is too old for launch attributes; it has no "
                             "cuLaunchKernelEx, which came with CUDA 11.6. Update the driver.",
-                            record.info.expression));
+                            launch.record.info.expression));
   }
-  const CUlaunchConfig arguments = driver_config(stream, config, *attributes);
-  return call(&arguments, record.function(), pointers, nullptr);
+  return call_driver(launch, attributes);
 }
 
 /// How many blocks a cooperative launch may have, where the driver says that this one has more.
@@ -73,8 +78,8 @@ Result<void> outcome(const Launch& launch, CUresult result) {
   return error;
 }
 
-/// A launch that is not known to be in order: the first one, one that asks for more, one with attributes, or
-/// one that the driver refused since there was no context.
+/// A launch that is not known to be in order: the first one, one that asks for more, one whose attributes have to be looked at,
+/// or one that the driver refused.
 [[gnu::noinline]] Result<void> launch_carefully(const Launch& launch) {
   const KernelRecord& record = launch.record;
   if (auto ready = record.driver->ensure_context(record.device); !ready) return ready;
@@ -85,13 +90,23 @@ Result<void> outcome(const Launch& launch, CUresult result) {
   return outcome(launch, *result);
 }
 
+/// Launches where the driver knows each attribute, and they are such as kiln has nothing to say about.
+[[gnu::noinline]] CUresult launch_with_attributes(const Launch& launch, bool& tried) {
+  const auto& [record, stream, config, pointers] = launch;
+  LaunchAttributes attributes(config);
+  tried = attributes.are_known_to(*record.driver) && attributes_are_plain(record, config);
+  return tried ? call_driver(launch, attributes) : CUDA_SUCCESS;
+}
+
 /// Launches where everything is known to be in order, as it is for nearly every launch. Gives no Result,
 /// since that would be moved around.
 CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bool& tried) {
   const KernelRecord& record = launch.record;
   tried = (!given.checked || record.taken->are_like(given) || takes(record, given)) &&
-          record.limits->allow(launch.config) && !has_attributes(launch.config);
-  return tried ? call_driver(launch) : CUDA_SUCCESS;
+          record.limits->allow(launch.config);
+  if (!tried) return CUDA_SUCCESS;
+  return has_attributes(launch.config) ? launch_with_attributes(launch, tried)
+                                       : call_driver(launch);
 }
 
 /// The launch that launch_quickly() did not try, or tried in vain.
@@ -103,7 +118,9 @@ CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bo
     return argument_error(launch.record, given);
   // A thread that never used CUDA has no context. Only here is that looked for, so that the ordinary launch
   // pays nothing.
-  if (!tried || result == CUDA_ERROR_INVALID_CONTEXT) return launch_carefully(launch);
+  // What has attributes was not looked at as closely as could be: what is wrong with them is to be said in words.
+  if (!tried || result == CUDA_ERROR_INVALID_CONTEXT || has_attributes(launch.config))
+    return launch_carefully(launch);
   return outcome(launch, result);
 }
 

@@ -69,6 +69,8 @@ void set_size(Size& size, const Dim3& to) {
 template <CUlaunchAttributeID id>
 CUlaunchAttributeValue& LaunchAttributes::add() noexcept {
   static_assert(feature_of(id).id == id && features.size() == most);
+  constexpr int known_from = feature_of(id).version;
+  newest_ = std::max(newest_, known_from);
   CUlaunchAttribute& attribute = values_[count_++];
   attribute = {};
   attribute.id = id;
@@ -126,18 +128,17 @@ void LaunchAttributes::add_preferences(const LaunchConfig& config) noexcept {
   }
 }
 
-Result<LaunchAttributes> LaunchAttributes::of(const KernelRecord& record,
-                                              const LaunchConfig& config, AttributeUse use) {
-  LaunchAttributes attributes;
-  attributes.add_clusters(config);
-  attributes.add_dependencies(config);
-  attributes.add_preferences(config);
-  for (const CUlaunchAttribute& attribute : attributes.all()) {
-    if (auto sound = check_feature(record, attribute.id, use); !sound) {
-      return tl::unexpected(std::move(sound.error()));
-    }
+LaunchAttributes::LaunchAttributes(const LaunchConfig& config) noexcept {
+  add_clusters(config);
+  add_dependencies(config);
+  add_preferences(config);
+}
+
+Result<void> LaunchAttributes::check(const KernelRecord& record, AttributeUse use) const {
+  for (std::size_t index = 0; index < count_; ++index) {
+    if (auto sound = check_feature(record, values_[index].id, use); !sound) return sound;
   }
-  return attributes;
+  return {};
 }
 
 CUlaunchConfig driver_config(CUstream stream, const LaunchConfig& config,

@@ -27,14 +27,23 @@ enum class AttributeUse { launch, graph_node };
          completion != nullptr || priority || domain || domains || carveout;
 }
 
-/// What a configuration asks for beyond grid, block and shared memory, in the driver's terms. A value.
+/// What a configuration asks for beyond grid, block and shared memory, in the driver's terms. Made in place, since it is larger
+/// than a launch likes to copy.
 class LaunchAttributes {
  public:
-  /// Errors: invalid_argument, for one that the driver is too old for, or that graph nodes do not have.
-  [[nodiscard]] static Result<LaunchAttributes> of(const KernelRecord& record,
-                                                   const LaunchConfig& config, AttributeUse use);
+  explicit LaunchAttributes(const LaunchConfig& config) noexcept;
+  LaunchAttributes(const LaunchAttributes&) = delete;
+  LaunchAttributes& operator=(const LaunchAttributes&) = delete;
 
   [[nodiscard]] std::span<CUlaunchAttribute> all() noexcept { return {values_.data(), count_}; }
+
+  /// Whether the driver knows all of them.
+  [[nodiscard]] bool are_known_to(const vendor::Driver& driver) const noexcept {
+    return driver.version() >= newest_;
+  }
+
+  /// Errors: invalid_argument, for one that the driver is too old for, or that graph nodes do not have.
+  [[nodiscard]] Result<void> check(const KernelRecord& record, AttributeUse use) const;
 
  private:
   static constexpr std::size_t most = 11;  ///< As many as launch_attributes.cpp lists.
@@ -47,6 +56,7 @@ class LaunchAttributes {
 
   std::array<CUlaunchAttribute, most> values_;
   std::size_t count_ = 0;
+  int newest_ = 0;  ///< The first driver that knows all of them.
 };
 
 /// Sets grid, block and shared memory in a structure of the driver's.

@@ -299,6 +299,15 @@ Result<void> check_alive(const KernelRecord& record) {
                 "the runtime that gave it has ended; let the Runtime live as long as its kernels");
 }
 
+bool attributes_are_plain(const KernelRecord& record, const LaunchConfig& config) noexcept {
+  const Dim3& cluster = config.cluster;
+  const bool clusters_are_plain =
+      !is_set(cluster) || (!has_zero(cluster) && divides(cluster, config.grid) &&
+                           blocks_of(cluster) <= record.limits->cluster_blocks);
+  return clusters_are_plain && !is_set(config.preferred_cluster) &&
+         config.shared_carveout.value_or(0) <= 100;
+}
+
 Result<void> prepare_launch(const KernelRecord& record, const LaunchConfig& config) {
   if (auto alive = check_alive(record); !alive) return alive;
   learn_limits(record);

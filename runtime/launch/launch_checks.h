@@ -25,6 +25,11 @@ namespace kiln {
 /// Whether the runtime that gave the kernel still has it. Errors: invalid_argument.
 [[nodiscard]] Result<void> check_alive(const KernelRecord& record);
 
+/// Whether what the configuration asks for beyond grid, block and shared memory is such as most launches ask for, and in order as
+/// far as the driver does not say itself. Where it is not, prepare_launch() has more to say. Each launch with attributes asks.
+[[nodiscard]] bool attributes_are_plain(const KernelRecord& record,
+                                        const LaunchConfig& config) noexcept;
+
 /// Learns the kernel's limits where they are not known. Checks that the configuration is within them, and
 /// that the device has what it asks for. Raises the kernel's dynamic shared memory and cluster size where it
 /// needs more. A current context must be there. Errors: invalid_argument, naming the limit, or where the runtime

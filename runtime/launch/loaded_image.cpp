@@ -102,6 +102,10 @@ void LoadedImage::end() noexcept {
     record.failed = nullptr;
     record.kernel = nullptr;
   }
+  unload();
+}
+
+void LoadedImage::unload() noexcept {
   // At the end of a process the driver may be gone already, and there is nothing left to do.
   if (library_ != nullptr) static_cast<void>(driver_->functions().library_unload(library_));
   library_ = nullptr;
@@ -116,15 +120,25 @@ Result<void> LoadedImage::check_alive() const {
                   program_, arch_));
 }
 
+// A driver loads PTX that it cannot compile, as one without kernels, and says what is wrong when it is asked for one. (CUDA
+// 13.0.)
+CUresult LoadedImage::opinion_of_driver(const Artifact& artifact) const {
+  CUkernel kernel = nullptr;
+  const char* const any =
+      artifact.kernels.empty() ? "any" : artifact.kernels.front().symbol.c_str();
+  const CUresult result = driver_->functions().library_get_kernel(&kernel, library_, any);
+  return result == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : result;
+}
+
 Result<void> LoadedImage::give_to_driver(const Artifact& artifact) {
-  const CUresult result = driver_->functions().library_load_data(
+  CUresult result = driver_->functions().library_load_data(
       &library_, artifact.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-  if (result == CUDA_SUCCESS) {
+  if (result == CUDA_SUCCESS && (result = opinion_of_driver(artifact)) == CUDA_SUCCESS) {
     ++life_;
     alive_ = true;
     return {};
   }
-  library_ = nullptr;
+  unload();
   auto refused = driver_->failure(
       fmt::format("the driver does not load {} for {} on {} (compute capability {}.{})", program_,
                   arch_, device_.name, device_.major, device_.minor),

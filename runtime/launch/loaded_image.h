@@ -67,6 +67,8 @@ class LoadedImage {
   LoadedImage(const vendor::Device& device, const Artifact& artifact);
 
   Result<void> give_to_driver(const Artifact& artifact);
+  [[nodiscard]] CUresult opinion_of_driver(const Artifact& artifact) const;
+  void unload() noexcept;
   Result<void> add_kernels(const std::vector<KernelInfo>& kernels,
                            const LaunchFailureCallback& failed);
   Result<void> renew_kernels(const LaunchFailureCallback& failed);

@@ -247,7 +247,9 @@ Result<void> Driver::ensure_context(CUdevice device) const {
 
 // The legacy stream would have to wait for a stream of the context that is being captured. So the driver
 // answers the question about it with this error, which spoils nothing.
-bool Driver::is_capturing() const noexcept {
+bool Driver::loading_spoils_a_capture() const noexcept {
+  constexpr int loads_while_capturing = 12030;
+  if (version_ >= loads_while_capturing) return false;
   CUcontext context = nullptr;
   if (functions_.ctx_get_current(&context) != CUDA_SUCCESS || context == nullptr) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

@@ -102,9 +102,9 @@ class Driver {
   /// driver_failed.
   [[nodiscard]] Result<void> ensure_context(CUdevice device) const;
 
-  /// Whether a stream of the current context is being captured, so that loading would spoil the capture.
+  /// Whether loading would spoil a capture: a stream of the current context is being captured, by a driver before CUDA 12.3.
   /// Non-blocking streams are not seen. Changes nothing.
-  [[nodiscard]] bool is_capturing() const noexcept;
+  [[nodiscard]] bool loading_spoils_a_capture() const noexcept;
 
   /// An error of code driver_failed: "<what>: <the error's name>".
   [[nodiscard]] tl::unexpected<Error> failure(const std::string& what, CUresult result) const;

@@ -103,7 +103,8 @@ extern "C" __global__ void load(int* out, const __grid_constant__ TensorMap map,
 TEST_F(ModuleGpuTest, LaunchesAreCapturedAndAMissLeavesTheCaptureWhole) {
   const auto adding_program = program(adding, {"add"});
   const Kernel add = runtime().kernel(adding_program, "add").value();
-  const auto missing = program("extern \"C\" __global__ void other(int* x) { *x = 0; }", {"other"});
+  const auto missing =
+      program("extern \"C\" __global__ void twice(int* x) { *x *= 2; }", {"twice"});
   const DeviceBytes out(sizeof(int));
   CUstream stream = nullptr;
   CUgraph graph = nullptr;
@@ -111,17 +112,23 @@ TEST_F(ModuleGpuTest, LaunchesAreCapturedAndAMissLeavesTheCaptureWhole) {
   check(functions().stream_create(&stream, CU_STREAM_DEFAULT));
   check(functions().stream_begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   EXPECT_TRUE(add.launch(stream, {}, out.as<int>(), 3).has_value());
-  const auto refused = runtime().kernel(missing, "other");
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, ErrorCode::capturing) << refused.error().message;
+  const auto twice = runtime().kernel(missing, "twice");
+  // A driver before 12.3 would have the capture spoilt.
+  const bool loads = gpu::Machine::get().driver->version() >= 12030;
+  EXPECT_EQ(twice.has_value(), loads);
+  if (twice) {
+    EXPECT_TRUE(twice->launch(stream, {}, out.as<int>()).has_value());
+  } else {
+    EXPECT_EQ(twice.error().code, ErrorCode::capturing) << twice.error().message;
+  }
   EXPECT_TRUE(add.launch(stream, {}, out.as<int>(), 4).has_value());
   check(functions().stream_end_capture(stream, &graph));
   EXPECT_EQ(out.read<int>(1)[0], 0) << "nothing has run yet";
   check(functions().graph_instantiate(&executable, graph, 0));
   check(functions().graph_launch(executable, stream));
   check(functions().graph_launch(executable, stream));
-  EXPECT_EQ(out.read<int>(1)[0], 14);
-  EXPECT_TRUE(runtime().kernel(missing, "other").has_value()) << "afterwards it is loaded";
+  EXPECT_EQ(out.read<int>(1)[0], loads ? (3 * 2 + 4 + 3) * 2 + 4 : 14);
+  EXPECT_TRUE(runtime().kernel(missing, "twice").has_value()) << "afterwards it is loaded";
   check(functions().graph_exec_destroy(executable));
   check(functions().graph_destroy(graph));
   check(functions().stream_destroy(stream));

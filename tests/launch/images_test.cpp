@@ -243,6 +243,23 @@ TEST_F(ImagesTest, PtxThatIsTooNewGivesWayToACompile) {
   EXPECT_TRUE(Cache::open(scratch_ / "cache")->entry(keys.at("compute_80")));
 }
 
+// As a driver of CUDA 13.0 has it: it loads the text, and refuses whoever asks for a kernel.
+TEST_F(ImagesTest, PtxThatTheDriverDoesNotCompileIsRefusedWithItsReason) {
+  fail_("cuLibraryGetKernel", CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  Runtime runtime = Runtime::open(options(scratch_ / "cache")).value();
+  const auto before = library_count_();
+  const auto foreign = runtime.module_of_image(
+      ".version 99.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n",
+      "later.ptx");
+  ASSERT_FALSE(foreign);
+  EXPECT_EQ(foreign.error().vendor_code, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  EXPECT_THAT(foreign.error().message, HasSubstr("the driver does not load later.ptx for sm_90"));
+  const auto own = runtime.kernel(program_, "k", target_of("compute_75"));
+  ASSERT_FALSE(own);
+  EXPECT_EQ(own.error().vendor_code, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  EXPECT_EQ(library_count_(), before) << "what is refused is unloaded";
+}
+
 TEST_F(ImagesTest, ADriverThatIsNewEnoughIsNotBlamed) {
   set("FAKE_CUDA_VERSION", "13000");
   fail_("cuLibraryLoadData", CUDA_ERROR_INVALID_IMAGE);

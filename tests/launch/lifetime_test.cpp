@@ -114,7 +114,8 @@ TEST_F(LifetimeTest, SpacesInAnExpressionDoNotMatter) {
   EXPECT_EQ(runtime_.counters().compiles, 2) << "one for the device, one for the target";
 }
 
-TEST_F(LifetimeTest, NothingIsLoadedOrCompiledWhileAStreamIsCaptured) {
+TEST_F(LifetimeTest, AnOlderDriverLoadsNothingWhileAStreamIsCapturedAndNothingIsCompiled) {
+  set("FAKE_CUDA_VERSION", "12020");
   const auto program = fill_program();
   const auto libraries = library_count_();
   capture_(true);
@@ -123,12 +124,22 @@ TEST_F(LifetimeTest, NothingIsLoadedOrCompiledWhileAStreamIsCaptured) {
   EXPECT_EQ(kernel.error().code, ErrorCode::capturing);
   EXPECT_THAT(kernel.error().message,
               AllOf(HasSubstr("test.cu: kernel 'fill<float>' is not loaded"),
-                    HasSubstr("Runtime::load_all()")));
+                    HasSubstr("a driver before CUDA 12.3: load it beforehand "
+                              "(Runtime::load_all())")));
   EXPECT_EQ(runtime_.module(program).error().code, ErrorCode::capturing);
   EXPECT_EQ(runtime_.module_of_image(compile_for(program, "sm_90").image, "x").error().code,
             ErrorCode::capturing);
   EXPECT_EQ(library_count_(), libraries);
   EXPECT_EQ(runtime_.counters().compiles, 0);
+}
+
+TEST_F(LifetimeTest, ADriverThatLoadsWhileAStreamIsCapturedIsLetTo) {
+  set("FAKE_CUDA_VERSION", "12030");
+  capture_(true);
+  const auto kernel = runtime_.kernel(fill_program(), "fill<float>");
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  EXPECT_TRUE(kernel->launch(nullptr, {}, pointer_, 1.0F));
+  EXPECT_EQ(runtime_.counters().compiles, 1);
 }
 
 TEST_F(LifetimeTest, WhatWasLoadedBeforeIsServedAndLaunchedIntoACapture) {
@@ -142,6 +153,7 @@ TEST_F(LifetimeTest, WhatWasLoadedBeforeIsServedAndLaunchedIntoACapture) {
   const auto launches = launch_count_();
   EXPECT_TRUE(kernel->launch(nullptr, {}, pointer_, 1.0F));
   EXPECT_EQ(launch_count_(), launches + 1);
+  EXPECT_EQ(runtime_.counters().loads, 1);
 }
 
 TEST_F(LifetimeTest, LoadAllGoesOnAndNamesWhatFails) {

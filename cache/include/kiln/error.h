@@ -35,7 +35,7 @@ enum class ErrorCode {
   compiler_missing,   ///< No usable NVRTC on this machine; the message lists where kiln looked.
   driver_missing,     ///< No usable CUDA driver or device on this machine.
   driver_failed,      ///< The driver answered with an error; `vendor_code` holds it.
-  capturing,          ///< Something would have to be loaded while a stream is captured.
+  capturing,          ///< A driver before CUDA 12.3 would have to load amid a capture.
   argument_mismatch,  ///< Launch arguments that are not what the kernel takes.
   cache_unusable,     ///< A cache directory or file that cannot be used, and why.
   too_large,          ///< An entry that the cache's size cap leaves no room for.

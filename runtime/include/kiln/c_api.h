@@ -71,7 +71,7 @@ enum {
   KILN_ERROR_COMPILER_MISSING = 14,   ///< No usable NVRTC on this machine.
   KILN_ERROR_DRIVER_MISSING = 15,     ///< No usable CUDA driver or device on this machine.
   KILN_ERROR_DRIVER_FAILED = 16,      ///< The driver answered with an error.
-  KILN_ERROR_CAPTURING = 17,          ///< Something is to be loaded while a stream is captured.
+  KILN_ERROR_CAPTURING = 17,          ///< A driver before CUDA 12.3 is to load amid a capture.
   KILN_ERROR_ARGUMENT_MISMATCH = 18,  ///< Launch arguments that the kernel does not take.
   KILN_ERROR_CACHE_UNUSABLE = 19,     ///< A cache directory or file that cannot be used.
   KILN_ERROR_TOO_LARGE = 20,          ///< An entry that the cache has no room for.

@@ -152,8 +152,8 @@ class Runtime {
 
   /// The image of this program in the driver, for the same device; obtained as by kernel(). Loads its kernels
   /// into the current context, if there is one, so that no launch has to. Valid as long as the runtime.
-  /// Errors: driver_missing, driver_failed, capturing (a stream is being captured and something would have to
-  /// be loaded; nothing was done), and those of compile().
+  /// Errors: driver_missing, driver_failed, capturing (a stream is being captured, something would have to
+  /// be loaded, and the driver is older than CUDA 12.3, which takes that amiss; nothing was done), and those of compile().
   [[nodiscard]] Result<Module> module(const Program& program);
 
   /// The same for an artifact that compile(), link() or fatbin() gave. Errors: driver_missing,

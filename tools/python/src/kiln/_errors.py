@@ -46,7 +46,7 @@ class MissingError(Error):
 
 
 class DriverError(Error):
-    """The driver answered with an error, or a stream is captured while something must be loaded."""
+    """The driver answered with an error, or is too old (before CUDA 12.3) to load what is missing while a stream is captured."""
 
 
 class ArgumentError(Error, TypeError):
