@@ -45,7 +45,7 @@ part decoder 300 "not run on a GPU" "$here/bin/kiln-decoder" --tokens 100 --cach
   --prompt 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20
 part launch_cost 120 "no GPU: " "$here/bin/kiln_gpu_bench" --benchmark_repetitions=3
 part python 120 " skipped" python3 -m pytest -q -p no:cacheprovider -rs "$here/test_python_gpu.py"
-part peers 200 "" python3 "$here/peers.py" --times 3
+part peers 200 "" python3 "$here/peers.py" --times 5
 for log in launch_cost peers; do cat "$out/$log.log"; done
 for name in "${failed[@]}"; do
   echo "---- $name"
