@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cache_impl.h"
+#include "cache_pick_up.h"
 #include "kiln/caller_state.h"
 #include "rows/entry_reader.h"
 #include "rows/entry_remover.h"
@@ -47,6 +48,26 @@ Counter counter_of(MissReason reason) {
   }
 }
 
+/// What the proof says of the texts that an entry of this cache was made of.
+class TextsOfProof final : public SignedTexts {
+ public:
+  TextsOfProof(Cache::Impl& cache, const Proof& proof, const DependencySet& dependencies)
+      : cache_(cache), proof_(proof), dependencies_(dependencies) {}
+
+  [[nodiscard]] bool is_source(const std::string& hash) const override {
+    return proof_.covers_source(hash);
+  }
+  [[nodiscard]] bool are_headers(const std::vector<std::string>& hashes) const override {
+    TextHashes stored({&cache_});
+    return proof_.covers_headers(dependencies_, hashes, std::ref(stored));
+  }
+
+ private:
+  Cache::Impl& cache_;
+  const Proof& proof_;
+  const DependencySet& dependencies_;
+};
+
 /// The newest row of the request that is older than `before`; nothing where there is none.
 std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::int64_t before,
                                  MissReason& reason) {
@@ -59,7 +80,7 @@ std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::
   const auto there = row.next();
   if (there == false) return std::nullopt;
   auto entry = there ? storage::read_row(hold.connection(), row, &wanted.roots) : std::nullopt;
-  if (entry && entry->key && cache.asks_for_proof()) {
+  if (entry && entry->key && !cache.options.trusted_keys.empty()) {
     auto signatures =
         storage::read_signatures(hold.connection(), *entry->key, cache.options.trusted_keys);
     if (signatures) {
@@ -103,15 +124,12 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
     if (match == MaterialMatch::damaged) found_damaged();
     if (match != MaterialMatch::same) continue;
     // Nothing of what a stranger wrote is decoded before somebody vouches for it.
-    std::optional<Proof> proof;
-    if (wants_proof) {
-      proof = Proof::of(*row, cache.options.trusted_keys);
-      if (!proof) {
-        found_untrusted();
-        continue;
-      }
+    const auto proof = Proof::of(*row, cache.options.trusted_keys);
+    if (wants_proof && !proof) {
+      found_untrusted();
+      continue;
     }
-    storage::ProvenOnly proven_only(proof ? &*proof : nullptr);
+    storage::ProvenOnly proven_only(wants_proof ? &*proof : nullptr);
     const auto found_unsound = [&] { proven_only.refused() ? found_untrusted() : found_damaged(); };
     auto identity = storage::identify(*row, wanted.digest, std::ref(proven_only));
     if (!identity) {
@@ -119,10 +137,14 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
       continue;
     }
     // Nobody signs what files looked like: a stranger's witness would say that they have not changed.
-    const auto witness = proof ? std::nullopt : storage::witness_of(*row, *identity, wanted.roots);
-    const bool accepted = !cache.is_forgotten(identity->key) &&
-                          wanted.accept({identity->key, identity->toolchain, identity->dependencies,
-                                         witness ? &*witness : nullptr});
+    const auto witness =
+        wants_proof ? std::nullopt : storage::witness_of(*row, *identity, wanted.roots);
+    std::optional<TextsOfProof> signed_texts;
+    if (proof) signed_texts.emplace(cache, *proof, identity->dependencies);
+    const bool accepted =
+        !cache.is_forgotten(identity->key) &&
+        wanted.accept({identity->key, identity->toolchain, identity->dependencies,
+                       witness ? &*witness : nullptr, signed_texts ? &*signed_texts : nullptr});
     if (!accepted) {
       if (reason == MissReason::absent) reason = MissReason::unfit;
       continue;

@@ -14,7 +14,8 @@ Combination::Combination(const Recipe& recipe, Layers& layers, Result<const Tool
 
 tl::expected<Making::Found, Miss> Combination::look_up() {
   WhyNot why_not;
-  const auto accept = [&](const DependencySet&, const Toolchain& toolchain, const Witness*) {
+  const auto accept = [&](const DependencySet&, const Toolchain& toolchain, const Witness*,
+                          const SignedTexts*) {
     const bool fits = !tool_ || (*tool_)->identity == toolchain.identity;
     if (!fits) why_not.refuse("it was made by another build of the tool");
     return fits;

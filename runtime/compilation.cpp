@@ -99,7 +99,7 @@ tl::expected<Making::Found, Miss> Compilation::look_up() { return ask(&Layers::f
 // Asks once, again where that may be trusted which is not here, and then for what other compilers made.
 tl::expected<Making::Found, Miss> Compilation::ask(Ask ask) const {
   WhyNot why_not;
-  Fitness fitness(query_.search, tools_.compiler, tools_.eligible, tools_.files, why_not, loading_);
+  Fitness fitness(query_, tools_.compiler, tools_.eligible, tools_.files, why_not, loading_);
   const Layers::Wanted wanted{request, request_digest, query_.search.roots()};
   do {
     auto found = (tools_.layers.*ask)(wanted, std::ref(fitness), why_not);

@@ -18,12 +18,15 @@ std::optional<std::string> hash_of_headers(const std::vector<Digest>& headers,
   return hash_of(hashes);
 }
 
-/// Who signs has read these. A header that was only asked for need not be.
+/// Who signs has read it. A header that was only asked for need not be.
+bool is_read(const Dependency& lookup) {
+  return !lookup.content.empty() && lookup.reach != Dependency::Reach::presence;
+}
+
 std::vector<Digest> headers_read(const DependencySet& dependencies) {
   std::vector<Digest> headers;
   for (const auto& lookup : dependencies.lookups) {
-    if (!lookup.content.empty() && lookup.reach != Dependency::Reach::presence)
-      headers.push_back(lookup.content);
+    if (is_read(lookup)) headers.push_back(lookup.content);
   }
   return headers;
 }
@@ -68,6 +71,7 @@ std::optional<Claim> claim_of(const Contents& contents, const HashOfText& hash_o
 
 std::optional<Proof> Proof::of(const RawEntry& row, const TrustedKeys& keys) {
   std::optional<Proof> proof;
+  if (row.signatures.empty()) return proof;
   const auto request = hash_of(row.material);
   const auto sizes = sizes_of(row);
   for (const auto& signature : row.signatures) {
@@ -95,6 +99,24 @@ bool Proof::covers_kernels(std::string_view frame) const {
 bool Proof::covers_texts(const Contents& contents, const HashOfText& hash_of_text) const {
   const auto claim = claim_of(contents, hash_of_text);
   return claim && signed_.source == claim->source && signed_.headers == claim->headers;
+}
+
+bool Proof::covers_source(const std::string& hash) const {
+  return signed_.source.empty() || signed_.source == hash;
+}
+
+bool Proof::covers_headers(const DependencySet& dependencies,
+                           const std::vector<std::string>& hashes, const HashOfText& stored) const {
+  std::string all;
+  for (std::size_t index = 0; index < dependencies.lookups.size(); ++index) {
+    const auto& lookup = dependencies.lookups[index];
+    if (!is_read(lookup)) continue;
+    const auto hash =
+        index < hashes.size() && !hashes[index].empty() ? hashes[index] : stored(lookup.content);
+    if (!hash) return false;
+    all += *hash;
+  }
+  return signed_.headers == hash_of(all);
 }
 
 }  // namespace kiln::storage

@@ -59,6 +59,12 @@ class Proof {
   [[nodiscard]] bool covers_kernels(std::string_view frame) const;
   [[nodiscard]] bool covers_texts(const Contents& contents, const HashOfText& hash_of_text) const;
 
+  /// Whether these are the hashes of what was signed, as SignedTexts has them. `stored`: of a text that lies beside the entry.
+  [[nodiscard]] bool covers_source(const std::string& hash) const;
+  [[nodiscard]] bool covers_headers(const DependencySet& dependencies,
+                                    const std::vector<std::string>& hashes,
+                                    const HashOfText& stored) const;
+
   [[nodiscard]] const std::string& signer() const noexcept { return signed_.signer; }
   [[nodiscard]] const Claim& claim() const noexcept { return signed_; }
   /// The signatures of trusted keys that say the same, this one's first.

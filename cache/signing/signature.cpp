@@ -59,3 +59,9 @@ std::optional<Claim> trusted_claim(std::string_view record, const TrustedKeys& k
 }
 
 }  // namespace kiln::storage
+
+namespace kiln {
+
+std::string text_hash(std::string_view text) { return storage::hash_of(text); }
+
+}  // namespace kiln

@@ -5,14 +5,37 @@
 #include <fmt/format.h>
 
 #include "image/driver_age.h"
+#include "kiln/signing.h"
 #include "lookup/replay.h"
 
 namespace kiln {
 
-Fitness::Fitness(const HeaderSearch& search, InstalledCompiler& compiler,
+namespace {
+
+bool look_as_in(const Witness* witness, const std::vector<FoundHeader>& found) {
+  if (witness == nullptr || witness->stamps.size() != found.size()) return false;
+  for (std::size_t index = 0; index < found.size(); ++index) {
+    const auto& header = found[index];
+    if (header.embedded != nullptr) return false;
+    if (header.found() && !(witness->stamps[index] == header.stamp)) return false;
+  }
+  return true;
+}
+
+// A header that was only asked for is compared by nobody.
+bool is_read(const Dependency& lookup) { return lookup.reach != Dependency::Reach::presence; }
+
+std::optional<std::string> hash_of(const FoundHeader& header, HeaderFiles& files) {
+  if (header.embedded == nullptr) return files.hash(header.path, header.stamp);
+  return text_hash(files.embedded(*header.embedded)->text);
+}
+
+}  // namespace
+
+Fitness::Fitness(const Query& query, InstalledCompiler& compiler,
                  const EligibleToolchains& eligible, HeaderFiles& files, WhyNot& why_not,
                  std::optional<Loading> loading)
-    : search_(search),
+    : query_(query),
       compiler_(compiler),
       eligible_(eligible),
       files_(files),
@@ -37,15 +60,34 @@ bool Fitness::fits(const Toolchain& toolchain) {
   return wide_;
 }
 
+// A witness of this user's own says which headers have been compared before.
+bool Fitness::are_texts(const SignedTexts& signed_texts, const DependencySet& dependencies,
+                        const std::vector<FoundHeader>& found, const Witness* witness) {
+  if (!signed_texts.is_source(text_hash(query_.program.source()))) return false;
+  if (look_as_in(witness, found)) return true;
+  std::vector<std::string> hashes(found.size());
+  for (std::size_t index = 0; index < found.size(); ++index) {
+    if (!found[index].found() || !is_read(dependencies.lookups[index])) continue;
+    auto hash = hash_of(found[index], files_);
+    if (!hash) return false;
+    hashes[index] = std::move(*hash);
+  }
+  return signed_texts.are_headers(hashes);
+}
+
 bool Fitness::operator()(const DependencySet& dependencies, const Toolchain& toolchain,
-                         const Witness* witness) {
+                         const Witness* witness, const SignedTexts* signed_texts) {
   if (!fits(toolchain)) return false;
-  auto replayed = replay(dependencies, search_, witness, files_);
+  auto replayed = replay(dependencies, query_.search, witness, files_);
   if (!replayed.difference.empty()) return refuse(std::move(replayed.difference));
   const bool can_compile = compiler_.search().files && replayed.compiles;
   if (!replayed.holds() && can_compile) return refuse(std::move(replayed.absence));
   trusted_ = replayed.absent;
-  if (trusted_ == 0 || trusting_) return true;
+  if (trusted_ == 0 || trusting_) {
+    return signed_texts == nullptr ||
+           are_texts(*signed_texts, dependencies, replayed.found, witness) ||
+           refuse("its source or a header is not the one that was signed, and only looks alike");
+  }
   on_trust_.insert(digest_of(dependencies.material()));
   absence_ = std::move(replayed.absence);
   return false;

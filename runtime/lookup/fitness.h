@@ -5,13 +5,16 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "image/toolchains.h"
+#include "kiln/cache.h"
 #include "kiln/digest.h"
 #include "kiln/request.h"
 #include "lookup/why_not.h"
 #include "source/header_files.h"
 #include "source/header_search.h"
+#include "source/query.h"
 #include "vendor/installed_compiler.h"
 
 namespace kiln {
@@ -29,12 +32,11 @@ struct Loading {
 class Fitness {
  public:
   /// `eligible`: which other compilers' entries serve. `loading`: what the driver is too old for does not.
-  Fitness(const HeaderSearch& search, InstalledCompiler& compiler,
-          const EligibleToolchains& eligible, HeaderFiles& files, WhyNot& why_not,
-          std::optional<Loading> loading = {});
+  Fitness(const Query& query, InstalledCompiler& compiler, const EligibleToolchains& eligible,
+          HeaderFiles& files, WhyNot& why_not, std::optional<Loading> loading = {});
 
   bool operator()(const DependencySet& dependencies, const Toolchain& toolchain,
-                  const Witness* witness);
+                  const Witness* witness, const SignedTexts* signed_texts);
 
   /// Whether to ask all layers again, for what differs in nothing but headers that are not here: where there is no
   /// compiler, or one of them is included, so that it would fail. With a compiler, only where there is but
@@ -53,8 +55,10 @@ class Fitness {
  private:
   bool refuse(std::string why);
   bool fits(const Toolchain& toolchain);
+  bool are_texts(const SignedTexts& signed_texts, const DependencySet& dependencies,
+                 const std::vector<FoundHeader>& found, const Witness* witness);
 
-  const HeaderSearch& search_;
+  const Query& query_;
   InstalledCompiler& compiler_;
   const EligibleToolchains& eligible_;
   HeaderFiles& files_;

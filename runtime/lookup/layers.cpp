@@ -100,7 +100,9 @@ std::optional<ServedArtifact> Layers::find_in(Cache& cache, const Wanted& wanted
   Witness witness;
   Toolchain toolchain;
   const auto note_accepted = [&](const Candidate& candidate) {
-    if (!accept(candidate.dependencies, candidate.toolchain, candidate.witness)) return false;
+    if (!accept(candidate.dependencies, candidate.toolchain, candidate.witness,
+                candidate.signed_texts))
+      return false;
     dependencies = std::move(candidate.dependencies);
     witness = candidate.witness != nullptr ? *candidate.witness : Witness{};
     toolchain = candidate.toolchain;
@@ -121,7 +123,8 @@ std::optional<ServedArtifact> Layers::peek(const Wanted& wanted, const Accept& a
   if (auto artifact = memory_.find(wanted.digest, wanted.roots, accept))
     return ServedArtifact{std::move(artifact), Origin::memory};
   const auto accept_stored = [&](const Candidate& candidate) {
-    return accept(candidate.dependencies, candidate.toolchain, candidate.witness);
+    return accept(candidate.dependencies, candidate.toolchain, candidate.witness,
+                  candidate.signed_texts);
   };
   for (const auto& store : stores()) {
     MissReason reason = MissReason::none;

@@ -11,7 +11,7 @@ std::shared_ptr<const Artifact> MemoryLayer::find(const Digest& request, const D
   for (auto at = first; at != last; ++at) {
     const auto entry = at->second;
     const Witness* witness = entry->witness.roots == roots ? &entry->witness : nullptr;
-    if (!accept(entry->dependencies, entry->toolchain, witness)) continue;
+    if (!accept(entry->dependencies, entry->toolchain, witness, nullptr)) continue;
     entries_.splice(entries_.begin(), entries_, entry);
     return entry->artifact;
   }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "kiln/artifact.h"
+#include "kiln/cache.h"
 #include "kiln/digest.h"
 #include "kiln/request.h"
 
@@ -19,9 +20,10 @@ class MemoryLayer {
  public:
   explicit MemoryLayer(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  /// Says whether an entry serves. `witness` is nullptr if there is none for the include directories that were asked about.
+  /// Says whether an entry serves. `witness` is nullptr if there is none for the include directories that were asked about,
+  /// `signed_texts` where no trusted key's word counts.
   using Accept = std::function<bool(const DependencySet& dependencies, const Toolchain& toolchain,
-                                    const Witness* witness)>;
+                                    const Witness* witness, const SignedTexts* signed_texts)>;
 
   /// The first artifact of the request that `accept` takes, or nullptr. `roots` as a Witness has them.
   [[nodiscard]] std::shared_ptr<const Artifact> find(const Digest& request, const Digest& roots,

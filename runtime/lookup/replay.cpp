@@ -43,6 +43,7 @@ class Replay {
       if (!go_on({*difference, index, std::string(found_.back().place())})) break;
     }
     result_.compiles = may_compile();
+    result_.found = std::move(found_);
     return std::move(result_);
   }
 

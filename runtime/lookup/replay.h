@@ -46,6 +46,7 @@ struct Replayed {
   std::size_t absent = 0;  ///< Recorded headers that are not here.
   bool compiles =
       true;  ///< False if one of them is included, so that a compile would fail for sure.
+  std::vector<FoundHeader> found;  ///< Of each look-up, up to where the replay ended.
 
   /// Whether all is as it was recorded.
   [[nodiscard]] bool holds() const noexcept { return difference.empty() && absent == 0; }

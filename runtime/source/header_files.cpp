@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "kiln/signing.h"
 #include "source/joined_text.h"
 #include "source/mounts.h"
 #include "source/pieces.h"
@@ -149,6 +150,17 @@ std::optional<Digest> HeaderFiles::digest(const std::string& path, const FileSta
   const auto found = digest_of(read.text->view());
   remember(path, read, {stamp, read.mount, found, nullptr});
   return found;
+}
+
+std::optional<std::string> HeaderFiles::hash(const std::string& path, const FileStamp& stamp) {
+  auto known = recall(path, stamp);
+  if (known && !known->hash.empty()) return known->hash;
+  const auto read = read_file(path, stamp);
+  if (!read.text) return std::nullopt;
+  auto hash = text_hash(read.text->view());
+  const auto header = known ? known->text : nullptr;
+  remember(path, read, {stamp, read.mount, digest_of(read.text->view()), header, hash});
+  return hash;
 }
 
 std::optional<HeaderFiles::Known> HeaderFiles::recall(const std::string& path,

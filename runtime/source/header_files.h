@@ -96,12 +96,16 @@ class HeaderFiles {
   /// The digest alone. Neither keeps nor scans the text: a look-up that will likely hit needs neither.
   [[nodiscard]] std::optional<Digest> digest(const std::string& path, const FileStamp& stamp);
 
+  /// The hash alone, as text_hash() gives it. REQUIRES: a key was read.
+  [[nodiscard]] std::optional<std::string> hash(const std::string& path, const FileStamp& stamp);
+
  private:
   struct Known {
     FileStamp stamp;
     std::uint64_t mount = 0;  ///< The only mount within which it is known; 0 for all.
     Digest digest;
     std::shared_ptr<const HeaderText> text;
+    std::string hash = {};  ///< Empty where nobody has asked for it.
   };
   [[nodiscard]] std::optional<Known> recall(const std::string& path, const FileStamp& stamp);
   void remember(const std::string& path, const FileRead& read, Known known);

@@ -36,6 +36,23 @@ struct Place;
 
 namespace KILN_EXPORT kiln {
 
+/// The texts that went into an entry which a trusted key has signed. Look-ups compare texts by XXH3, which finds damage and no
+/// malice: another text of the same digest is made at will. So whoever accepts such an entry for texts of his own compares these.
+class SignedTexts {
+ public:
+  /// Hashes are those of text_hash().
+  [[nodiscard]] virtual bool is_source(const std::string& hash) const = 0;
+  /// `hashes`: of the header of each look-up of the candidate's, in their order. An empty one stands for a header that is not
+  /// here, and for one that was only asked for.
+  [[nodiscard]] virtual bool are_headers(const std::vector<std::string>& hashes) const = 0;
+
+ protected:
+  SignedTexts() = default;
+  SignedTexts(const SignedTexts&) = default;
+  SignedTexts& operator=(const SignedTexts&) = default;
+  ~SignedTexts() = default;
+};
+
 /// A stored entry as it stands before its image is read: what a look-up decides on.
 struct Candidate {
   Digest key;
@@ -43,6 +60,8 @@ struct Candidate {
   DependencySet& dependencies;  ///< Valid during the call; whoever accepts may move it away.
   const Witness*
       witness;  ///< For the include directories asked about; nullptr if none. Valid during the call.
+  /// Where a trusted key has signed it; else nullptr. Valid during the call, and before the dependencies are moved away.
+  const SignedTexts* signed_texts = nullptr;
 };
 
 /// A text by its content: a source or a header.
@@ -200,8 +219,7 @@ struct CacheOptions {
   /// matter who owns such a file, or may write it. A private directory of this user's, a group's cache, and a bundle
   /// in the program's own memory need no signature.
   ///
-  /// A signature holds an image to its request, whose source and headers local ones are compared with by XXH3-128, as
-  /// in any look-up: whoever may have a signer compile texts of his own could make ones that look alike to it.
+  /// What a trusted key has signed, in this user's own cache too, gives its texts to compare (Candidate::signed_texts).
   ///
   /// list(), entry(), artifact() and text() are for looking at what is there, and ask for nothing.
   TrustedKeys trusted_keys = {};

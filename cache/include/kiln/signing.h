@@ -37,6 +37,9 @@ struct PublicKey {
   [[nodiscard]] static Result<PublicKey> parse(std::string_view text);
 };
 
+/// The hash of a source or of a header, as signatures have it: BLAKE2b of 32 bytes. REQUIRES: a key was read.
+[[nodiscard]] std::string text_hash(std::string_view text);
+
 /// Whose signatures count. Immutable; cheap to copy; safe to use from any thread.
 class TrustedKeys {
  public:

@@ -20,7 +20,9 @@ void put(MemoryLayer& layer, char which, std::size_t bytes) {
 }
 
 bool holds(MemoryLayer& layer, char which) {
-  const auto any = [](const DependencySet&, const Toolchain&, const Witness*) { return true; };
+  const auto any = [](const DependencySet&, const Toolchain&, const Witness*, const SignedTexts*) {
+    return true;
+  };
   return layer.find(number(which), {}, any) != nullptr;
 }
 
