@@ -1,19 +1,23 @@
 #include "image/cubin.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <set>
-#include <type_traits>
 #include <utility>
+
+#include "image/elf_parts.h"
 
 namespace kiln {
 namespace {
+
+using elf::Attribute;
+using elf::for_each_attribute;
+using elf::read;
+using elf::read_text;
+using elf::Section;
 
 constexpr unsigned char kernel_symbol = 0x10;    // A bit of st_other.
 constexpr std::uint32_t reserved_shared = 1024;  // Per block, from sm_90 on.
@@ -23,78 +27,8 @@ constexpr std::uint32_t max_parameter_bytes = 32764;
 /// image all names and sections may lie on the same bytes, and any number of kernels may name one section.
 constexpr std::uint64_t most_readings = 16;
 
-enum class AttributeFormat : std::uint8_t { none = 1, byte = 2, half = 3, payload = 4 };
-
-enum AttributeId : std::uint8_t {
-  max_threads_id = 0x05,
-  exact_device_id = 0x09,
-  required_threads_id = 0x10,
-  frame_size_id = 0x11,
-  stack_size_id = 0x12,
-  parameter_id = 0x17,
-  register_count_id = 0x2f,
-  cuda_version_id = 0x37,
-  large_parameter_id = 0x45,
-  annotations_id = 0x55,
-};
-
 constexpr std::uint32_t first_version_with_annotations = 126;
 constexpr std::uint32_t spill_annotation = 1;
-
-struct Attribute {
-  std::uint8_t id;
-  std::uint16_t value;       ///< The payload's size where there is one.
-  std::string_view payload;  ///< Empty for the other formats.
-};
-
-std::optional<std::string_view> slice(std::string_view bytes, std::uint64_t offset,
-                                      std::uint64_t size) {
-  if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
-  return bytes.substr(offset, size);
-}
-
-/// The value at this offset, which need not be aligned.
-template <class T>
-std::optional<T> read(std::string_view bytes, std::uint64_t offset) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const auto found = slice(bytes, offset, sizeof(T));
-  if (!found) return std::nullopt;
-  T value;
-  std::memcpy(&value, found->data(), sizeof(T));
-  return value;
-}
-
-/// The NUL-terminated text at this offset.
-std::optional<std::string_view> read_text(std::string_view bytes, std::uint64_t offset) {
-  if (offset >= bytes.size()) return std::nullopt;
-  const std::string_view rest = bytes.substr(offset);
-  const std::size_t end = rest.find('\0');
-  if (end == std::string_view::npos) return std::nullopt;
-  return rest.substr(0, end);
-}
-
-/// Calls visit(attribute) for each, until it answers false; false when it did or the list is
-/// broken.
-template <class Visit>
-bool for_each_attribute(std::string_view list, Visit visit) {
-  while (!list.empty()) {
-    const auto format = read<AttributeFormat>(list, 0);
-    const auto id = read<std::uint8_t>(list, 1);
-    const auto value = read<std::uint16_t>(list, 2);
-    if (!format || !id || !value) return false;
-    if (*format < AttributeFormat::none || *format > AttributeFormat::payload) return false;
-    const std::uint64_t size = *format == AttributeFormat::payload ? *value : 0;
-    const auto payload = slice(list, 4, size);
-    if (!payload || !visit(Attribute{*id, *value, *payload})) return false;
-    list.remove_prefix(4 + size);
-  }
-  return true;
-}
-
-struct Section {
-  Elf64_Shdr header;
-  std::string_view bytes;  ///< Empty for one that takes no room in the file.
-};
 
 struct Symbol {
   std::uint32_t index;
@@ -155,8 +89,8 @@ class Reader {
   explicit Reader(std::string_view image) : image_(image), left_(most_readings * image.size()) {}
 
   std::optional<CubinInfo> read_all() {
-    const auto header = read<Elf64_Ehdr>(image_, 0);
-    if (!header || !is_cubin(*header) || !read_sections(*header)) return std::nullopt;
+    const auto header = elf::read_header(image_);
+    if (!header || !read_sections(*header)) return std::nullopt;
     CubinInfo info;
     info.relocatable = header->e_type == ET_REL;
     if (!read_arch(*header, info) || !read_functions()) return std::nullopt;
@@ -172,12 +106,6 @@ class Reader {
   }
 
  private:
-  static bool is_cubin(const Elf64_Ehdr& header) {
-    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-           header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB &&
-           header.e_machine == EM_CUDA && header.e_shentsize == sizeof(Elf64_Shdr);
-  }
-
   /// False when too much was looked at.
   bool spend(std::size_t bytes) const {
     const bool enough = bytes <= left_;
@@ -196,15 +124,9 @@ class Reader {
   }
 
   bool read_sections(const Elf64_Ehdr& header) {
-    const auto table = slice(image_, header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
-    if (!table || header.e_shstrndx >= header.e_shnum) return false;
-    for (std::size_t at = 0; at < table->size(); at += sizeof(Elf64_Shdr)) {
-      const auto section = *read<Elf64_Shdr>(*table, at);
-      const std::uint64_t size = section.sh_type == SHT_NOBITS ? 0 : section.sh_size;
-      const auto bytes = slice(image_, size == 0 ? 0 : section.sh_offset, size);
-      if (!bytes) return false;
-      sections_.push_back({section, *bytes});
-    }
+    auto sections = elf::read_sections(image_, header);
+    if (!sections) return false;
+    sections_ = std::move(*sections);
     const std::string_view names = sections_[header.e_shstrndx].bytes;
     for (const Section& section : sections_) {
       const auto name = read_name(names, section.header.sh_name);
@@ -228,7 +150,7 @@ class Reader {
     info.arch = (header.e_flags >> 8) & 0xff;
     const Section* compat = find(".nv.compat");
     return compat == nullptr || for_each_attribute_of(*compat, [&](const Attribute& attribute) {
-             if (attribute.id == exact_device_id) info.exact_device = attribute.value == 1;
+             if (attribute.id == elf::exact_device_id) info.exact_device = attribute.value == 1;
              return true;
            });
   }
@@ -241,18 +163,19 @@ class Reader {
   }
 
   bool read_function_fact(const Attribute& attribute) {
-    if (attribute.id != register_count_id && attribute.id != frame_size_id &&
-        attribute.id != stack_size_id) {
+    if (attribute.id != elf::register_count_id && attribute.id != elf::frame_size_id &&
+        attribute.id != elf::stack_size_id) {
       return true;
     }
     const auto symbol = read<std::uint32_t>(attribute.payload, 0);
     const auto value = read<std::uint32_t>(attribute.payload, 4);
     if (!symbol || !value) return false;
     FunctionFacts& facts = functions_[*symbol];
-    if (attribute.id == register_count_id) facts.registers = *value;
-    if (attribute.id == frame_size_id) facts.frame_size = *value;
+    if (attribute.id == elf::register_count_id) facts.registers = *value;
+    if (attribute.id == elf::frame_size_id) facts.frame_size = *value;
     // NVRTC 12 writes all ones for what NVRTC 13 leaves out.
-    if (attribute.id == stack_size_id && *value != ~std::uint32_t{0}) facts.stack_size = *value;
+    if (attribute.id == elf::stack_size_id && *value != ~std::uint32_t{0})
+      facts.stack_size = *value;
     return true;
   }
 
@@ -320,7 +243,8 @@ class Reader {
     std::optional<std::uint64_t> threads;
     if (section == nullptr) return threads;
     const bool known = for_each_attribute_of(*section, [&](const Attribute& attribute) {
-      if (attribute.id != max_threads_id && attribute.id != required_threads_id) return true;
+      if (attribute.id != elf::max_threads_id && attribute.id != elf::required_threads_id)
+        return true;
       std::uint64_t product = 1;
       for (std::size_t at = 0; at < 3; ++at) {
         const auto extent = read<std::uint32_t>(attribute.payload, at * sizeof(std::uint32_t));
@@ -340,9 +264,9 @@ class Reader {
     std::uint32_t version = 0;
     const bool known =
         section != nullptr && for_each_attribute_of(*section, [&](const auto& attribute) {
-          if (attribute.id == cuda_version_id)
+          if (attribute.id == elf::cuda_version_id)
             version = read<std::uint32_t>(attribute.payload, 0).value_or(0);
-          return attribute.id != annotations_id ||
+          return attribute.id != elf::annotations_id ||
                  add_annotated(symbol, text, attribute.payload, spills);
         });
     return known && version >= first_version_with_annotations ? std::optional(spills)
@@ -382,12 +306,12 @@ class Reader {
     if (section == nullptr) return std::nullopt;
     std::vector<NumberedParameter> found;
     const bool sound = for_each_attribute_of(*section, [&](const Attribute& attribute) {
-      if (attribute.id != parameter_id && attribute.id != large_parameter_id) return true;
+      if (attribute.id != elf::parameter_id && attribute.id != elf::large_parameter_id) return true;
       const auto ordinal = read<std::uint16_t>(attribute.payload, 4);
       const auto offset = read<std::uint16_t>(attribute.payload, 6);
       const auto size = read<std::uint32_t>(attribute.payload, 8);
       if (!ordinal || !offset || !size) return false;
-      const bool large = attribute.id == large_parameter_id;
+      const bool large = attribute.id == elf::large_parameter_id;
       found.push_back({*ordinal, {*offset, large ? *size & 0xffff : *size >> 18}});
       return true;
     });
