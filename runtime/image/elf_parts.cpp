@@ -27,7 +27,18 @@ std::optional<std::string_view> read_text(std::string_view bytes, std::uint64_t 
   return rest.substr(0, end);
 }
 
-bool has_bytes(const Elf64_Shdr& section) { return section.sh_type != SHT_NOBITS; }
+bool has_bytes(const Elf64_Shdr& section) {
+  switch (section.sh_type) {
+    case SHT_NOBITS:
+    case global_type:
+    case local_type:
+    case shared_type:
+    case reserved_shared_type:
+      return false;
+    default:
+      return true;
+  }
+}
 
 std::optional<Elf64_Ehdr> read_header(std::string_view image) {
   const auto header = read<Elf64_Ehdr>(image, 0);

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "image/elf_parts.h"
+
 namespace fake {
 
 namespace {
@@ -23,7 +25,7 @@ std::string_view whole_cubin(const char* bytes) {
   for (unsigned index = 0; index < header.e_shnum; ++index) {
     Elf64_Shdr section;
     std::memcpy(&section, bytes + header.e_shoff + index * sizeof(section), sizeof(section));
-    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
+    if (kiln::elf::has_bytes(section)) end = std::max(end, section.sh_offset + section.sh_size);
   }
   return {bytes, end};
 }

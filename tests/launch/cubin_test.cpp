@@ -226,6 +226,24 @@ TEST(CubinReaderTest, TellsHowMuchCodeAKernelIs) {
   }
 }
 
+// Debuggers are told of shared memory by a section that is larger than the file and takes no room in it.
+TEST(CubinReaderTest, ReadsWhatDebuggersAreTold) {
+  const auto debugged = Program::make({.name = "debugged.cu",
+                                       .source = R"(
+      extern "C" __global__ void debugged(float* x) {
+        __shared__ float all[12000];
+        extern __shared__ float more[];
+        all[threadIdx.x] = *x;
+        more[threadIdx.x] = *x;
+        __syncthreads();
+        *x = all[x[1] > 0] + more[x[2] > 0];
+      })",
+                                       .options = {"-G", "-rdc=true"}});
+  const auto info = read_cubin(compile_for(debugged.value(), "sm_80").image);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(kernel_of(*info, "debugged").shared_bytes, 48000U);
+}
+
 TEST(CubinReaderTest, ReadsTheFlagsOfOlderCompilers) {
   std::string image = compile_for(program(), "sm_90").image;
   image[EI_ABIVERSION] = 7;
