@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "image/cubin.h"
+#include "image/cubin_bounds.h"
 #include "image/kernel_facts.h"
 
 namespace kiln {
@@ -59,7 +60,8 @@ Result<Artifact> artifact_of_image(std::string image, std::string name) {
   Artifact artifact;
   artifact.program = std::move(name);
   artifact.toolchain = "another tool";
-  if (const auto cubin = read_cubin(image)) {
+  const auto cubin = read_cubin(image);
+  if (cubin && is_within_bounds(image)) {
     if (cubin->relocatable) {
       return fail(
           ErrorCode::invalid_argument,

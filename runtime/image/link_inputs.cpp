@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "image/cubin.h"
+#include "image/cubin_bounds.h"
 #include "image/ptx.h"
 
 namespace kiln {
@@ -15,7 +16,7 @@ namespace {
 
 Result<std::vector<std::string>> definitions_of_cubin(const LinkSpec& spec, const Artifact& input) {
   auto info = read_cubin(input.image);
-  if (!info) {
+  if (!info || !is_within_bounds(input.image)) {
     return fail(ErrorCode::link_failed,
                 fmt::format("{}: the input {} is no sound cubin", spec.name, input.program));
   }

@@ -117,6 +117,12 @@ void make_cubins(const fs::path& folder) {
     seed(folder, arch, compile_for(compiled, arch).image);
   }
   seed(folder, "spills", compile_for(make_program(spilling, {"spills"}), "sm_80").image);
+  const auto relocatable =
+      kiln::Program::make({.name = "relocatable.cu",
+                           .source = "extern __device__ int far(int); extern \"C\" __global__ void "
+                                     "k(int* x) { *x = far(*x); }",
+                           .options = {"-rdc=true"}});
+  seed(folder, "relocatable", compile_for(relocatable.value(), "sm_100").image);
   seed(folder, "elf_alone",
        std::string("\x7f"
                    "ELF\x02\x01\x01\x33\x07",

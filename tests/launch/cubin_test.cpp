@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "compiled.h"
+#include "image/cubin_bounds.h"
 
 namespace kiln {
 namespace {
@@ -298,6 +299,7 @@ TEST(CubinReaderTest, IsTotalOnDamagedOnes) {
     return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random);
   };
   int read = 0;
+  int within = 0;
   const std::string images[] = {
       compile_for(program(), "sm_80").image, compile_for(program(), "sm_100a").image,
       compile_for(make_program(spilling_source, {"spilling"}), "sm_80").image};
@@ -318,7 +320,9 @@ TEST(CubinReaderTest, IsTotalOnDamagedOnes) {
       }
       if (below(10) == 0) damaged.resize(below(damaged.size()));
       damaged.shrink_to_fit();
-      const auto info = read_cubin({damaged.data(), damaged.size()});
+      const std::string_view bytes(damaged.data(), damaged.size());
+      within += is_within_bounds(bytes) ? 1 : 0;
+      const auto info = read_cubin(bytes);
       if (!info) continue;
       ++read;
       expect_sound(*info);
@@ -326,6 +330,7 @@ TEST(CubinReaderTest, IsTotalOnDamagedOnes) {
   }
   // If every one had been refused, little but the header's checks would have been tried.
   EXPECT_GT(read, 100);
+  EXPECT_GT(within, 100);
 }
 
 }  // namespace

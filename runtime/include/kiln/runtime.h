@@ -160,9 +160,10 @@ class Runtime {
   /// driver_failed, capturing.
   [[nodiscard]] Result<Module> module(const Artifact& artifact);
 
-  /// The same for an image that another tool made: a cubin, a fatbin or PTX, `name` for messages. What
-  /// is damaged so that a driver would read beyond its end is refused. Errors: those of module();
-  /// invalid_argument for what is no such image.
+  /// The same for an image that another tool made: a cubin, a fatbin or PTX, `name` for messages. A driver
+  /// follows what a damaged image says and may so end the process; therefore a cubin is refused of which an
+  /// index, an offset or a size leads out of it. The cubins in a fatbin are not looked at. Errors: those of
+  /// module(); invalid_argument for what is no such image.
   [[nodiscard]] Result<Module> module_of_image(std::string image, std::string name);
 
   /// Calls module() for all of them, so that nothing has to be loaded later, e.g. while a stream is captured.

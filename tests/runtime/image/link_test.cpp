@@ -338,6 +338,18 @@ TEST_F(BadLink, DamagedImages) {
   }
 }
 
+// nvJitLink follows the index, and dies.
+TEST_F(BadLink, AnImageThatLeadsOutOfItself) {
+  auto inputs = both(ImageKind::cubin);
+  std::string damaged = inputs[0].image.string();
+  const std::string_view registers("\x04\x2f\x08\x00", 4);
+  damaged.at(damaged.find(registers) + registers.size() + 2) = '\x40';  // Of the symbol's index.
+  inputs[0].image = damaged;
+  const auto error = link_error(link_of(inputs));
+  EXPECT_EQ(error.code, ErrorCode::link_failed);
+  EXPECT_THAT(error.message, HasSubstr("caller.cu is no sound cubin"));
+}
+
 TEST_F(BadLink, AnImageOfAnotherArchitecture) {
   for (const auto kind : {ImageKind::cubin, ImageKind::ltoir}) {
     const auto error = link_error(link_of(both(kind, "sm_90"), ImageKind::cubin, "sm_80"));
