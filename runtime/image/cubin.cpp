@@ -20,7 +20,7 @@ using elf::read_text;
 using elf::Section;
 
 constexpr unsigned char kernel_symbol = 0x10;    // A bit of st_other.
-constexpr std::uint32_t reserved_shared = 1024;  // Per block, from sm_90 on.
+constexpr std::uint32_t reserved_shared = 1024;  // Per block, from sm_90 on, once linked.
 constexpr std::uint32_t max_parameter_bytes = 32764;
 
 /// How many times the image's size may be read in all. A compiler's image is read once. But in a crafted
@@ -97,7 +97,7 @@ class Reader {
     const auto symbols = read_symbols(info);
     if (!symbols) return std::nullopt;
     for (const Symbol& symbol : *symbols) {
-      auto kernel = read_kernel(symbol, info.arch);
+      auto kernel = read_kernel(symbol, info);
       if (!kernel) return std::nullopt;
       info.code.push_back(read_code(symbol, *kernel));
       info.kernels.push_back(std::move(*kernel));
@@ -211,9 +211,9 @@ class Reader {
     return kernels;
   }
 
-  std::optional<KernelInfo> read_kernel(const Symbol& symbol, std::uint32_t arch) const {
+  std::optional<KernelInfo> read_kernel(const Symbol& symbol, const CubinInfo& info) const {
     KernelInfo kernel{.symbol = std::string(symbol.name), .params_known = true};
-    const auto shared = shared_bytes(kernel.symbol, arch);
+    const auto shared = shared_bytes(kernel.symbol, info);
     auto params = parameters(kernel.symbol);
     if (!shared || !params) return std::nullopt;
     kernel.shared_bytes = *shared;
@@ -292,12 +292,13 @@ class Reader {
            *std::prev(next) == std::pair(symbol.section, symbol.offset);
   }
 
-  std::optional<std::uint32_t> shared_bytes(const std::string& symbol, std::uint32_t arch) const {
+  std::optional<std::uint32_t> shared_bytes(const std::string& symbol,
+                                            const CubinInfo& info) const {
     const Section* section = find(".nv.shared." + symbol);
     if (section == nullptr) return 0;
     const std::uint64_t size = section->header.sh_size;
     if (size > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
-    const std::uint32_t reserved = arch >= 90 ? reserved_shared : 0;
+    const std::uint32_t reserved = info.arch >= 90 && !info.relocatable ? reserved_shared : 0;
     return static_cast<std::uint32_t>(size) - std::min(static_cast<std::uint32_t>(size), reserved);
   }
 

@@ -48,7 +48,7 @@ struct CubinInfo {
 /// - `.text.<symbol>`: the kernel's code, and that of functions which it calls and nobody shares with it, each
 ///   under a symbol of its own.
 /// - `.nv.shared.<symbol>`: its size is the static shared memory, from sm_90 on with 1 KiB of the
-///   system's before it.
+///   system's before it, unless the image is relocatable.
 [[nodiscard]] std::optional<CubinInfo> read_cubin(std::string_view image);
 
 }  // namespace kiln
