@@ -2,7 +2,7 @@
 # Packs what tests/gpu runs, and all that it needs but a driver, NVRTC and CUDA's headers, into a folder that goes to a machine
 # with a GPU: there run.sh in it is the one command.
 #
-# Usage: pack.sh BUILD FOLDER   of a build with tests, tools and benchmarks
+# Usage: pack.sh BUILD FOLDER [--run]   of a build with tests, tools and benchmarks; --run runs it here
 set -euo pipefail
 build=$(realpath "$1") folder=$(mkdir -p "$2" && realpath "$2")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,3 +20,4 @@ strip -o "$folder/lib/libkiln_c.so" "$(realpath "$build/lib/libkiln_c.so")"
 cp -r "$here/../../tools/python/src/kiln" "$here/../../tools/python/examples" "$folder/python"
 cp "$here"/{run.sh,peers.py,test_python_gpu.py} "$folder"
 du -sh "$folder"
+if [[ ${3:-} == --run ]]; then exec "$folder/run.sh" "$folder/out"; fi
