@@ -18,7 +18,7 @@ using elf::slice;
 
 /// How many times as large as the image its sections may be all together. In a crafted image all may lie on
 /// the same bytes; in a compiler's, few do.
-constexpr std::uint64_t most_readings = 16;
+constexpr std::uint64_t most_of_sections = 16;
 
 constexpr std::uint32_t mercury_flags = 3;  // Of e_flags.
 constexpr unsigned char first_version_with_mercury = 8;
@@ -125,7 +125,7 @@ class Bounds {
   bool is_bounded_work() const {
     std::uint64_t bytes = 0;
     for (const Section& section : sections_) bytes += section.bytes.size();
-    return bytes <= most_readings * image_.size();
+    return bytes <= most_of_sections * image_.size();
   }
 
   /// False where there are two tables of a kind, since a reader may take either.
