@@ -52,18 +52,22 @@ Session& Cache::Impl::session() {
   return *session;
 }
 
+std::optional<bool> Cache::Impl::is_open() {
+  const system::NoFork no_fork;
+  Session& session = this->session();
+  const std::lock_guard guard(session.mutex);
+  if (session.given_up) return false;
+  if (session.database) return true;
+  const bool may_be_tried = std::chrono::steady_clock::now() >= session.not_before;
+  return may_be_tried ? std::nullopt : std::optional(false);
+}
+
 bool Cache::Impl::ensure_open() {
-  if (Hold(*this)) return true;
+  if (const auto open = is_open()) return *open;
   // One thread opens the database; the others wait until it is done.
   const std::lock_guard opening(session().opening);
-  {
-    Hold hold(*this);
-    if (hold) return true;
-    if (std::chrono::steady_clock::now() < hold.session().not_before) return false;
-  }
-  if (open_again(storage::open_place(place, options))) return true;
-  Hold(*this).session().not_before = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  return false;
+  if (const auto open = is_open()) return *open;
+  return open_again(storage::open_place(place, options));
 }
 
 bool Cache::Impl::look_again() {
@@ -98,11 +102,20 @@ bool Cache::Impl::leave_corrupt_file() {
 bool Cache::Impl::open_again(Result<Database> opened) {
   if (opened) {
     adopt(std::move(*opened));
-  } else {
-    const Counter kind = storage::counter_of_failure(opened.error().vendor_code, 0);
-    static_cast<void>(count_failure(kind, std::move(opened.error())));
+    return true;
   }
-  return opened.has_value();
+  const system::NoFork no_fork;
+  Session& session = this->session();
+  const std::lock_guard guard(session.mutex);
+  put_off(session, std::move(opened.error()));
+  return false;
+}
+
+void Cache::Impl::put_off(Session& session, Error error) {
+  const Counter kind = storage::counter_of_failure(error.vendor_code, 0);
+  session.given_up |= error.vendor_code == SQLITE_INTERRUPT;
+  session.not_before = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  static_cast<void>(count_failure(kind, std::move(error)));
 }
 
 void Cache::Impl::adopt(Database database) {
@@ -110,24 +123,23 @@ void Cache::Impl::adopt(Database database) {
     tally.add(Counter::generations);
     faults_.tell(Counter::generations, database.set_aside);
   }
-  Hold hold(*this);
-  hold.session().used.clear();
-  hold.session().corrupt_generation = 0;
-  hold.session().database.emplace(std::move(database));
+  const system::NoFork no_fork;
+  Session& session = this->session();
+  const std::lock_guard guard(session.mutex);
+  if (database.checked_schema) asks_for_proof_ = true;
+  session.used.clear();
+  session.corrupt_generation = 0;
+  session.database.emplace(std::move(database));
 }
 
 bool Cache::Impl::is_bundle() const noexcept { return place.kind != Place::Kind::directory; }
 
 bool Cache::Impl::read_only() const noexcept {
-  return is_bundle() || options.access == CacheOptions::Access::read_only;
+  return is_bundle() || options.access == CacheOptions::Access::read_only || asks_for_proof_;
 }
 
 Origin Cache::Impl::own_origin() const noexcept {
   return is_bundle() ? Origin::bundle : Origin::local;
-}
-
-bool Cache::Impl::asks_for_proof() const noexcept {
-  return storage::asks_for_proof(place, options);
 }
 
 void Cache::Impl::tell_untrusted(std::string_view program) {
@@ -143,11 +155,26 @@ std::filesystem::path Cache::Impl::file() {
   return hold ? hold.database().file : place.path;
 }
 
+Cache::Impl::Hold::Hold(Impl& impl) : impl_(impl), session_(impl.session()), lock_(session_.mutex) {
+  if (session_.given_up) session_.database.reset();
+  if (session_.database && session_.database->checked_schema) begin_strangers_read();
+}
+
+void Cache::Impl::Hold::begin_strangers_read() {
+  strangers_read_.emplace(database());
+  auto begun = strangers_read_->begin();
+  if (begun) return;
+  strangers_read_.reset();
+  session_.database.reset();
+  impl_.put_off(session_, std::move(begun.error()));
+}
+
 tl::unexpected<Error> Cache::Impl::Hold::failure(std::string_view doing) {
   if (!*this) return impl_.not_open();
   const int code = connection().last_code();
   const Counter kind = storage::counter_of_failure(code, connection().system_error());
   if (storage::is_corrupt(code)) session_.corrupt_generation = database().generation;
+  if (code == SQLITE_INTERRUPT) session_.given_up = true;
   return impl_.count_failure(kind, connection().failure(doing).value());
 }
 
@@ -255,12 +282,7 @@ Result<Cache> Cache::open(const std::filesystem::path& directory, CacheOptions o
   }
   if (storage::is_of_another(place, options.trust))
     options.access = CacheOptions::Access::read_only;
-  // Who set no key pays for no look around.
-  const bool of_others =
-      !options.trusted_keys.empty() &&
-      (options.shipped || (!options.trust.group && storage::may_be_of_others(place)));
-  auto opened =
-      open_place({Place::Kind::directory, std::move(place), {}, of_others}, std::move(options));
+  auto opened = open_place({Place::Kind::directory, std::move(place)}, std::move(options));
   if (!opened && !why_elsewhere.empty()) opened.error().message += "; " + why_elsewhere;
   return opened;
 }

@@ -109,7 +109,7 @@ class Export {
     std::optional<Digest> written;
     for (const Located& row : rows) {
       if (written == row.key) continue;
-      auto picked = pick_up(row, row.source->keys_asked_for(), with_contents, report_.skipped);
+      auto picked = pick_up(row, with_contents, report_.skipped);
       if (!picked) return tl::unexpected(picked.error());
       if (!*picked) continue;
       if (auto done = write(row, **picked); !done) return done;
@@ -140,13 +140,19 @@ class Export {
 
   void add_signature(const Located& row, PickedUp& picked) {
     auto claim = claim_for(picked);
-    if (claim) {
-      picked.entry.signatures.push_back(storage::sign(std::move(*claim), options_.signing_key));
-      ++report_.signed_entries;
-    } else {
+    auto& signatures = picked.entry.signatures;
+    if (!claim) {
       report_.skipped.push_back(
           {"signature", row.key.hex(),
            "cannot be made: the entry's source or headers are not all there"});
+    } else if (!picked.proof && storage::are_of_other_texts(signatures, *claim)) {
+      report_.skipped.push_back(
+          {"signature", row.key.hex(),
+           "cannot be made: the source or a header that is here is another than the one that the "
+           "entry's signature is for, of the same digest"});
+    } else {
+      signatures.push_back(storage::sign(std::move(*claim), options_.signing_key));
+      ++report_.signed_entries;
     }
   }
 
@@ -189,7 +195,8 @@ Result<std::vector<Digest>> texts_missing(Cache::Impl& cache, PreparedEntry& ent
 /// Brings the entries of `from` into `to`.
 class Import {
  public:
-  Import(Cache::Impl& to, Cache::Impl& from) : to_(to), from_(from), hashes_({&from}) {}
+  Import(Cache::Impl& to, Cache::Impl& from)
+      : to_(to), from_(from), hashes_({&from}), own_hashes_({&to}) {}
 
   Result<ImportReport> run() {
     const auto rows = locate_entries(from_, report_.skipped);
@@ -213,20 +220,38 @@ class Import {
       ++report_.present;
       return {};
     }
-    auto picked = pick_up(row, from_.keys_asked_for(), WithContents::no, report_.skipped);
+    auto picked = pick_up(row, WithContents::no, report_.skipped);
     if (!picked) return tl::unexpected(picked.error());
     if (!*picked) return {};
     auto& entry = (*picked)->entry;
     if (!(*picked)->proof || has_signed_texts(**picked, hashes_)) {
       const auto missing = texts_missing(to_, entry);
       if (!missing) return tl::unexpected(missing.error());
+      if ((*picked)->proof && !relies_on_signed_texts(entry)) {
+        report_.skipped.push_back(
+            {"entry", row.key.hex(),
+             "cannot be kept here: its source or a header is another than the "
+             "one of the same digest that is here"});
+        return {};
+      }
       auto brought =
           bring_texts(entry, *missing, batch_.texts, {&from_}, signed_ones(), report_.skipped);
       if (!brought) return brought;
+    } else if (has_any_text((*picked)->contents, hashes_)) {
+      report_.skipped.push_back(
+          {"entry", row.key.hex(),
+           fmt::format("comes without its texts: they are not all there, or not as {} signed them",
+                       (*picked)->proof->signer())});
     }
     batch_.bytes += entry.bytes();
     batch_.entries.push_back(std::move(entry));
     return {};
+  }
+
+  /// Whether the texts that are here already are those that were signed, and not only of their digests.
+  bool relies_on_signed_texts(const PreparedEntry& entry) {
+    return std::ranges::all_of(
+        entry.relied_on, [&](const Digest& text) { return own_hashes_(text) == hashes_(text); });
   }
 
   /// Where all that is taken must be as it was signed.
@@ -280,6 +305,7 @@ class Import {
   Cache::Impl& to_;
   Cache::Impl& from_;
   TextHashes hashes_;
+  TextHashes own_hashes_;
   Batch batch_;
   ImportReport report_;
 };

@@ -2,6 +2,7 @@
 #include <functional>
 #include <limits>
 #include <new>
+#include <set>
 #include <utility>
 
 #include "cache_impl.h"
@@ -11,6 +12,7 @@
 #include "rows/entry_remover.h"
 #include "rows/proof.h"
 #include "rows/signature_list.h"
+#include "rows/signed_row.h"
 
 namespace kiln {
 
@@ -68,11 +70,11 @@ class TextsOfProof final : public SignedTexts {
   const DependencySet& dependencies_;
 };
 
-/// The newest row of the request that is older than `before`; nothing where there is none.
-std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::int64_t before,
-                                 MissReason& reason) {
-  Hold hold(cache);
-  if (!hold) return std::nullopt;
+constexpr const char* looking = "looking for an entry";
+using NextRow = Result<std::optional<RawEntry>>;
+
+NextRow next_of_own(Hold& hold, const Wanted& wanted, std::int64_t before,
+                    const TrustedKeys& keys) {
   Statement row(hold.connection(),
                 "SELECT " KILN_ENTRY_COLUMNS
                 " FROM entries WHERE request = ? AND id < ? ORDER BY id DESC LIMIT 1",
@@ -80,30 +82,53 @@ std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::
   const auto there = row.next();
   if (there == false) return std::nullopt;
   auto entry = there ? storage::read_row(hold.connection(), row, &wanted.roots) : std::nullopt;
-  if (entry && entry->key && !cache.options.trusted_keys.empty()) {
-    auto signatures =
-        storage::read_signatures(hold.connection(), *entry->key, cache.options.trusted_keys);
-    if (signatures) {
-      entry->signatures = std::move(*signatures);
-    } else {
-      entry.reset();
-    }
-  }
-  if (!entry) {
-    reason = MissReason::unreadable;
-    static_cast<void>(hold.failure("looking for an entry"));
-  }
+  if (!entry) return hold.failure(looking);
+  if (!entry->key || keys.empty()) return entry;
+  auto signatures = storage::read_signatures(hold.connection(), *entry->key, keys);
+  if (!signatures) return hold.failure(looking);
+  entry->signatures = std::move(*signatures);
   return entry;
+}
+
+/// Nothing of what a stranger wrote is read before somebody vouches for it.
+NextRow next_of_strangers(Hold& hold, const Wanted& wanted, std::int64_t before,
+                          const TrustedKeys& keys) {
+  Statement row(hold.connection(),
+                "SELECT id, key FROM entries WHERE request = ? AND id < ? ORDER BY id DESC LIMIT 1",
+                wanted.digest, before);
+  const auto there = row.next();
+  if (!there) return hold.failure(looking);
+  if (!*there) return std::nullopt;
+  const auto id = row.integer(0);
+  const auto key = row.digest(1);
+  if (!key) return RawEntry{.id = id, .key = {}, .toolchain = {}};
+  auto entry = storage::read_signed_row(hold.connection(), id, *key, keys);
+  if (!entry) return hold.failure(looking);
+  return entry;
+}
+
+/// The newest row of the request that is older than `before`; nothing where there is none.
+std::optional<RawEntry> next_row(Cache::Impl& cache, const Wanted& wanted, std::int64_t before,
+                                 MissReason& reason) {
+  Hold hold(cache);
+  if (!hold) return std::nullopt;
+  const auto& keys = cache.options.trusted_keys;
+  auto row = cache.asks_for_proof() ? next_of_strangers(hold, wanted, before, keys)
+                                    : next_of_own(hold, wanted, before, keys);
+  if (row) return std::move(*row);
+  reason = MissReason::unreadable;
+  return std::nullopt;
 }
 
 std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissReason& reason,
                                std::vector<std::int64_t>& damaged) {
-  const bool wants_proof = cache.asks_for_proof();
   int unproven_left = most_unproven;
+  std::set<Digest> proven;
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   while (unproven_left > 0) {
     auto row = next_row(cache, wanted, before, reason);
     if (!row) break;
+    const bool wants_proof = cache.asks_for_proof();
     // A table that kiln did not make might give one row for ever.
     if (row->id >= before) {
       reason = MissReason::damaged;
@@ -120,15 +145,17 @@ std::optional<Artifact> search(Cache::Impl& cache, const Wanted& wanted, MissRea
       --unproven_left;
       cache.tell_untrusted(wanted.request.program);
     };
-    const auto match = storage::match_material(row->material, wanted.material, wanted.digest);
-    if (match == MaterialMatch::damaged) found_damaged();
-    if (match != MaterialMatch::same) continue;
-    // Nothing of what a stranger wrote is decoded before somebody vouches for it.
+    // Nothing of what a stranger wrote is decoded before somebody vouches for it, and what was signed counts once: he may have
+    // copied it to any number of rows.
     const auto proof = Proof::of(*row, cache.options.trusted_keys);
-    if (wants_proof && !proof) {
+    if (wants_proof && (!proof || !proven.insert(*row->key).second)) {
       found_untrusted();
       continue;
     }
+    const auto match = storage::match_material(row->material, wanted.material, wanted.digest);
+    if (match == MaterialMatch::damaged) found_damaged();
+    if (match == MaterialMatch::another && wants_proof) --unproven_left;
+    if (match != MaterialMatch::same) continue;
     storage::ProvenOnly proven_only(wants_proof ? &*proof : nullptr);
     const auto found_unsound = [&] { proven_only.refused() ? found_untrusted() : found_damaged(); };
     auto identity = storage::identify(*row, wanted.digest, std::ref(proven_only));

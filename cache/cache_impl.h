@@ -7,11 +7,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string_view>
 
 #include "file/session.h"
 #include "file/sqlite.h"
+#include "file/strangers_file.h"
 #include "kiln/cache.h"
 #include "rows/tally.h"
 #include "system/no_fork.h"
@@ -43,8 +45,8 @@ class Cache::Impl {
   /// The session, locked for this thread.
   class Hold {
    public:
-    explicit Hold(Impl& impl) : impl_(impl), session_(impl.session()), lock_(session_.mutex) {}
-    /// Whether a database is open.
+    explicit Hold(Impl& impl);
+    /// Whether a database is open. Of one that others may write, this is one read: StrangersRead.
     explicit operator bool() const noexcept { return session_.database.has_value(); }
     [[nodiscard]] storage::Session& session() noexcept { return session_; }
     [[nodiscard]] storage::Database& database() noexcept { return *session_.database; }
@@ -54,10 +56,13 @@ class Cache::Impl {
     tl::unexpected<Error> failure(std::string_view doing);
 
    private:
+    void begin_strangers_read();
+
     const system::NoFork no_fork_;
     Impl& impl_;
     storage::Session& session_;
     std::unique_lock<std::mutex> lock_;
+    std::optional<storage::StrangersRead> strangers_read_;
   };
 
   /// Opens the database where it is not open, and holds the session either way.
@@ -77,8 +82,9 @@ class Cache::Impl {
   [[nodiscard]] bool read_only() const noexcept;
   [[nodiscard]] bool is_bundle() const noexcept;
   [[nodiscard]] Origin own_origin() const noexcept;
-  /// Whether others wrote what is here, so that it serves only where a trusted key has signed it.
-  [[nodiscard]] bool asks_for_proof() const noexcept;
+  /// Whether others may have written what is here, so that it serves only where a trusted key has signed it. Ask it of what was
+  /// read, and not before: another file may be open by then.
+  [[nodiscard]] bool asks_for_proof() const noexcept { return asks_for_proof_; }
   /// The keys of which one must have; none where nobody asks.
   [[nodiscard]] TrustedKeys keys_asked_for() const {
     return asks_for_proof() ? options.trusted_keys : TrustedKeys();
@@ -111,8 +117,12 @@ class Cache::Impl {
 
  private:
   storage::Session& session();
+  /// Nothing where it is not, and may be tried.
+  std::optional<bool> is_open();
   bool open_again(Result<storage::Database> opened);
   void adopt(storage::Database database);
+  /// Counts why the database is not open, and lets nobody try again at once. REQUIRES: the session's mutex is held.
+  void put_off(storage::Session& session, Error error);
 
   /// Writes down use marks and counters where that is due; see use_marks.h and history.h.
   void flush() noexcept;
@@ -121,6 +131,8 @@ class Cache::Impl {
 
   storage::Faults faults_;
   std::atomic<storage::Session*> session_;
+  /// Set by the first opening of what others may have written, and kept.
+  std::atomic<bool> asks_for_proof_ = false;
   /// Until then writers only try the lock, since somebody holds it for longer than a write takes.
   std::atomic<std::chrono::steady_clock::rep> only_try_until_ = 0;
 

@@ -172,6 +172,7 @@ Result<StoredEntry> Cache::entry(const Digest& key) {
                         "SELECT " KILN_ENTRY_COLUMNS ", " SUMMARY_COLUMNS
                         " FROM entries LEFT JOIN marks ON marks.entry = entries.id WHERE key = ?",
                         key);
+    const storage::LongestValue longest(hold.connection(), storage::max_raw_bytes);
     row = read_entry(hold, statement, key);
     if (!row) return tl::unexpected(row.error());
     stored.summary = summary_of(statement, storage::first_other_column, key);
@@ -201,6 +202,7 @@ Result<Artifact> Cache::artifact(const Digest& key) {
                         "SELECT id, key, toolchain, NULL, compile_us, material, payload, "
                         "toolchain_text, image_bytes FROM entries WHERE key = ?",
                         key);
+    const storage::LongestValue longest(hold.connection(), storage::max_raw_bytes);
     row = read_entry(hold, statement, key);
   }
   if (!row) return tl::unexpected(row.error());
@@ -273,7 +275,8 @@ Result<CacheStatistics> Cache::statistics() {
     sum.text_bytes = row.count(1);
     sum.stored_text_bytes = row.count(2);
   }
-  const auto sets = hold.connection().integer("SELECT count(*) FROM dependency_sets");
+  // Not count(*), which SQLite does in one step: nothing would end it in a file that is made to have no end.
+  const auto sets = hold.connection().integer("SELECT count(id) FROM dependency_sets");
   if (!sets) return hold.failure("counting dependency sets");
   sum.dependency_sets = static_cast<std::uint64_t>(*sets);
   const auto pages = hold.connection().integer("PRAGMA page_count");

@@ -11,6 +11,7 @@
 #include "rows/entry_reader.h"
 #include "rows/kernel_list.h"
 #include "rows/signature_list.h"
+#include "rows/signed_row.h"
 #include "signing/signature.h"
 
 namespace kiln {
@@ -35,13 +36,16 @@ Result<std::optional<Row>> skip_unreadable(tl::unexpected<Error> failed, std::st
   return std::optional<Row>();
 }
 
-std::optional<RawEntry> read_whole_row(Connection& connection, Statement& row,
-                                       const TrustedKeys& keys) {
+std::optional<RawEntry> read_unsigned(Connection& connection, const Located& at) {
+  Statement row(connection, "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ? AND key = ?",
+                at.id, at.key);
+  const auto there = row.next();
+  if (!there) return std::nullopt;
+  if (!*there) return RawEntry{.id = at.id, .key = {}, .toolchain = {}};
   auto raw = storage::read_row(connection, row, nullptr);
-  if (!raw || !raw->key) return raw;
-  auto kernels = storage::read_kernels(connection, *raw->key);
-  auto signatures = storage::read_signatures(connection, *raw->key, keys);
-  if (!kernels || !signatures) return std::nullopt;
+  auto kernels = raw ? storage::read_kernels(connection, at.key) : std::nullopt;
+  auto signatures = kernels ? storage::read_signatures(connection, at.key, {}) : std::nullopt;
+  if (!signatures) return std::nullopt;
   raw->kernels_frame = std::move(*kernels);
   raw->signatures = std::move(*signatures);
   return raw;
@@ -86,6 +90,15 @@ std::optional<PickedUp> take(RawEntry raw, WithContents with_contents,
   return picked;
 }
 
+/// No header and no source is longer. A stranger's frame of a few bytes may hold a gigabyte.
+constexpr std::uint64_t most_text_bytes = std::uint64_t{64} << 20;
+
+bool may_be_decoded(Cache::Impl& source, std::string_view frame, const Digest& digest) {
+  if (!source.asks_for_proof()) return true;
+  const auto size = storage::FrameDecoder::sound_size(frame, storage::text_owner(digest));
+  return size && *size <= most_text_bytes;
+}
+
 std::optional<std::string> hash_in(Cache::Impl& source, const Digest& digest) {
   std::string frame;
   {
@@ -95,6 +108,7 @@ std::optional<std::string> hash_in(Cache::Impl& source, const Digest& digest) {
     if (row.next() != true) return std::nullopt;
     frame = row.blob(0);
   }
+  if (!may_be_decoded(source, frame, digest)) return std::nullopt;
   const auto text = storage::text_of(frame, digest);
   return text ? std::optional(storage::hash_of(*text)) : std::nullopt;
 }
@@ -141,22 +155,20 @@ Result<bool> has_entry(Cache::Impl& cache, const Digest& key) {
   return *there;
 }
 
-Result<std::optional<PickedUp>> pick_up(const Located& at, const TrustedKeys& keys,
-                                        WithContents with_contents, std::vector<Finding>& skipped) {
+Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_contents,
+                                        std::vector<Finding>& skipped, TrustedKeys keys) {
   std::optional<RawEntry> raw;
   {
     Hold hold = at.source->open();
     if (!hold) return at.source->not_open();
-    Statement row(hold.connection(), "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ?",
-                  at.id);
-    const auto there = row.next();
-    if (there == true) raw = read_whole_row(hold.connection(), row, keys);
-    if (!raw && there != false) {
+    if (keys.empty()) keys = at.source->keys_asked_for();
+    raw = keys.empty() ? read_unsigned(hold.connection(), at)
+                       : storage::read_signed_row(hold.connection(), at.id, at.key, keys);
+    if (!raw)
       return skip_unreadable<PickedUp>(hold.failure("reading an entry"), "entry", at.key, skipped);
-    }
   }
   // Its id may be that of another entry by now.
-  if (!raw || raw->key != at.key) {
+  if (!raw->key) {
     const auto there = has_entry(*at.source, at.key);
     if (!there) return tl::unexpected(there.error());
     // The scan has seen the entry. Either somebody removed it since, or a page that leads to it is damaged.
@@ -181,9 +193,16 @@ Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Dige
     }
     frame = row.blob(0);
   }
-  auto text = storage::prepare_again(digest, frame);
+  auto text =
+      may_be_decoded(source, frame, digest) ? storage::prepare_again(digest, frame) : std::nullopt;
   if (!text) skipped.push_back({"text", digest.hex(), damaged});
   return text;
+}
+
+bool has_any_text(const storage::Contents& contents, TextHashes& hashes) {
+  const auto is_there = [&](const Digest& text) { return hashes(text).has_value(); };
+  return (!contents.source.empty() && is_there(contents.source)) ||
+         std::ranges::any_of(contents.headers, is_there);
 }
 
 bool TextHashes::is_still(const PreparedText& read) {

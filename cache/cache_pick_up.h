@@ -30,15 +30,15 @@ Result<bool> has_entry(Cache::Impl& cache, const Digest& key);
 struct PickedUp {
   storage::PreparedEntry entry;
   storage::Contents contents;           ///< Where it was asked for, or there is proof.
-  std::optional<storage::Proof> proof;  ///< Where keys were given.
+  std::optional<storage::Proof> proof;  ///< Where keys counted.
 };
 
 enum class WithContents { no, yes };
 
 /// Reads and checks an entry. Gives nothing for a damaged one, for one that none of the keys has signed as it is,
-/// where there are any, and for one that has gone meanwhile.
-Result<std::optional<PickedUp>> pick_up(const Located& at, const TrustedKeys& keys,
-                                        WithContents with_contents, std::vector<Finding>& skipped);
+/// where there are any, and for one that has gone meanwhile. Without keys, those count that its cache asks for.
+Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_contents,
+                                        std::vector<Finding>& skipped, TrustedKeys keys = {});
 
 /// Reads and checks a text. Gives nothing for a damaged one, and for one that is not there.
 Result<std::optional<storage::PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
@@ -59,5 +59,8 @@ class TextHashes {
   const std::vector<Cache::Impl*> sources_;
   std::map<Digest, std::optional<std::string>> known_;
 };
+
+/// Whether any text of the entry is there: who leaves out sources leaves out all of an entry's.
+bool has_any_text(const storage::Contents& contents, TextHashes& hashes);
 
 }  // namespace kiln

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -9,7 +8,10 @@
 #include "cache_pick_up.h"
 #include "kiln/caller_state.h"
 #include "record/signature_codec.h"
+#include "rows/entry_reader.h"
+#include "rows/proof.h"
 #include "rows/signature_list.h"
+#include "rows/signed_row.h"
 
 namespace kiln {
 
@@ -22,6 +24,28 @@ Result<std::vector<std::string>> signatures_of(Cache::Impl& cache, const Digest&
   auto signatures = storage::read_signatures(hold.connection(), key, {});
   if (!signatures) return hold.failure("reading signatures");
   return std::move(*signatures);
+}
+
+tl::unexpected<Error> nobody_signed(const Digest& key) {
+  return fail(
+      ErrorCode::cache_unusable,
+      fmt::format("others may have written the entry {}, and no trusted key has signed it as "
+                  "it is (KILN_TRUSTED_KEYS)",
+                  key.hex()));
+}
+
+Result<storage::RawEntry> signed_row_of(Cache::Impl& cache, const Digest& key) {
+  Hold hold = cache.open();
+  if (!hold) return cache.not_open();
+  storage::Statement found(hold.connection(), "SELECT id FROM entries WHERE key = ?", key);
+  const auto there = found.next();
+  if (there == false) return no_entry(key);
+  auto row = there ? storage::read_signed_row(hold.connection(), found.integer(0), key,
+                                              cache.options.trusted_keys)
+                   : std::nullopt;
+  if (!row) return hold.failure("reading an entry");
+  if (!row->key) return no_entry(key);
+  return std::move(*row);
 }
 
 /// Looks at one entry after the other.
@@ -42,11 +66,11 @@ class SignatureCheck {
  private:
   Outcome look_at(const Located& row) {
     ++report_.entries;
-    const auto picked = pick_up(row, keys_, WithContents::yes, report_.findings);
+    const auto picked = pick_up(row, WithContents::yes, report_.findings, keys_);
     if (!picked) return tl::unexpected(picked.error());
     if (!*picked) return {};
     const auto& [entry, contents, proof] = **picked;
-    if (has_texts(contents) && !proof->covers_texts(contents, std::ref(hashes_))) {
+    if (has_any_text(contents, hashes_) && !proof->covers_texts(contents, std::ref(hashes_))) {
       report_.findings.push_back(
           {"entry", row.key.hex(),
            fmt::format("its source and headers are not all there, or not as {} signed them",
@@ -55,13 +79,6 @@ class SignatureCheck {
       ++report_.signers[proof->signer()];
     }
     return {};
-  }
-
-  /// Who leaves out sources leaves out all of an entry's.
-  bool has_texts(const storage::Contents& contents) {
-    const auto is_there = [&](const Digest& text) { return hashes_(text).has_value(); };
-    return (!contents.source.empty() && is_there(contents.source)) ||
-           std::ranges::any_of(contents.headers, is_there);
   }
 
   Cache::Impl& cache_;
@@ -75,6 +92,25 @@ class SignatureCheck {
 Result<SignatureReport> Cache::verify_signatures(const TrustedKeys& keys) {
   const CallerState caller;
   return SignatureCheck(*impl_, keys).run();
+}
+
+Result<Artifact> Cache::proven_artifact(const Digest& key) {
+  const CallerState caller;
+  if (!impl_->ensure_open()) return impl_->not_open();
+  if (!impl_->asks_for_proof()) return artifact(key);
+  auto row = signed_row_of(*impl_, key);
+  if (!row) return tl::unexpected(row.error());
+  const auto proof = storage::Proof::of(*row, impl_->options.trusted_keys);
+  storage::ProvenOnly proven_only(proof ? &*proof : nullptr);
+  const auto request = proof ? Request::from_material(row->material) : std::nullopt;
+  const auto identity =
+      request ? storage::identify(*row, digest_of(row->material), std::ref(proven_only))
+              : std::nullopt;
+  auto artifact = identity ? storage::artifact_of(*row, *identity, *request, std::ref(proven_only))
+                           : std::nullopt;
+  if (!artifact) return nobody_signed(key);
+  artifact->origin = impl_->own_origin();
+  return std::move(*artifact);
 }
 
 Result<std::vector<std::string>> Cache::signers(const Digest& key) {

@@ -59,6 +59,18 @@ class Decisions {
     return std::nullopt;
   }
 
+  /// Where this is said to be empty, if that is said before anything else.
+  [[nodiscard]] std::optional<std::string> said_empty_in(const char* variable) const {
+    if (const char* value = system::variable(variable))
+      return *value == '\0' ? std::optional<std::string>("environment") : std::nullopt;
+    for (const auto& file : files_) {
+      const auto found = file.values.find(variable);
+      if (found != file.values.end())
+        return found->second.empty() ? std::optional(file.path.string()) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
   /// What is said of the files that could not be read.
   [[nodiscard]] std::vector<std::string> unread() const {
     std::vector<std::string> unread;
@@ -420,9 +432,9 @@ Outcome decide_keys(const RuntimeOptions& options, Decisions& decisions, Setting
     return tl::unexpected(std::move(error));
   };
   // Any other variable that is empty is not set. This one may have come out empty, and would open what it was to close.
-  const char* const variable = system::variable(trusted_variable);
-  if (!options.trusted_keys && variable != nullptr && *variable == '\0')
-    return named(trusted_variable, TrustedKeys::read("").error());
+  const auto emptied = decisions.said_empty_in(trusted_variable);
+  if (!options.trusted_keys && emptied)
+    return named(trusted_variable, with_origin(TrustedKeys::read("").error(), *emptied));
   const auto trusted = decide<std::string>(trusted_variable, options.trusted_keys, as_it_is,
                                            std::nullopt, decisions);
   if (!trusted) return tl::unexpected(trusted.error());

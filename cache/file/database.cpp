@@ -38,16 +38,18 @@ struct Opened {
   Content content;
 };
 
-Result<Opened> look_at(Result<Connection> connection) {
+Result<Opened> look_at(Result<Connection> connection, Writers writers) {
   // SQLite opens any file without a look at its content; look_into() tells what it holds.
   if (!connection) return unusable(connection.error());
+  if (writers == Writers::anybody) connection->distrust_content();
   const Content content = look_into(*connection);
   return Opened{std::move(*connection), content};
 }
 
-Result<Opened> open_file(const fs::path& file, Connection::Mode mode) {
+Result<Opened> open_file(const fs::path& file, Connection::Mode mode,
+                         Writers writers = Writers::trusted) {
   const system::NoFork no_fork;
-  return look_at(Connection::open(file, mode));
+  return look_at(Connection::open(file, mode), writers);
 }
 
 Connection::Mode mode_of(const CacheOptions& options) {
@@ -171,11 +173,12 @@ void finish_commit(const fs::path& directory, const fs::path& file, const CacheO
 
 /// What a stranger put there as a journal, SQLite would carry out with this user's rights.
 tl::unexpected<Error> unfinished_by_another(const fs::path& file) {
-  return fail(ErrorCode::cache_unusable,
-              fmt::format("cache file '{}' was left in the middle of a commit, and belongs to "
-                          "another user, who alone "
-                          "may take that back: let that user open it once",
-                          file.string()));
+  return fail(
+      ErrorCode::cache_unusable,
+      fmt::format("cache file '{}' was left in the middle of a commit, and others may "
+                  "have written it, so that only its owner may take that back: let that user "
+                  "open it once",
+                  file.string()));
 }
 
 /// Opens the current generation or begins one, under the writers' lock, since many processes may meet
@@ -215,7 +218,8 @@ Result<Database> settle(const fs::path& directory, unsigned corrupt, const Cache
 
 }  // namespace
 
-Result<Database> open_database(const fs::path& directory, const CacheOptions& options) {
+Result<Database> open_database(const fs::path& directory, const CacheOptions& options,
+                               Writers writers) {
   const auto real = settled_directory(directory, options);
   if (!real) return tl::unexpected(real.error());
   const bool may_write = options.access == Access::read_write;
@@ -226,9 +230,10 @@ Result<Database> open_database(const fs::path& directory, const CacheOptions& op
   const auto exists = private_database_exists(file, options);
   if (!exists) return tl::unexpected(exists.error());
   if (!*exists) return may_write ? settle(*real, 0, options) : no_cache(*real);
-  auto opened = open_file(file, mode_of(options));
+  auto opened = open_file(file, mode_of(options), writers);
   if (opened && is_unfinished(*opened)) {
-    if (is_of_another(*real, options.trust)) return unfinished_by_another(file);
+    if (writers == Writers::anybody || is_of_another(*real, options.trust))
+      return unfinished_by_another(file);
     finish_commit(*real, file, options);
     opened = open_file(file, mode_of(options));
   }
@@ -263,7 +268,8 @@ bool is_superseded(Database& database) {
          current_generation(database.file.parent_path()) != database.generation;
 }
 
-Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& options) {
+Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& options,
+                                  Writers writers) {
   Trust trust{.cache = options.trust, .owned_by_root = true};
   trust.cache.group.reset();  // It says who shares a directory; a bundle has an owner.
   const auto descriptor = open_private_file(file, trust);
@@ -272,7 +278,7 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
     return fail(ErrorCode::not_found,
                 fmt::format("no bundle at '{}'; kiln export writes one", file.string()));
   }
-  auto opened = look_at(Connection::open(*descriptor, file));
+  auto opened = look_at(Connection::open(*descriptor, file), writers);
   ::close(*descriptor);
   if (!opened) return tl::unexpected(opened.error());
   if (opened->content == Content::none) opened->content = Content::foreign;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -34,13 +35,22 @@ struct Database {
   unsigned generation = 0;     ///< 0 for a bundle.
   /// What is wrong with the generation before, where this opening has found that out.
   std::string set_aside = {};
+  /// Of a stranger's: the version of the schema that was found to be kiln's own (strangers_file.h).
+  std::optional<std::int64_t> checked_schema = {};
+};
+
+/// Who may have written a database.
+enum class Writers {
+  trusted,  ///< By the rights of the files.
+  anybody,  ///< Then it is input: it is only read, nothing is taken back for who wrote it, and SQLite distrusts its content.
 };
 
 /// Opens the current generation in this directory, after it has checked that both are private. If `options` allow
 /// writing, it makes what is missing, and begins a new generation where the current file is corrupt or none of kiln's.
 /// Errors: those of Cache::open().
 [[nodiscard]] Result<Database> open_database(const std::filesystem::path& directory,
-                                             const CacheOptions& options);
+                                             const CacheOptions& options,
+                                             Writers writers = Writers::trusted);
 
 /// Opens the generation after `corrupt`, which somebody found corrupt, and makes it unless another process has. Keeps
 /// at most one older generation. Errors: those of Cache::open().
@@ -51,7 +61,8 @@ struct Database {
 [[nodiscard]] bool is_superseded(Database& database);
 
 [[nodiscard]] Result<Database> open_bundle_file(const std::filesystem::path& file,
-                                                const CacheOptions& options);
+                                                const CacheOptions& options,
+                                                Writers writers = Writers::trusted);
 [[nodiscard]] Result<Database> open_bundle_bytes(std::span<const std::byte> bundle);
 
 }  // namespace kiln::storage

@@ -91,13 +91,16 @@ constexpr const LaterDefinition& definition_of(LaterTable table) {
   return table == LaterTable::kernels ? later_kernels : later_signatures;
 }
 
-/// No mmap, because a file that somebody truncates would end the process with a signal.
+/// No mmap, because a file that somebody truncates would end the process with a signal. SQLite's own size of its page cache
+/// (in KiB), because a file may say another.
 constexpr const char* settings =
-    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=FULL";
+    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=FULL; "
+    "PRAGMA cache_size=-2000";
 
+/// The definition of each table and index, by its name.
 using Objects = std::map<std::string, std::string>;
 
-/// The definition of each table and index, by its name. Nothing where SQLite could not read.
+/// As the file says. Nothing where SQLite could not read.
 std::optional<Objects> objects_of(Connection& connection) {
   Objects objects;
   Statement row(connection,
@@ -107,12 +110,40 @@ std::optional<Objects> objects_of(Connection& connection) {
   return read ? std::optional(std::move(objects)) : std::nullopt;
 }
 
-Objects make_own_objects() {
+/// The objects of these names as SQLite itself has understood them when it last read the schema: a column that is computed, an
+/// expression in an index, a partial one stand in it. Nothing where SQLite could not tell.
+std::optional<Objects> understood(Connection& connection, const Objects& named) {
+  Objects objects;
+  for (const auto& [name, definition_of_it] : named) {
+    Statement row(connection,
+                  "SELECT (SELECT group_concat(quote(name) || quote(type) || \"notnull\" || "
+                  "quote(dflt_value) || pk || hidden) FROM pragma_table_xinfo(?1)), "
+                  "(SELECT group_concat(quote(name) || \"unique\" || origin || partial) "
+                  "FROM pragma_index_list(?1)), "
+                  "(SELECT group_concat(cid || \"desc\" || quote(coll) || key) "
+                  "FROM pragma_index_xinfo(?1))",
+                  name);
+    if (row.next() != true) return std::nullopt;
+    auto& text = objects[name];
+    for (int column = 0; column < 3; ++column) text.append(row.text(column)).append(";");
+  }
+  return objects;
+}
+
+struct OwnSchema {
+  Objects defined;
+  Objects understood_as;
+};
+
+OwnSchema make_own_schema() {
   auto memory = Connection::open(":memory:", Connection::Mode::read_write);
   const bool made = memory && create_schema(*memory) &&
                     create_table(*memory, LaterTable::kernels) &&
                     create_table(*memory, LaterTable::signatures);
-  return made ? objects_of(*memory).value_or(Objects()) : Objects();
+  auto defined = made ? objects_of(*memory) : std::nullopt;
+  auto understood_as = defined ? understood(*memory, *defined) : std::nullopt;
+  if (!understood_as) return {};
+  return {std::move(*defined), std::move(*understood_as)};
 }
 
 /// Whether it is of a table that not every file has, as objects_of() defines them.
@@ -123,15 +154,28 @@ bool is_of_later_table(std::string_view definition_of_it) {
 
 /// What this version of kiln makes with this version of SQLite. Never destroyed: another thread may be
 /// verifying while the process exits.
-const Objects& own_objects() {
-  static const auto& objects =
-      *new const Objects(make_own_objects());  // NOLINT(cppcoreguidelines-owning-memory)
-  return objects;
+const OwnSchema& own_schema() {
+  static const auto& schema =
+      *new const OwnSchema(make_own_schema());  // NOLINT(cppcoreguidelines-owning-memory)
+  return schema;
+}
+
+/// Whether it is as SQLite has understood kiln's own. Of what the file does not have, SQLite has understood nothing.
+bool is_understood_as_own(const std::string& name, const std::string& understood_as) {
+  const auto& own = own_schema().understood_as;
+  const auto at = own.find(name);
+  return at != own.end() && (at->second == understood_as || understood_as == ";;;");
+}
+
+/// What SQLite takes for its planner's figures. kiln asks for none.
+bool is_of_planner(const std::string& name) {
+  constexpr std::string_view prefix = "sqlite_stat";
+  return sqlite3_strnicmp(name.c_str(), prefix.data(), static_cast<int>(prefix.size())) == 0;
 }
 
 /// Whether SQLite takes this for the name of a table or index of kiln's: it does not tell capitals apart.
 bool is_own_name(const std::string& name) {
-  return std::ranges::any_of(own_objects(), [&](const auto& own) {
+  return std::ranges::any_of(own_schema().defined, [&](const auto& own) {
     return sqlite3_stricmp(own.first.c_str(), name.c_str()) == 0;
   });
 }
@@ -172,7 +216,7 @@ std::optional<std::vector<SchemaFault>> schema_faults(Connection& connection) {
   const auto found = objects_of(connection);
   if (!found) return std::nullopt;
   std::vector<SchemaFault> faults;
-  for (const auto& [name, definition_of_it] : own_objects()) {
+  for (const auto& [name, definition_of_it] : own_schema().defined) {
     const auto it = found->find(name);
     if (it == found->end()) {
       if (is_of_later_table(definition_of_it)) continue;
@@ -193,9 +237,16 @@ std::optional<std::vector<SchemaFault>> foreign_objects(Connection& connection) 
   if (*unlike_tables != 0)
     faults->push_back({"its schema", "has views, triggers or virtual tables"});
   for (const auto& [name, definition_of_it] : *found) {
-    if (own_objects().contains(name)) continue;
-    if (!definition_of_it.starts_with("table of ") || is_own_name(name))
+    if (own_schema().defined.contains(name)) continue;
+    if (!definition_of_it.starts_with("table of ") || is_own_name(name) || is_of_planner(name))
       faults->push_back({name, "is none of kiln's"});
+  }
+  // Who rewrites the file meanwhile may have shown SQLite another schema than this statement.
+  const auto understood_as = understood(connection, own_schema().defined);
+  if (!understood_as) return std::nullopt;
+  for (const auto& [name, text] : *understood_as) {
+    if (!is_understood_as_own(name, text))
+      faults->push_back({name, "is read otherwise than kiln does"});
   }
   return faults;
 }

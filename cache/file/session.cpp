@@ -1,54 +1,53 @@
 #include "file/session.h"
 
 #include <atomic>
-#include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "file/schema.h"
+#include "file/private_path.h"
+#include "file/strangers_file.h"
 #include "system/no_fork.h"
 
 namespace kiln::storage {
 
 namespace {
 
-Result<Database> open(const Place& place, const CacheOptions& options) {
+bool may_be_strangers(const Place& place, const CacheOptions& options) noexcept {
+  // Who set no key pays for no look around.
+  if (options.trusted_keys.empty() || place.kind == Place::Kind::bundle_bytes) return false;
+  return place.kind == Place::Kind::bundle_file || options.shipped ||
+         (!options.trust.group && may_be_of_others(place.path));
+}
+
+Result<Database> open(const Place& place, const CacheOptions& options, Writers writers) {
   switch (place.kind) {
     case Place::Kind::bundle_file:
-      return open_bundle_file(place.path, options);
+      return open_bundle_file(place.path, options, writers);
     case Place::Kind::bundle_bytes:
       return open_bundle_bytes(place.bytes);
     case Place::Kind::directory:
       break;
   }
-  return open_database(place.path, options);
+  return open_database(place.path, options, writers);
 }
 
-Result<Database> with_own_schema(Result<Database> opened) {
+Result<Database> open_of_strangers(const Place& place, CacheOptions options) {
+  options.trust = {.others = true, .any_owner = true};
+  options.access = CacheOptions::Access::read_only;
+  auto opened = open(place, options, Writers::anybody);
   if (!opened) return opened;
   const system::NoFork no_fork;
-  const auto objects = foreign_objects(opened->connection);
-  if (objects && objects->empty()) return opened;
-  const auto what = objects ? fmt::format("{} {}", objects->front().name, objects->front().problem)
-                            : std::string("its schema cannot be read");
-  return fail(ErrorCode::cache_unusable,
-              fmt::format("'{}' is not as kiln makes it, and others may have written it: {}",
-                          opened->file.string(), what));
+  auto checked = StrangersRead(*opened).begin();
+  if (!checked) return tl::unexpected(std::move(checked.error()));
+  return opened;
 }
 
 }  // namespace
 
-bool asks_for_proof(const Place& place, const CacheOptions& options) noexcept {
-  const bool of_others = place.kind == Place::Kind::bundle_file || place.of_others;
-  return of_others && !options.trusted_keys.empty();
-}
-
 Result<Database> open_place(const Place& place, const CacheOptions& options) {
-  if (!asks_for_proof(place, options)) return open(place, options);
-  CacheOptions of_anybody = options;
-  of_anybody.trust = {.others = true, .any_owner = true};
-  return with_own_schema(open(place, of_anybody));
+  if (may_be_strangers(place, options)) return open_of_strangers(place, options);
+  auto opened = open(place, options, Writers::trusted);
+  // Another directory may have taken its place between the look and the opening.
+  return may_be_strangers(place, options) ? open_of_strangers(place, options) : std::move(opened);
 }
 
 void abandon(Session* session) noexcept {

@@ -22,13 +22,11 @@ struct Place {
   Kind kind = Kind::directory;
   std::filesystem::path path = {};
   std::span<const std::byte> bytes = {};
-  bool of_others = false;  ///< Of a directory: whether others may have written it.
 };
 
-/// Whether others wrote what is there, so that it serves only where a trusted key has signed it: where keys are trusted at all.
-[[nodiscard]] bool asks_for_proof(const Place& place, const CacheOptions& options) noexcept;
-
-/// Where proof is asked for, it does not matter whose the files are, and the schema must be kiln's own and no more.
+/// Where keys are trusted and others may have written what is there, proof is asked for: it does not matter then whose the files
+/// are, nothing is written, and the schema must be kiln's own and no more. That is decided at each opening, for what lies
+/// there may be another directory than before.
 [[nodiscard]] Result<Database> open_place(const Place& place, const CacheOptions& options);
 
 /// One process's hold on a database. A forked child gets a session of its own and leaves its parent's where it is,
@@ -45,6 +43,7 @@ struct Session {
   CacheCounters told;           ///< What the database's history holds of this process's counters.
   unsigned corrupt_generation = 0;  ///< The generation that is known to be corrupt; 0 for none.
   std::chrono::steady_clock::time_point not_before{};  ///< When to try again to open it.
+  bool given_up = false;  ///< A stranger's that took too much time: it is not asked again.
 
   Session* next_abandoned = nullptr;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -49,15 +51,39 @@ std::string_view remedy_of(int code) {
     case SQLITE_NOTADB:
       return "; the next `kiln compile` begins a new generation, and `kiln import` may bring back "
              "what is sound in this one";
+    case SQLITE_INTERRUPT:
+      return "; it takes more time than what a cache holds can: it is not asked again";
+    case SQLITE_TOOBIG:
+      return "; it holds a value that is longer than may be";
     default:
       return "";
   }
+}
+
+// What a stranger's file may cost. SQLite looks at the clock after so many of its instructions, of which it runs some 20
+// million a second.
+constexpr std::chrono::nanoseconds time_of_strangers = std::chrono::seconds(1);
+constexpr int instructions_between_looks = 10'000;
+constexpr int longest_value_of_strangers = 8 << 20;
+constexpr int longest_definition_of_strangers = 64 << 10;
+
+/// Of this thread's work alone: a slow disk and a busy machine are nobody's malice.
+std::chrono::nanoseconds processor_time() noexcept {
+  struct timespec time {};
+  static_cast<void>(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time));
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+int has_spent(void* spent_at) {
+  return processor_time() > *static_cast<const std::chrono::nanoseconds*>(spent_at) ? 1 : 0;
 }
 
 bool distrust(sqlite3* handle) noexcept {
   const auto set = [&](int option, int value) {
     return sqlite3_db_config(handle, option, value, nullptr) == SQLITE_OK;
   };
+  // A virtual table would hand what the file says to its module, and kiln has none.
+  if (sqlite3_drop_modules(handle, nullptr) != SQLITE_OK) return false;
   return set(SQLITE_DBCONFIG_DEFENSIVE, 1) && set(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0) &&
          set(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0) && set(SQLITE_DBCONFIG_ENABLE_VIEW, 0);
 }
@@ -142,6 +168,19 @@ bool Connection::keeps_a_log() noexcept {
          file != nullptr && file->pMethods != nullptr &&
          file->pMethods->xRead(file, versions, sizeof versions, 18) == SQLITE_OK &&
          std::equal(std::begin(versions), std::end(versions), std::begin(write_ahead));
+}
+
+void Connection::distrust_content() noexcept {
+  const system::NoFork no_fork;
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value_of_strangers);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, longest_definition_of_strangers);
+  spent_at_ = std::make_unique<std::chrono::nanoseconds>();
+  restart_clock();
+  sqlite3_progress_handler(handle_.get(), instructions_between_looks, has_spent, spent_at_.get());
+}
+
+void Connection::restart_clock() noexcept {
+  if (spent_at_ != nullptr) *spent_at_ = processor_time() + time_of_strangers;
 }
 
 int Connection::execute(const char* sql) noexcept {
@@ -237,11 +276,21 @@ bool Statement::is_null(int column) noexcept {
   return sqlite3_column_type(handle_, column) == SQLITE_NULL;
 }
 
+LongestValue::LongestValue(Connection& connection, std::uint64_t more) noexcept
+    : handle_(connection.handle_.get()), before_(sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, -1)) {
+  if (connection.spent_at_ == nullptr) return;
+  const auto room = static_cast<std::uint64_t>(std::numeric_limits<int>::max() - before_);
+  sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, before_ + static_cast<int>(std::min(more, room)));
+}
+
+LongestValue::~LongestValue() { sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, before_); }
+
 Snapshot::Snapshot(Connection& connection) noexcept
-    : connection_(connection), open_(connection.execute("BEGIN") == SQLITE_OK) {}
+    : connection_(connection),
+      began_(!connection.in_transaction() && connection.execute("BEGIN") == SQLITE_OK) {}
 
 Snapshot::~Snapshot() {
-  if (open_) static_cast<void>(connection_.execute("ROLLBACK"));
+  if (began_) static_cast<void>(connection_.execute("ROLLBACK"));
 }
 
 Transaction::~Transaction() {

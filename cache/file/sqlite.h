@@ -56,6 +56,12 @@ class Connection {
   /// Opens a database that lies in memory, read-only. The bytes are borrowed.
   [[nodiscard]] static Result<Connection> open(std::span<const std::byte> database);
 
+  /// From now on what is open is a stranger's: see StrangersFile in file/strangers_file.h. Call it before any statement.
+  void distrust_content() noexcept;
+
+  /// Where the content is a stranger's, what runs from now on has its time anew.
+  void restart_clock() noexcept;
+
   /// Runs statements that give no rows. Gives SQLite's result code.
   [[nodiscard]] int execute(const char* sql) noexcept;
 
@@ -94,8 +100,14 @@ class Connection {
   /// The last failure as an error value: what kiln was doing, to which file, and what SQLite says.
   [[nodiscard]] tl::unexpected<Error> failure(std::string_view doing) const;
 
+  /// Whether a transaction is open.
+  [[nodiscard]] bool in_transaction() const noexcept {
+    return sqlite3_get_autocommit(handle_.get()) == 0;
+  }
+
  private:
   friend class Statement;
+  friend class LongestValue;
   struct Close {
     void operator()(sqlite3* handle) const noexcept;
   };
@@ -110,6 +122,8 @@ class Connection {
   [[nodiscard]] sqlite3_stmt* prepared(std::string_view sql);
 
   std::string name_;  ///< For people.
+  /// When a stranger's statement has taken its time, on its thread's processor. SQLite keeps the address.
+  std::unique_ptr<std::chrono::nanoseconds> spent_at_;
   std::unique_ptr<sqlite3, Close> handle_;
   std::unordered_map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;
 };
@@ -200,7 +214,22 @@ std::optional<bool> Connection::has_row(std::string_view sql, const Values&... v
   return Statement(*this, sql, values...).next();
 }
 
-/// A read transaction: while it lives, all reads see one moment of the database, under one lock.
+/// While it lives, a value of a stranger's may have so many bytes more than any may: a longer one is refused with SQLITE_TOOBIG. Of
+/// a file that is no stranger's, SQLite's own limit holds.
+class LongestValue {
+ public:
+  LongestValue(Connection& connection, std::uint64_t more) noexcept;
+  ~LongestValue();
+  LongestValue(const LongestValue&) = delete;
+  LongestValue& operator=(const LongestValue&) = delete;
+
+ private:
+  sqlite3* const handle_;
+  const int before_;
+};
+
+/// A read transaction: while it lives, all reads see one moment of the database, under one lock. Within another
+/// transaction it is a part of that one.
 class Snapshot {
  public:
   explicit Snapshot(Connection& connection) noexcept;
@@ -208,11 +237,11 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  explicit operator bool() const noexcept { return open_; }
+  explicit operator bool() const noexcept { return connection_.in_transaction(); }
 
  private:
   Connection& connection_;
-  const bool open_;
+  const bool began_;
 };
 
 /// A write transaction. Rolls back unless it was committed.

@@ -1,5 +1,6 @@
 #include "rows/proof.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "signing/signature.h"
@@ -67,6 +68,15 @@ std::optional<Claim> claim_of(const Contents& contents, const HashOfText& hash_o
   if (!headers) return std::nullopt;
   claim.headers = *headers;
   return claim;
+}
+
+bool are_of_other_texts(const std::vector<std::string>& signatures, const Claim& claim) {
+  return std::ranges::any_of(signatures, [&](const std::string& record) {
+    const auto signature = decode_signature(record);
+    const auto said = signature ? decode_claim(signature->claim) : std::nullopt;
+    return said && said->request == claim.request && said->dependencies == claim.dependencies &&
+           (said->source != claim.source || said->headers != claim.headers);
+  });
 }
 
 std::optional<Proof> Proof::of(const RawEntry& row, const TrustedKeys& keys) {

@@ -45,6 +45,11 @@ using HashOfText = std::function<std::optional<std::string>(const Digest& text)>
 [[nodiscard]] std::optional<Claim> claim_of(const Contents& contents,
                                             const HashOfText& hash_of_text);
 
+/// Whether one of these signatures, whoever made it, says that the entry was made of another source or other headers: texts of
+/// one digest need not be the same.
+[[nodiscard]] bool are_of_other_texts(const std::vector<std::string>& signatures,
+                                      const Claim& claim);
+
 /// That somebody who is trusted signed an entry. It is had before anything of the entry is decoded, and says then what
 /// may be.
 class Proof {

@@ -43,6 +43,12 @@ bool holds_secret(std::string_view text) {
   return text.find(secret_mark.substr(0, secret_mark.size() - 1)) != std::string_view::npos;
 }
 
+/// Whether it may be the secret half without its mark: as long as that is, and no path.
+bool may_be_secret(std::string_view text) {
+  constexpr std::size_t characters_of_seed = 43;  // Without padding.
+  return text.size() >= characters_of_seed && text.find('/') != 0;
+}
+
 bool is_name(std::string_view name) {
   constexpr std::string_view letters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -205,10 +211,11 @@ Result<PublicKey> PublicKey::parse(std::string_view text) {
   if (colon == std::string_view::npos || !is_name(text.substr(0, colon)) ||
       !read_base64(*library, text.substr(colon + 1), key.bytes)) {
     return bad(
-        fmt::format("'{}' is no public key: one is a name, a colon and 44 characters of base64, as "
+        fmt::format("{} is no public key: one is a name, a colon and 44 characters of base64, as "
                     "kiln key show prints it; or "
                     "an absolute path",
-                    text));
+                    may_be_secret(text) ? "what was given (and is not repeated: it may be secret)"
+                                        : fmt::format("'{}'", text)));
   }
   key.name = text.substr(0, colon);
   return key;

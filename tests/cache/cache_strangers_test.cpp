@@ -101,22 +101,60 @@ TEST_F(Strangers, ManyRowsOfAStrangerEndALookUp) {
   EXPECT_EQ(look(bundle, trust({farm_})), "untrusted");
 }
 
-// XXH3 finds damage and no malice: these two texts have one digest.
-TEST_F(Strangers, NoTextThatLooksAlikeIsTakenForTheOneThatWasSigned) {
-  const auto sample_of = [](const std::string& name) {
+// XXH3 finds damage and no malice: the texts of these two have one digest.
+class AlikeTexts : public Strangers {
+ protected:
+  static test::Sample sample_of(const std::string& name) {
     auto sample = test::make_sample(1);
     sample.source = test::read_file(fs::path(KILN_CACHE_TEST_FILES) / name);
     sample.request.source = digest_of(sample.source);
     sample.request.source_bytes = sample.source.size();
     return sample;
-  };
-  const auto sample = sample_of("alike_1.bin");
-  const auto alike = sample_of("alike_2.bin");
-  const auto digest = sample.request.source;
-  ASSERT_EQ(digest, alike.request.source);
-  ASSERT_NE(sample.source, alike.source);
-  ASSERT_TRUE(open("c", {.signing_key = farm_}).put(sample.entry()));
-  ASSERT_TRUE(open("other").put(alike.entry()));
+  }
+
+  const test::Sample signed_ = sample_of("alike_1.bin");
+  const test::Sample alike_ = sample_of("alike_2.bin");
+};
+
+// Another entry, and with it another key, of the text that only looks alike.
+TEST_F(AlikeTexts, NothingIsKeptThatATextHereWouldBelie) {
+  ASSERT_TRUE(open("c", {.signing_key = farm_}).put(signed_.entry()));
+  const auto bundle = out_ / "b.kiln";
+  ASSERT_TRUE(open("c").export_bundle(bundle));
+  auto to = open("to");
+  auto other = alike_;
+  other.request.arch = "sm_100";
+  ASSERT_TRUE(to.put(other.entry()));
+  auto from = Cache::open_bundle(bundle, {.trusted_keys = trust({farm_})}).value();
+  const auto report = to.import(from).value();
+  EXPECT_EQ(report.added, 0U);
+  ASSERT_EQ(report.skipped.size(), 1U);
+  EXPECT_THAT(report.skipped[0].problem, HasSubstr("another than the one of the same digest"));
+}
+
+TEST_F(AlikeTexts, NobodySignsForATextThatOnlyLooksAlike) {
+  ASSERT_TRUE(open("c", {.signing_key = farm_}).put(signed_.entry()));
+  const auto bundle = out_ / "b.kiln";
+  ASSERT_TRUE(open("c").export_bundle(bundle, {.without_sources = true}));
+  auto to = open("to");
+  auto other = alike_;
+  other.request.arch = "sm_100";
+  ASSERT_TRUE(to.put(other.entry()));
+  auto from = Cache::open_bundle(bundle, {.trusted_keys = trust({farm_})}).value();
+  ASSERT_EQ(to.import(from).value().added, 1U);
+  const auto report = to.export_bundle(out_ / "again.kiln", {.signing_key = next_}).value();
+  EXPECT_EQ(report.signed_entries, 1U) << "that of the text that is here";
+  ASSERT_EQ(report.skipped.size(), 1U);
+  EXPECT_EQ(report.skipped[0].name, test::as_found(signed_).key.hex());
+  EXPECT_THAT(report.skipped[0].problem, HasSubstr("another than the one"));
+}
+
+TEST_F(AlikeTexts, NoneIsTakenForTheOneThatWasSigned) {
+  const auto digest = signed_.request.source;
+  ASSERT_EQ(digest, alike_.request.source);
+  ASSERT_NE(signed_.source, alike_.source);
+  ASSERT_TRUE(open("c", {.signing_key = farm_}).put(signed_.entry()));
+  ASSERT_TRUE(open("other").put(alike_.entry()));
   const auto bundle = out_ / "b.kiln";
   ASSERT_TRUE(open("c").export_bundle(bundle));
   const auto exchange = [&](const fs::path& in) {
@@ -127,10 +165,13 @@ TEST_F(Strangers, NoTextThatLooksAlikeIsTakenForTheOneThatWasSigned) {
   };
   exchange(bundle);
   auto from = Cache::open_bundle(bundle, {.trusted_keys = trust({farm_})}).value();
-  ASSERT_EQ(from.text(digest).value(), alike.source);
+  ASSERT_EQ(from.text(digest).value(), alike_.source);
   EXPECT_EQ(from.verify_signatures(trust({farm_})).value().findings.size(), 1U);
   auto to = open("to");
-  ASSERT_EQ(to.import(from).value().added, 1U);
+  const auto imported = to.import(from).value();
+  ASSERT_EQ(imported.added, 1U);
+  ASSERT_EQ(imported.skipped.size(), 1U);
+  EXPECT_THAT(imported.skipped[0].problem, HasSubstr("comes without its texts"));
   EXPECT_FALSE(to.text(digest)) << "a stranger's source became this user's own";
 
   // Nor does who signs it again vouch for the stranger's text.

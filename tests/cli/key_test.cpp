@@ -55,6 +55,29 @@ TEST_F(Key, GeneratesTwoFilesAndSaysWhatForEachIs) {
   EXPECT_EQ(read(path("farm-1.key")), secret);
 }
 
+TEST_F(Key, IsNotWrittenThroughALink) {
+  std::filesystem::create_symlink(path("elsewhere"), path("farm-1.pub"));
+  const auto made = with({}, {"key", "generate", "farm-1", "--directory", path("")});
+  EXPECT_EQ(made.exit_code, 3);
+  EXPECT_THAT(made.err, HasSubstr("is there already"));
+  EXPECT_FALSE(std::filesystem::exists(path("elsewhere")));
+  EXPECT_FALSE(std::filesystem::exists(path("farm-1.key")));
+}
+
+TEST_F(Key, OnlyWhatIsSignedIsLinked) {
+  const auto farm = generate("farm-1");
+  const std::string key =
+      compile({source_, "--arch", "sm_90", "--option=-rdc=true", "--name", "fill"})["key"];
+  std::filesystem::permissions(cache(), std::filesystem::perms::all);
+  const Circumstances trusting{
+      .environment = {{"KILN_TRUSTED_KEYS", farm["public_key"].get<std::string>()}}};
+  const auto linked = run({"link", key, "--arch", "sm_90"}, trusting);
+  EXPECT_EQ(linked.exit_code, 3) << linked.err;
+  EXPECT_THAT(linked.err, HasSubstr("no trusted key has signed it"));
+  std::filesystem::permissions(cache(), std::filesystem::perms::owner_all);
+  EXPECT_EQ(run({"link", key, "--arch", "sm_90"}, trusting).exit_code, 0);
+}
+
 TEST_F(Key, ShowsPublicHalvesAlone) {
   const auto made = generate("farm-1");
   const std::string text = made["public_key"];

@@ -108,6 +108,12 @@ TEST_F(ConfigFiles, HoldNoNonsense) {
   EXPECT_EQ(unknown[1].meant, "");
 }
 
+// As of the variable, an empty list shall not open what it was to close.
+TEST_F(ConfigFiles, AListOfTrustedKeysThatIsEmptyIsNone) {
+  say("KILN_TRUSTED_KEYS=\n");
+  EXPECT_THAT(refusal(), HasSubstr("KILN_TRUSTED_KEYS: '' has no key"));
+}
+
 TEST_F(ConfigFiles, AreWrittenByNobodyElse) {
   fs::permissions(path_, fs::perms(0664));
   EXPECT_THAT(refusal(), HasSubstr("can be written by others (mode 664)"));

@@ -148,7 +148,7 @@ void print_log(std::string_view title, std::string_view log) {
 LogCallback log_to_standard_error() {
   return [](LogLevel level, std::string_view line) {
     if (level == LogLevel::warn) return warn_once(line);
-    say("kiln: {}\n", line);
+    say("kiln: {}\n", printable(line, "\n\t"));
   };
 }
 

@@ -221,7 +221,8 @@ struct CacheOptions {
   ///
   /// What a trusted key has signed, in this user's own cache too, gives its texts to compare (Candidate::signed_texts).
   ///
-  /// list(), entry(), artifact() and text() are for looking at what is there, and ask for nothing.
+  /// list(), entry(), artifact() and text() are for looking at what is there, and ask for nothing. What asks for proof is only
+  /// read, and each read of it may take a second of the processor's time: a file can be made to take for ever.
   TrustedKeys trusted_keys = {};
   /// A directory was shipped: it is taken for the work of others, whoever owns it now.
   bool shipped = false;
@@ -397,7 +398,8 @@ class Cache {
   /// The entries that have something in common with this request, each once: those of the request
   /// itself, then those of its source (both by an index), then those of its program's name (a read of
   /// small columns, in steps that hold up no writer); in each group the newest first. Damaged rows are
-  /// left out. Errors: cache_unusable, io_failed.
+  /// left out. None where proof is asked for (CacheOptions::trusted_keys): nobody vouches for what is only alike.
+  /// Errors: cache_unusable, io_failed.
   [[nodiscard]] Result<std::vector<StoredRequest>> alike(const Request& request,
                                                          const AlikeLimits& limits = {});
 
@@ -444,6 +446,10 @@ class Cache {
   /// The artifact of one entry, without a look at its headers: what many entries are listed by. Any
   /// thread decompresses for itself. Errors: as entry().
   [[nodiscard]] Result<Artifact> artifact(const Digest& key);
+
+  /// The same for who does more than look at it: where proof is asked for (CacheOptions::trusted_keys), only of an entry that a
+  /// trusted key has signed. Errors: as entry(); cache_unusable where none has.
+  [[nodiscard]] Result<Artifact> proven_artifact(const Digest& key);
 
   /// A stored source or header text. Errors: not_found; io_failed for a damaged one.
   [[nodiscard]] Result<std::string> text(const Digest& digest);

@@ -112,6 +112,19 @@ TEST_F(Keys, ASecretKeyIsNeverTakenForAPublicOneNorRepeated) {
   EXPECT_THAT(why_not_signing(torn), Not(HasSubstr("nWGx")));
 }
 
+// Its seed alone is as secret as the whole line.
+TEST_F(Keys, WhatMayBeASecretIsNotRepeated) {
+  const auto secret = SigningKey::generate("farm-1").value();
+  ASSERT_TRUE(secret.write(folder_.path() / "farm-1.key"));
+  const auto line = test::read_file(folder_.path() / "farm-1.key");
+  const auto seed = line.substr(line.find(':') + 1, 44);
+  for (const auto& text : {seed, seed.substr(0, 43), "a b:" + seed}) {
+    const auto parsed = PublicKey::parse(text);
+    ASSERT_FALSE(parsed);
+    EXPECT_EQ(parsed.error().message.find(seed.substr(0, 43)), std::string::npos);
+  }
+}
+
 TEST_F(Keys, AListHoldsKeysFilesAndFolders) {
   const auto one = SigningKey::generate("one").value().public_key();
   const auto two = SigningKey::generate("two").value().public_key();

@@ -101,7 +101,7 @@ void tell(const Globals& globals, const Artifact& artifact, const Keeping& keepi
   if (artifact.log.empty()) return;
   print_log(fmt::format("kiln: {} said of {} for {}:", artifact.toolchain, artifact.program,
                         artifact.arch),
-            artifact.log);
+            printable(artifact.log, "\n\t"));
 }
 
 void print_artifacts(const std::vector<Artifact>& artifacts) {

@@ -31,7 +31,7 @@ ExitCode generate(const Globals& globals, const KeyWords& words) {
   const auto folder = settled(words.directory);
   const auto secret = folder / (key.public_key().name + ".key");
   const auto shown = folder / (key.public_key().name + ".pub");
-  if (fs::exists(shown)) {
+  if (fs::exists(fs::symlink_status(shown))) {
     refuse(
         ErrorCode::io_failed,
         fmt::format("'{}' is there already: a key of the same name would not be told apart from it",

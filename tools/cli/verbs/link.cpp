@@ -52,7 +52,7 @@ Artifact find_input(const Globals& globals, const std::string& word) {
     refuse(ErrorCode::io_failed,
            fmt::format("{}: no such file, and {}", word, key.error().message));
   }
-  return opened->entry(key.value()).value().artifact;
+  return opened->proven_artifact(key.value()).value();
 }
 
 LinkSpec make_spec(const Globals& globals, const LinkWords& words) {

@@ -109,7 +109,7 @@ void print_for_people(const StoredEntry& entry, const std::vector<std::string>& 
   fmt::print("{}\n{}\n{}", general_text(entry, signers, colour),
              kernels_text(entry.artifact, colour),
              dependencies_text(entry.dependencies, limit, colour));
-  const auto& log = entry.artifact.log;
+  const auto log = printable(entry.artifact.log, "\n\t");
   if (!log.empty())
     fmt::print("\n{}\n{}{}", bold("log", colour), log, log.ends_with('\n') ? "" : "\n");
 }

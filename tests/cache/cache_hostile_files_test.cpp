@@ -1,0 +1,335 @@
+// What a file may do and cost that somebody made for whoever opens it, where keys are trusted.
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "forge.h"
+#include "kiln/cache.h"
+#include "signatures_fixture.h"
+
+namespace kiln {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::make_sample;
+using test::trust;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A database as its pages.
+class Pages {
+ public:
+  static constexpr std::size_t size = 4096;
+  static constexpr std::size_t header_bytes = 100;
+
+  explicit Pages(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  std::uint32_t append(const std::string& page) {
+    bytes_ += page;
+    return static_cast<std::uint32_t>(bytes_.size() / size);
+  }
+
+  char* at(std::size_t offset) { return bytes_.data() + offset; }
+
+  /// As the file format has it: the number of pages, and the change that it is of.
+  std::string finished() {
+    store(at(28), static_cast<std::uint32_t>(bytes_.size() / size));
+    std::copy_n(at(24), 4, at(92));
+    return bytes_;
+  }
+
+  static void store(char* to, std::uint32_t number) {
+    for (const int shift : {24, 16, 8, 0}) *to++ = static_cast<char>(number >> shift);
+  }
+
+  static void store_short(char* to, std::size_t number) {
+    *to++ = static_cast<char>(number >> 8);
+    *to = static_cast<char>(number);
+  }
+
+ private:
+  std::string bytes_;
+};
+
+/// An interior page of a table, all of whose children are this one.
+std::string interior_of(std::uint32_t child, std::size_t begin = 0) {
+  constexpr std::size_t children = 500;
+  constexpr std::size_t cell = Pages::size - 5;
+  std::string page(Pages::size, '\0');
+  char* const header = page.data() + begin;
+  header[0] = 5;
+  Pages::store_short(header + 3, children);
+  Pages::store_short(header + 5, cell);
+  Pages::store(header + 8, child);
+  for (std::size_t at = 0; at < children; ++at) Pages::store_short(header + 12 + 2 * at, cell);
+  Pages::store(page.data() + cell, child);
+  page[cell + 4] = 100;
+  return page;
+}
+
+/// A leaf with one row of sqlite_schema many times, which SQLite takes each time.
+std::string leaf_of_indexes() {
+  constexpr std::size_t rows = 600;
+  const std::string name = "sqlite_autoindex_texts_1";
+  std::string record{6, 23, static_cast<char>(13 + 2 * name.size()), 23, 1, 0};
+  record += "index" + name + "texts";
+  record += '\4';
+  const auto cell = Pages::size - record.size() - 2;
+  std::string page(Pages::size, '\0');
+  page[0] = 13;
+  Pages::store_short(page.data() + 3, rows);
+  Pages::store_short(page.data() + 5, cell);
+  for (std::size_t at = 0; at < rows; ++at) Pages::store_short(page.data() + 8 + 2 * at, cell);
+  page[cell] = static_cast<char>(record.size());
+  page[cell + 1] = 100;
+  record.copy(page.data() + cell + 2, record.size());
+  return page;
+}
+
+/// The same database with a schema of some 10^13 rows, of which a few pages hold all.
+std::string with_endless_schema(const std::string& database) {
+  Pages pages(database);
+  std::string own(Pages::size, '\0');
+  std::copy_n(pages.at(0), Pages::size, own.begin());
+  constexpr std::size_t most_pointers = 500;
+  std::copy_n(pages.at(Pages::header_bytes), 8 + most_pointers, own.begin());
+  const auto own_page = pages.append(own);
+  auto top = pages.append(leaf_of_indexes());
+  for (int level = 0; level < 4; ++level) top = pages.append(interior_of(top));
+  auto first = interior_of(own_page, Pages::header_bytes);
+  Pages::store_short(first.data() + Pages::header_bytes + 3, 1);
+  Pages::store(first.data() + Pages::header_bytes + 8, top);
+  std::copy_n(first.begin() + Pages::header_bytes, Pages::size - Pages::header_bytes,
+              pages.at(Pages::header_bytes));
+  return pages.finished();
+}
+
+class HostileFiles : public test::Signatures {
+ protected:
+  CacheOptions trusting(const CacheOptions::Access access = CacheOptions::Access::read_write) {
+    CacheOptions options;
+    options.access = access;
+    options.trusted_keys = trust({farm_});
+    options.on_fault = [this](std::string_view line) { told_.emplace_back(line); };
+    return options;
+  }
+
+  Cache opened(const fs::path& bundle) { return Cache::open_bundle(bundle, trusting()).value(); }
+
+  /// A directory of this user's that others may write, with these entries, signed or not.
+  fs::path shared_directory(const std::string& name, int number, const SigningKey& key) const {
+    EXPECT_TRUE(open(name, {.signing_key = key}).put(make_sample(number).entry()));
+    const auto directory = folder_.path() / name;
+    fs::permissions(directory, fs::perms::all);
+    return directory;
+  }
+
+  std::vector<std::string> told_;
+};
+
+TEST_F(HostileFiles, ASchemaWithoutAnEndIsGivenUp) {
+  const auto bundle = signed_bundle({1}, farm_);
+  test::write_file(bundle, with_endless_schema(test::read_file(bundle)));
+  EXPECT_THAT(look(bundle, trust({farm_})), HasSubstr("takes more time"));
+}
+
+TEST_F(HostileFiles, WhatWasGivenUpIsNotAskedAgain) {
+  const auto directory = shared_directory("c", 1, farm_);
+  auto cache = Cache::open(directory, trusting()).value();
+  EXPECT_EQ(look_in(cache, 1), "served");
+  const auto file = directory / "kernels.v1.db";
+  const auto hostile = with_endless_schema(test::read_file(file));
+  fs::rename(file, directory / "gone");
+  test::write_file(file, hostile);
+  for (int asked = 0; asked < 50; ++asked) EXPECT_EQ(look_in(cache, 2), "missed");
+  EXPECT_EQ(cache.counters().errors(), 1U);
+  EXPECT_THAT(told_, ElementsAre(HasSubstr("takes more time")));
+}
+
+TEST_F(HostileFiles, ASchemaThatChangesWhileTheFileIsOpenIsNotRun) {
+  const auto directory = shared_directory("c", 1, farm_);
+  auto cache = Cache::open(directory, trusting()).value();
+  ASSERT_EQ(look_in(cache, 1), "served");
+  test::run_sql(
+      directory / "kernels.v1.db",
+      "ALTER TABLE entries RENAME TO own; CREATE TABLE entries(id INTEGER PRIMARY KEY, key, "
+      "request, "
+      "toolchain, source, dependencies, image_bytes, kernels, compile_us, created, arch, kind, "
+      "toolchain_text, program, material, payload AS (zeroblob(900000000)));"
+      "INSERT INTO entries SELECT id, key, request, toolchain, source, dependencies, image_bytes, "
+      "kernels, compile_us, created, arch, kind, toolchain_text, program, material FROM own");
+  EXPECT_EQ(look_in(cache, 1), "missed");
+  EXPECT_THAT(told_, ElementsAre(HasSubstr("is not as kiln makes it")));
+  EXPECT_FALSE(cache.list());
+}
+
+TEST_F(HostileFiles, ASchemaThatOnlyGrowsServesOn) {
+  const auto directory = shared_directory("c", 1, farm_);
+  auto cache = Cache::open(directory, trusting()).value();
+  ASSERT_EQ(look_in(cache, 1), "served");
+  test::run_sql(directory / "kernels.v1.db", "CREATE TABLE a_later_kilns(id INTEGER PRIMARY KEY)");
+  EXPECT_EQ(look_in(cache, 1), "served");
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+TEST_F(HostileFiles, FiguresForThePlannerAreNoneOfKilns) {
+  const auto bundle = signed_bundle({1}, farm_);
+  test::run_sql(bundle, "ANALYZE");
+  EXPECT_THAT(look(bundle, trust({farm_})), HasSubstr("sqlite_stat"));
+}
+
+TEST_F(HostileFiles, WhatTakesThePlaceOfTheUsersOwnDirectoryIsLookedAtAnew) {
+  ASSERT_TRUE(open("c").put(make_sample(1).entry()));
+  auto cache = open("c", trusting());
+  EXPECT_EQ(look_in(cache, 1), "served");
+  EXPECT_TRUE(cache.writable());
+  const auto another = shared_directory("another", 2, {});
+  fs::rename(folder_.path() / "c", folder_.path() / "old");
+  fs::rename(another, folder_.path() / "c");
+  EXPECT_EQ(look_in(cache, 2), "untrusted");
+  EXPECT_FALSE(cache.writable());
+}
+
+TEST_F(HostileFiles, NothingIsWrittenWhereOthersMayHave) {
+  const auto directory = shared_directory("c", 1, farm_);
+  auto cache = Cache::open(directory, trusting()).value();
+  EXPECT_EQ(look_in(cache, 1), "served");
+  EXPECT_FALSE(cache.writable());
+  EXPECT_FALSE(cache.put(make_sample(2).entry()));
+}
+
+TEST_F(HostileFiles, NoJournalOfOthersIsCarriedOut) {
+  const auto directory = shared_directory("c", 1, farm_);
+  const auto journal = directory / "kernels.v1.db-journal";
+  std::string page("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+  page.resize(8192, '\1');
+  test::write_file(journal, page);
+  fs::permissions(journal, fs::perms::owner_read | fs::perms::owner_write);
+  const auto file = directory / "kernels.v1.db";
+  const auto before = test::read_file(file);
+  const auto opened = Cache::open(directory, trusting());
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("in the middle of a commit"));
+  EXPECT_EQ(test::read_file(file), before);
+  EXPECT_EQ(test::read_file(journal), page);
+}
+
+class Memory {
+ public:
+  Memory() { static_cast<void>(sqlite3_memory_highwater(1)); }
+  /// What SQLite has had at one time since, in MiB.
+  [[nodiscard]] static std::int64_t most() { return sqlite3_memory_highwater(0) >> 20; }
+};
+
+TEST_F(HostileFiles, NoMoreIsReadThanWasSigned) {
+  const std::vector<std::string> changes{
+      "UPDATE entries SET payload = zeroblob(100000000)",
+      "UPDATE entries SET toolchain_text = hex(zeroblob(50000000))",
+      "UPDATE entries SET material = CAST(zeroblob(100000000) AS TEXT)",
+      "UPDATE dependency_sets SET frame = zeroblob(100000000)",
+      "UPDATE signatures SET record = CAST(zeroblob(100000000) AS TEXT)"};
+  for (const auto& change : changes) {
+    const auto bundle = signed_bundle({1}, farm_);
+    test::run_sql(bundle, change);
+    const Memory memory;
+    EXPECT_THAT(look(bundle, trust({farm_})), testing::AnyOf("untrusted", "missed")) << change;
+    EXPECT_LT(Memory::most(), 40) << change;
+    auto from = opened(bundle);
+    auto to = open("to");
+    static_cast<void>(to.import(from));
+    EXPECT_LT(Memory::most(), 40) << change;
+    fs::remove(bundle);
+  }
+}
+
+TEST_F(HostileFiles, ThePageCacheIsNoLargerThanSqlitesOwn) {
+  const auto bundle = signed_bundle({1}, farm_);
+  test::run_sql(bundle,
+                "PRAGMA default_cache_size = 100000;"
+                "CREATE TABLE filler(id INTEGER PRIMARY KEY, bytes BLOB);"
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+                "INSERT INTO filler SELECT i, zeroblob(3900) FROM n;"
+                "DELETE FROM texts; INSERT INTO texts(digest, raw_bytes, frame) "
+                "SELECT randomblob(16), 1, bytes FROM filler");
+  auto cache = opened(bundle);
+  const Memory memory;
+  EXPECT_EQ(cache.statistics().value().texts, 20'000U);
+  EXPECT_LT(Memory::most(), 8);
+}
+
+TEST_F(HostileFiles, ATextIsNoLargerThanTextsAre) {
+  const auto bundle = signed_bundle({1}, farm_);
+  const auto source = make_sample(1).request.source;
+  constexpr std::uint64_t gigabyte = std::uint64_t{1} << 30;
+  const auto stored = test::zstd_bomb("", std::string(1 << 20, 'x'), 1024, "");
+  const auto frame =
+      test::forge({.codec = 1, .raw_size = gigabyte, .stored_size = stored.size()},
+                  {.table = storage::FrameOwner::Table::texts, .first = source}, stored);
+  std::string hex;
+  for (const unsigned char byte : frame) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    hex += {digits[byte >> 4U], digits[byte & 15U]};
+  }
+  test::run_sql(bundle,
+                "UPDATE texts SET frame = x'" + hex + "' WHERE digest = x'" + source.hex() + "'");
+  const auto results = test::run_processes(1, [&](int) {
+    auto from = opened(bundle);
+    auto to = open("to");
+    const auto report = to.import(from).value();
+    struct rusage usage {};
+    ::getrusage(RUSAGE_SELF, &usage);
+    constexpr long most_kibibytes = 600 << 10;
+    return report.skipped.size() == 1 && usage.ru_maxrss < most_kibibytes ? 0 : 1;
+  });
+  EXPECT_EQ(results, std::vector<int>{0});
+}
+
+// Each of these was signed; but for another request than the one by which they are found now.
+TEST_F(HostileFiles, RowsOfOtherRequestsEndALookUp) {
+  for (const auto& [others, expected] : {std::pair(10, "served"), std::pair(70, "damaged")}) {
+    std::vector<int> numbers;
+    for (int number = 1; number <= others; ++number) numbers.push_back(number);
+    const auto bundle = signed_bundle(numbers, farm_);
+    test::run_sql(bundle, "UPDATE entries SET request = x'" +
+                              digest_of(make_sample(1).request.material()).hex() +
+                              "'; UPDATE entries SET id = -1 WHERE key = x'" +
+                              test::as_found(make_sample(1)).key.hex() + "'");
+    EXPECT_EQ(look(bundle, trust({farm_})), expected) << others;
+  }
+}
+
+TEST_F(HostileFiles, NothingIsAlikeThatNobodyVouchesFor) {
+  const auto bundle = signed_bundle({1, 2}, farm_);
+  EXPECT_EQ(Cache::open_bundle(bundle).value().alike(make_sample(1).request, {}).value().size(),
+            2U);
+  EXPECT_THAT(opened(bundle).alike(make_sample(1).request, {}).value(), IsEmpty());
+}
+
+TEST_F(HostileFiles, OnlyWhatWasSignedIsTakenToGoOnWith) {
+  const auto bundle = signed_bundle({1}, farm_);
+  const auto key = test::as_found(make_sample(1)).key;
+  EXPECT_TRUE(test::same_artifact(opened(bundle).proven_artifact(key).value(),
+                                  test::as_found(make_sample(1))));
+  const auto unsigned_one = bundle_of({1}, {}, {});
+  auto of_nobody = opened(unsigned_one);
+  EXPECT_TRUE(of_nobody.artifact(key));
+  EXPECT_THAT(of_nobody.proven_artifact(key).error().message, HasSubstr("no trusted key"));
+  EXPECT_TRUE(Cache::open_bundle(unsigned_one).value().proven_artifact(key));
+  EXPECT_EQ(of_nobody.proven_artifact({}).error().code, ErrorCode::not_found);
+}
+
+}  // namespace
+}  // namespace kiln
