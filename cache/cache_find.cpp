@@ -70,7 +70,7 @@ class TextsOfProof final : public SignedTexts {
   const DependencySet& dependencies_;
 };
 
-constexpr const char* looking = "looking for an entry";
+constexpr const char* looking_for_one = "looking for an entry";
 using NextRow = Result<std::optional<RawEntry>>;
 
 NextRow next_of_own(Hold& hold, const Wanted& wanted, std::int64_t before,
@@ -82,10 +82,10 @@ NextRow next_of_own(Hold& hold, const Wanted& wanted, std::int64_t before,
   const auto there = row.next();
   if (there == false) return std::nullopt;
   auto entry = there ? storage::read_row(hold.connection(), row, &wanted.roots) : std::nullopt;
-  if (!entry) return hold.failure(looking);
+  if (!entry) return hold.failure(looking_for_one);
   if (!entry->key || keys.empty()) return entry;
   auto signatures = storage::read_signatures(hold.connection(), *entry->key, keys);
-  if (!signatures) return hold.failure(looking);
+  if (!signatures) return hold.failure(looking_for_one);
   entry->signatures = std::move(*signatures);
   return entry;
 }
@@ -97,13 +97,13 @@ NextRow next_of_strangers(Hold& hold, const Wanted& wanted, std::int64_t before,
                 "SELECT id, key FROM entries WHERE request = ? AND id < ? ORDER BY id DESC LIMIT 1",
                 wanted.digest, before);
   const auto there = row.next();
-  if (!there) return hold.failure(looking);
+  if (!there) return hold.failure(looking_for_one);
   if (!*there) return std::nullopt;
   const auto id = row.integer(0);
   const auto key = row.digest(1);
   if (!key) return RawEntry{.id = id, .key = {}, .toolchain = {}};
   auto entry = storage::read_signed_row(hold.connection(), id, *key, keys);
-  if (!entry) return hold.failure(looking);
+  if (!entry) return hold.failure(looking_for_one);
   return entry;
 }
 
