@@ -128,6 +128,21 @@ CompileJob Compilation::job() {
   return job;
 }
 
+// A header of a record is told of by its name: where it lies meanwhile is no business of who reads that later.
+Result<CompileOutcome> Compilation::run(const std::stop_token& stop) {
+  auto outcome = tools_.service.run(job(), stop);
+  const auto mend = [this](std::string& text) {
+    text = tools_.recorded.without_folders(std::move(text));
+  };
+  if (outcome) {
+    mend(outcome->artifact.log);
+  } else {
+    mend(outcome.error().message);
+    mend(outcome.error().log);
+  }
+  return outcome;
+}
+
 Closure Compilation::what_was_read(const std::optional<Readings>& readings) {
   if (readings && closure_) return narrow(query_, closure(), *readings, tools_.files);
   if (readings) {
@@ -146,7 +161,7 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
   if (auto there = query_.program.ensure_source(); !there) return tl::unexpected(there.error());
   const auto before = std::chrono::system_clock::now();
   ++counters.compiles;
-  auto compiled = tools_.service.run(job(), stop);
+  auto compiled = run(stop);
   if (when_compiled_) when_compiled_();
   if (!compiled) {
     const bool lacks_header = compiled.error().code == ErrorCode::header_not_found;
@@ -158,6 +173,7 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
   read_ = what_was_read(compiled->readings);
   auto& artifact = compiled->artifact;
   record_output_paths(query_, artifact.image, read_);
+  if (read_.not_stored.empty()) read_.not_stored = tools_.recorded.told_by(read_.dependencies);
   artifact.not_kept = read_.not_stored;
   auto texts = texts_of(query_.program, read_);
   if (tools_.sources != nullptr && keep)

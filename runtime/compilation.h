@@ -13,6 +13,7 @@
 #include "lookup/fitness.h"
 #include "lookup/layers.h"
 #include "making.h"
+#include "manifest/recorded_trees.h"
 #include "manifest/source_tree.h"
 #include "queue/repeated_preludes.h"
 #include "source/closure.h"
@@ -33,6 +34,7 @@ class Compilation final : public Making {
     Layers& layers;
     CompileService& service;
     HeaderFiles& files;
+    const RecordedTrees& recorded;
     RepeatedPreludes& repeated_preludes;
     bool precompiles;           ///< Whether preludes may be precompiled at all.
     SourcesDirectory* sources;  ///< Null where nobody wants them laid out.
@@ -71,6 +73,7 @@ class Compilation final : public Making {
   [[nodiscard]] const std::shared_ptr<const HeaderText>& source();
   [[nodiscard]] bool prelude_repeats();
   [[nodiscard]] CompileJob job();
+  [[nodiscard]] Result<CompileOutcome> run(const std::stop_token& stop);
   [[nodiscard]] Closure what_was_read(const std::optional<Readings>& readings);
 
   const Query& query_;

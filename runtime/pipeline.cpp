@@ -17,14 +17,10 @@ Pipeline::Pipeline(const Settings& settings, const Tools& tools)
       sources_(settings.sources_directory
                    ? std::make_unique<SourcesDirectory>(*settings.sources_directory, tools.reporter)
                    : nullptr),
-      compilation_{tools.compiler,
-                   eligible_,
-                   tools.layers,
-                   tools.service,
-                   tools.files,
-                   repeated_preludes_,
-                   settings.precompiled_max_bytes != 0,
-                   sources_.get()} {
+      compilation_{
+          tools.compiler, eligible_,      tools.layers,       tools.service,
+          tools.files,    tools.recorded, repeated_preludes_, settings.precompiled_max_bytes != 0,
+          sources_.get()} {
   if (settings.record) {
     recorder_.emplace(*settings.record,
                       [this](const std::string& line) { tools_.reporter.warn(line); });

@@ -14,6 +14,7 @@
 #include "kiln/settings.h"
 #include "lookup/layers.h"
 #include "lookup/served_handles.h"
+#include "manifest/recorded_trees.h"
 #include "manifest/recorder.h"
 #include "manifest/source_tree.h"
 #include "obtainer.h"
@@ -35,6 +36,7 @@ class Pipeline {
     Layers& layers;
     CompileService& service;
     HeaderFiles& files;
+    const RecordedTrees& recorded;
     Obtainer& obtainer;
   };
 

@@ -104,7 +104,7 @@ Runtime::Impl::Impl(Settings with, RuntimeOptions options)
       mode(settings.mode),
       obtainer(layers, reporter, mode, settings.compile_patience),
       service([this] { return make_service(); }),
-      pipeline(settings, {reporter, compiler, layers, service, files, obtainer}),
+      pipeline(settings, {reporter, compiler, layers, service, files, recorded, obtainer}),
       kernels(
           reporter,
           [this](const vendor::Device& device, const Program& program) {
@@ -343,7 +343,7 @@ PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
 
 Result<Program> Runtime::program_of(const ListedProgram& listed) {
   const CallerState caller;
-  return make_listed(listed, impl_->compiler.include_dirs(), impl_->files);
+  return make_listed(listed, impl_->compiler.include_dirs(), impl_->files, impl_->recorded);
 }
 
 void Runtime::set_mode(Mode mode) noexcept { impl_->mode = mode; }

@@ -17,6 +17,7 @@
 #include "kiln/runtime.h"
 #include "launch/kernels.h"
 #include "lookup/layers.h"
+#include "manifest/recorded_trees.h"
 #include "obtainer.h"
 #include "pipeline.h"
 #include "queue/compile_queue.h"
@@ -104,6 +105,7 @@ class Runtime::Impl {
   std::atomic<Mode> mode;
   Obtainer obtainer;
   HeaderFiles files;
+  RecordedTrees recorded;
   LateCompileService service;
   Pipeline pipeline;
   Kernels kernels;

@@ -140,8 +140,8 @@ class ManifestReader {
     listed.where = place_;
     check_members(program, {"name", "source", "source_file", "source_text", "source_word", "engine",
                             "kernels", "options", "include_dirs", "header_dirs", "headers",
-                            "standard_headers", "recorded_headers", "working_directory", "targets",
-                            "image", "variants"});
+                            "standard_headers", "recorded_headers", "working_directory",
+                            "embedded_names", "targets", "image", "variants"});
     folders_of_sources_.clear();
     listed.spec.source = source_of(program, "default", listed);
     listed.spec.source_word = string(program, "source_word");
@@ -156,6 +156,7 @@ class ManifestReader {
     add_folders_of_sources(listed.spec.include_dirs);
     read_headers(program, listed);
     listed.working_directory = string(program, "working_directory");
+    read_embedded_names(program, listed);
     read_targets(program, listed);
     if (listed.from_record) return add_recorded(std::move(listed));
     check(listed);
@@ -274,6 +275,13 @@ class ManifestReader {
     listed.recorded.push_back(std::move(header));
   }
 
+  void read_embedded_names(const Json& program, ListedProgram& listed) {
+    if (!program.contains("embedded_names")) return;
+    const auto names = texts_.find(string(program, "embedded_names"));
+    if (names == texts_.end()) return wrong("embedded_names", "names no text of the manifest");
+    listed.embedded_names = names->second;
+  }
+
   // Each file below it becomes an embedded header under its path from there.
   void read_folder(const std::string& named, ListedProgram& listed) {
     const auto folder = folder_ / named;
@@ -332,9 +340,14 @@ class ManifestReader {
 
   static Digest identity(const ListedProgram& listed) {
     const auto& spec = listed.spec;
-    Json all{
-        spec.name,    digest_of(spec.source).hex(), spec.source_word, spec.engine, spec.options,
-        spec.kernels, listed.working_directory};
+    Json all{spec.name,
+             digest_of(spec.source).hex(),
+             spec.source_word,
+             spec.engine,
+             spec.options,
+             spec.kernels,
+             listed.working_directory,
+             listed.embedded_names ? digest_of(*listed.embedded_names).hex() : std::string()};
     for (const auto& folder : spec.include_dirs) all.push_back(folder.string());
     for (const auto& variant : spec.variants) all.push_back(identity(variant));
     for (const auto& set : spec.headers) {

@@ -168,6 +168,11 @@ RecordLine record_line(const ListedProgram& listed) {
   if (!listed.spec.source_word.empty()) line.program["source_word"] = listed.spec.source_word;
   if (!listed.working_directory.empty())
     line.program["working_directory"] = listed.working_directory;
+  if (listed.embedded_names) {
+    const auto names = digest_of(*listed.embedded_names);
+    line.program["embedded_names"] = names.hex();
+    line.texts.emplace_back(names, listed.embedded_names);
+  }
   line.digest = digest_of(line.program.dump(-1, ' ', false, Json::error_handler_t::replace));
   return line;
 }

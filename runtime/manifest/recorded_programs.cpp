@@ -1,8 +1,11 @@
 #include "manifest/recorded_programs.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,16 +41,34 @@ std::vector<HeaderSet::SharedText> all_of(const std::vector<RecordedHeader>& rec
   return all;
 }
 
-bool was_embedded(const RecordedHeader& header) {
-  return !header.path.empty() && !header.path.starts_with('/');
-}
+// What is known of the headers that were embedded: the names of all, or of those whose names reach the output.
+class EmbeddedThen {
+ public:
+  explicit EmbeddedThen(const ListedProgram& listed) : told_(listed.embedded_names != nullptr) {
+    std::string_view rest = told_ ? std::string_view(*listed.embedded_names) : std::string_view();
+    for (std::size_t end = 0; (end = rest.find('\0')) != rest.npos; rest.remove_prefix(end + 1))
+      names_.insert(rest.substr(0, end));
+    for (const auto& header : listed.recorded) {
+      if (!header.path.empty() && !header.path.starts_with('/')) names_.insert(header.name);
+    }
+  }
 
-AgainstToolkit compare(const std::vector<RecordedHeader>& recorded, const HeaderFinder& toolkit,
-                       HeaderFiles& files) {
+  /// Whether what was not embedded lay on the disk.
+  [[nodiscard]] bool told() const noexcept { return told_; }
+
+  [[nodiscard]] const std::set<std::string_view>& names() const noexcept { return names_; }
+
+ private:
+  const bool told_;
+  std::set<std::string_view> names_;
+};
+
+AgainstToolkit compare(const std::vector<RecordedHeader>& recorded, const EmbeddedThen& embedded,
+                       const HeaderFinder& toolkit, HeaderFiles& files) {
   AgainstToolkit result;
   for (const auto& header : recorded) {
     const auto here = toolkit.find(header.name);
-    if (header.text && (!here.found() || was_embedded(header))) {
+    if (header.text && (!here.found() || embedded.names().contains(header.name))) {
       result.lacking.push_back({header.name, header.text});
     } else if (here.found()) {
       result.contradicts |=
@@ -117,13 +138,30 @@ SharedText text_of(const Digest& digest, const Closure& here, const StoredText& 
   return std::make_shared<const std::string>(std::move(*text));
 }
 
+// All sets that a program embedded.
+using Embedded = std::vector<HeaderSet>;
+
+// The names of this digest, where they are those of one of these; else null.
+std::shared_ptr<const std::string> text_of_names(const Digest& digest,
+                                                 const std::vector<Embedded>& candidates) {
+  if (digest.empty()) return nullptr;
+  for (const auto& sets : candidates) {
+    auto names = std::make_shared<const std::string>(names_of(sets));
+    if (digest_of(*names) == digest) return names;
+  }
+  return nullptr;
+}
+
 std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& headers,
                                  const std::vector<DependencySet>& recorded,
+                                 const std::vector<Embedded>& may_be_embedded,
                                  const SharedTextOf& text_of) {
   std::map<std::string, std::string> paths;
   for (const auto& set : recorded) {
     paths.merge(paths_of(set, headers));
     if (!set.working_directory.empty()) listed.working_directory = set.working_directory;
+    if (auto names = text_of_names(set.embedded_names, may_be_embedded))
+      listed.embedded_names = std::move(names);
   }
   for (const auto& [name, content] : headers) {
     RecordedHeader header{name, nullptr, std::move(paths[name])};
@@ -139,6 +177,12 @@ std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& head
 
 std::vector<HeaderSet> standard_headers_of(bool offered) {
   return offered ? std::vector{standard_headers()} : std::vector<HeaderSet>();
+}
+
+// Whether any embedded header may count in both, and they were not the same.
+bool embed_others(const DependencySet& left, const DependencySet& right) {
+  return !left.embedded_names.empty() && !right.embedded_names.empty() &&
+         left.embedded_names != right.embedded_names;
 }
 
 class CacheReader {
@@ -217,7 +261,9 @@ class CacheReader {
       auto merged = program.headers;
       if (!merge(merged, headers) || !holds(recorded, merged)) continue;
       if (!std::all_of(program.recorded.begin(), program.recorded.end(),
-                       [&](const DependencySet& other) { return holds(other, merged); }))
+                       [&](const DependencySet& other) {
+                         return holds(other, merged) && !embed_others(other, recorded);
+                       }))
         continue;
       program.headers = std::move(merged);
       add_once(program.recorded, recorded);
@@ -235,7 +281,11 @@ class CacheReader {
     listed.kind = listed.targets.front().kind();
     listed.from_record = true;
     listed.where = listed.spec.name;
+    // A cache has the digest of the names alone, which tells kiln's own.
+    auto with_device_headers = listed.spec.headers;
+    with_device_headers.push_back(device_headers());
     const auto fault = add_headers(listed, program.headers, program.recorded,
+                                   {listed.spec.headers, with_device_headers},
                                    [&](const Digest& digest) { return text(digest, "a header"); });
     if (!fault) return result_.programs.push_back(std::move(listed));
     for (const auto& target : listed.targets)
@@ -279,24 +329,59 @@ void take_from_their_places(const ListedProgram& listed, HeaderFiles& files,
   }
 }
 
+// Stands for a header that was embedded and that nobody read: that it is there may count, its text does not.
+std::shared_ptr<const std::string> text_of_unread() {
+  static const auto text = std::make_shared<const std::string>(
+      "#error the record holds the name of this header alone, since nobody had read it\n");
+  return text;
+}
+
+// Lays out what lay on the disk, and leaves what was embedded, by all its names. Where nobody can tell which headers a compile
+// asks for, what is made of embedded ones serves nobody whose headers are files.
+Result<void> put_in_place(std::vector<HeaderSet::SharedText>& lacking, const EmbeddedThen& embedded,
+                          RecordedTrees& trees, ProgramSpec& spec) {
+  const auto was_file = [&](const HeaderSet::SharedText& header) {
+    return RecordedTrees::can_hold(header.name) && !embedded.names().contains(header.name);
+  };
+  // A file finds its neighbours on the disk, whatever is embedded under their names.
+  if (std::ranges::any_of(lacking, was_file)) {
+    std::vector<HeaderSet::SharedText> files;
+    std::ranges::copy_if(lacking, std::back_inserter(files), RecordedTrees::can_hold,
+                         &HeaderSet::SharedText::name);
+    auto directory = trees.directory_of(files);
+    if (!directory) return tl::unexpected(std::move(directory.error()));
+    spec.include_dirs.insert(spec.include_dirs.begin(), std::move(*directory));
+  }
+  std::erase_if(lacking, was_file);
+  std::vector<HeaderSet::SharedText> unread;
+  for (const auto name : embedded.names()) unread.push_back({std::string(name), text_of_unread()});
+  if (!unread.empty()) spec.headers.push_back(HeaderSet::from_shared(std::move(unread)));
+  return {};
+}
+
 }  // namespace
 
 Result<Program> make_listed(const ListedProgram& listed,
                             const std::vector<std::filesystem::path>& toolkit_dirs,
-                            HeaderFiles& files) {
+                            HeaderFiles& files, RecordedTrees& trees) {
   auto bare = Program::make({.name = listed.spec.name, .source = {}});
   if (!bare) return bare;
   const HeaderSearch search(*bare, toolkit_dirs);
   const HeaderFinder toolkit(search);
-  auto compared = compare(listed.recorded, toolkit, files);
+  const EmbeddedThen embedded(listed);
+  auto compared = compare(listed.recorded, embedded, toolkit, files);
   auto spec = listed.spec;
-  if (compared.contradicts || shadows_neighbours(compared)) {
+  if (compared.contradicts || (!embedded.told() && shadows_neighbours(compared))) {
     spec.toolkit_headers = false;
     compared.lacking = all_of(listed.recorded);
   }
   if (const auto why = misplaced(listed, toolkit, spec.toolkit_headers, files); !why.empty())
     return fail(ErrorCode::invalid_argument, fmt::format("{}: {}", listed.spec.name, why));
   take_from_their_places(listed, files, compared.lacking, spec);
+  if (embedded.told()) {
+    if (auto put = put_in_place(compared.lacking, embedded, trees, spec); !put)
+      return tl::unexpected(std::move(put.error()));
+  }
   // Before the standard ones, of which it may have had its own.
   if (!compared.lacking.empty())
     spec.headers.insert(spec.headers.begin(), HeaderSet::from_shared(std::move(compared.lacking)));
@@ -325,9 +410,9 @@ Result<ListedProgram> list_request(const Query& query, const Closure& here,
                        .targets = {query.target},
                        .kind = query.target.kind(),
                        .where = program.name()};
-  const auto fault = add_headers(listed, *headers, {found}, [&](const Digest& digest) {
-    return text_of(digest, here, stored_text);
-  });
+  const auto fault =
+      add_headers(listed, *headers, {found}, {program.headers()},
+                  [&](const Digest& digest) { return text_of(digest, here, stored_text); });
   if (fault) return tl::unexpected(*fault);
   return listed;
 }

@@ -9,16 +9,17 @@
 #include "kiln/error.h"
 #include "kiln/manifest.h"
 #include "kiln/program.h"
+#include "manifest/recorded_trees.h"
 #include "source/closure.h"
 #include "source/header_files.h"
 #include "source/query.h"
 
 namespace kiln {
 
-/// Runtime::program_of(), for the toolkit in these directories.
+/// Runtime::program_of(), for the toolkit in these directories. The program's headers may lie in one of the trees.
 [[nodiscard]] Result<Program> make_listed(const ListedProgram& listed,
                                           const std::vector<std::filesystem::path>& toolkit_dirs,
-                                          HeaderFiles& files);
+                                          HeaderFiles& files, RecordedTrees& trees);
 
 /// A stored text of this digest; an error where there is none.
 using StoredText = std::function<Result<std::string>(const Digest& digest)>;

@@ -35,6 +35,16 @@ std::string joined(std::initializer_list<std::string_view> parts) {
 
 std::string virtual_name(std::string_view program) { return std::string("/kiln/").append(program); }
 
+std::string names_of(const std::vector<HeaderSet>& headers) {
+  std::set<std::string_view> names;
+  for (const auto& set : headers) {
+    for (const auto& header : set.headers()) names.insert(header.name);
+  }
+  std::string all;
+  for (const auto name : names) all.append(name).push_back('\0');
+  return all;
+}
+
 HeaderSearch::HeaderSearch(const Program& program,
                            const std::vector<std::filesystem::path>& toolkit_dirs)
     : headers_(program.headers()), program_dirs_(program.include_dirs().size()) {
@@ -60,16 +70,6 @@ std::vector<const EmbeddedHeader*> HeaderSearch::embedded() const {
     }
   }
   return all;
-}
-
-Digest HeaderSearch::embedded_names() const {
-  std::set<std::string_view> names;
-  for (const auto& set : headers_) {
-    for (const auto& header : set.headers()) names.insert(header.name);
-  }
-  std::string all;
-  for (const auto name : names) all.append(name).push_back('\0');
-  return digest_of(all);
 }
 
 Digest HeaderSearch::surroundings() const {

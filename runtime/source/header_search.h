@@ -24,6 +24,9 @@ namespace kiln {
 /// has it.
 inline constexpr std::string_view no_directory = "/kiln/nowhere";
 
+/// The names of these headers, whatever sets and order they come in: sorted, each ended by a NUL.
+[[nodiscard]] std::string names_of(const std::vector<HeaderSet>& headers);
+
 /// A header as it was found: embedded, on disk, or not at all.
 struct FoundHeader {
   const EmbeddedHeader* embedded = nullptr;
@@ -95,8 +98,7 @@ class HeaderSearch {
   /// The digest of this list of directories, which a Witness names.
   [[nodiscard]] const Digest& roots() const noexcept { return roots_; }
 
-  /// The digest of the embedded headers' names, whatever sets and order they come in.
-  [[nodiscard]] Digest embedded_names() const;
+  [[nodiscard]] Digest embedded_names() const { return digest_of(names_of(headers_)); }
 
   /// The digest of all that is searched, embedded headers with their content. Two programs that agree in it and in their
   /// request get the same.

@@ -41,9 +41,12 @@ struct ListedProgram {
   std::vector<RecordedHeader> recorded = {};
   bool from_record = false;            ///< Whether `recorded` is all that is known of its headers.
   std::string working_directory = {};  ///< Of that compile, only where it reaches the output.
-  std::vector<Target> targets = {};    ///< Distinct; none where the manifest names none.
-  ImageKind kind = ImageKind::cubin;   ///< For targets that somebody else names.
-  std::string where = {};              ///< For messages: "engine.json: programs[3] (attn.cu)".
+  /// The names of all headers that were embedded in that compile, each ended by a NUL, where nobody can tell which of them it asked
+  /// for. Null where each that counts is among the recorded ones, and where the names are not known. Shared as texts are.
+  std::shared_ptr<const std::string> embedded_names = {};
+  std::vector<Target> targets = {};   ///< Distinct; none where the manifest names none.
+  ImageKind kind = ImageKind::cubin;  ///< For targets that somebody else names.
+  std::string where = {};             ///< For messages: "engine.json: programs[3] (attn.cu)".
   /// The files that its sources were read from, by the names of its variants, its own by "default". Absolute. A source
   /// that was written into the manifest has none.
   std::map<std::string, std::filesystem::path> source_files = {};

@@ -131,9 +131,11 @@ class Runtime {
   /// A program of a manifest, or of a cache's record, as it is compiled on this machine. Where this machine's
   /// toolkit holds the recorded headers alike, the program takes them from there, so that it asks for what
   /// its engine asks for. Where the toolkit holds one of them differently, or has one that was recorded as
-  /// absent, the program sees the recorded headers alone: two toolkits are never mixed.
+  /// absent, the program sees the recorded headers alone: two toolkits are never mixed. Its headers may lie in a folder for
+  /// temporary files that goes with the runtime, so it is to be compiled by this one.
   /// Errors: those of Program::make(); invalid_argument where a path of the recorded compile reaches the
-  /// output and is another one here, since no engine would ever ask for that result.
+  /// output and is another one here, since no engine would ever ask for that result; io_failed where headers are to
+  /// be laid out and TMPDIR has no room.
   [[nodiscard]] Result<Program> program_of(const ListedProgram& listed);
 
   /// The kernel of this expression for the device of the calling thread's current context (the first device's

@@ -31,6 +31,7 @@ constexpr ManifestField of_program[] = {
     {"variants", "a list of programs that stand in for this one on some targets"},
     {"recorded_headers", "in a record: what each header was"},
     {"working_directory", "in a record: where the output shows it"},
+    {"embedded_names", "in a record: one of texts, all embedded names where any may count"},
 };
 
 constexpr ManifestField of_variant[] = {

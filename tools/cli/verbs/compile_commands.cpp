@@ -179,9 +179,12 @@ void add_listed(Runtime& runtime, const ListedProgram& listed, const Common& com
 }
 
 void add_manifest(Runtime& runtime, const fs::path& manifest, const Common& common) {
-  const auto programs = read_manifest(manifest).value();
-  for (const auto& listed : programs)
+  auto programs = read_manifest(manifest).value();
+  for (auto& listed : programs) {
+    // So that a record's headers are texts to be laid out here, and no files that go with the runtime.
+    listed.embedded_names = nullptr;
     attempt(common.found, listed.where, [&] { add_listed(runtime, listed, common); });
+  }
 }
 
 // "sm_90a" comes after "sm_90", and both after "compute_86".
