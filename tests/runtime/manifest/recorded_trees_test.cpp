@@ -240,6 +240,16 @@ TEST_F(UnsureRecord, FailsWhereAHeaderIsReadThatItDoesNotHold) {
   EXPECT_EQ(get(spec, "sm_90").origin, Origin::compiled);
 }
 
+// As an engine does that ships a toolkit of its own: its header is not this toolkit's.
+TEST_F(UnsureRecord, NeverMixesTwoToolkits) {
+  write_file(include() / "cuda_fp16.h", "struct __half { int own; };\n");
+  const auto own = ask(engine());
+  ASSERT_TRUE(prewarm());
+  const auto served = get(engine());
+  EXPECT_EQ(served.origin, Origin::local);
+  EXPECT_EQ(served.image, own.image);
+}
+
 TEST_F(UnsureRecord, NamesHeadersInMessages) {
   write_file(include() / "engine/vec.cuh",
              "#pragma once\n#warning old\nstruct Vec { float x, y; };\n");
