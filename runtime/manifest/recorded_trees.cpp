@@ -76,12 +76,11 @@ std::string RecordedTrees::told_by(const DependencySet& dependencies) const {
   const auto folder = beginning();
   if (folder.empty()) return {};
   const auto told = std::ranges::find_if(dependencies.lookups, [&](const Dependency& lookup) {
-    return lookup.path.starts_with(folder);
+    return lookup.path.starts_with(folder) || lookup.spelling.starts_with(folder);
   });
   if (told == dependencies.lookups.end()) return {};
-  return fmt::format(
-      "the path of header {} reaches the output, and the record does not bring it back",
-      name_of(*told));
+  return without_folders(
+      fmt::format("where header {} lies counts, and the record does not tell it", name_of(*told)));
 }
 
 }  // namespace kiln

@@ -30,7 +30,7 @@ class RecordedTrees {
   /// A compiler's message, its headers by the names that they are included by.
   [[nodiscard]] std::string without_folders(std::string message) const;
 
-  /// Why an image that depends on these headers is of no use: it tells where one of them lay meanwhile. Empty if it does not.
+  /// Why an image that depends on these headers is of no use: where one of them lay meanwhile counts. Empty if it does not.
   [[nodiscard]] std::string told_by(const DependencySet& dependencies) const;
 
  private:
