@@ -19,15 +19,11 @@ std::optional<std::string> hash_of_headers(const std::vector<Digest>& headers,
   return hash_of(hashes);
 }
 
-/// Who signs has read it. A header that was only asked for need not be.
-bool is_read(const Dependency& lookup) {
-  return !lookup.content.empty() && lookup.reach != Dependency::Reach::presence;
-}
-
+/// Who signs has read them. A header that was only asked for need not be.
 std::vector<Digest> headers_read(const DependencySet& dependencies) {
   std::vector<Digest> headers;
   for (const auto& lookup : dependencies.lookups) {
-    if (is_read(lookup)) headers.push_back(lookup.content);
+    if (lookup.is_read()) headers.push_back(lookup.content);
   }
   return headers;
 }
@@ -120,7 +116,7 @@ bool Proof::covers_headers(const DependencySet& dependencies,
   std::string all;
   for (std::size_t index = 0; index < dependencies.lookups.size(); ++index) {
     const auto& lookup = dependencies.lookups[index];
-    if (!is_read(lookup)) continue;
+    if (!lookup.is_read()) continue;
     const auto hash =
         index < hashes.size() && !hashes[index].empty() ? hashes[index] : stored(lookup.content);
     if (!hash) return false;

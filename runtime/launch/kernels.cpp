@@ -178,7 +178,7 @@ Result<Kernels::Loaded> Kernels::loaded_for(const std::shared_ptr<const vendor::
 Result<Kernels::Loaded> Kernels::load_for(const std::shared_ptr<const vendor::Driver>& driver,
                                           CUdevice handle, const Program& program,
                                           std::string_view wanted, const Obtain& obtain) {
-  // Asked before anything is compiled: a thread that captures is not to wait for a compiler either.
+  // Such a driver refuses what is loaded amid a capture: nothing is compiled for it.
   if (driver->loading_spoils_a_capture()) return capturing(program.name(), wanted);
   const auto device = driver->describe(handle);
   if (!device) return tl::unexpected(device.error());

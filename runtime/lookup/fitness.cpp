@@ -22,9 +22,6 @@ bool look_as_in(const Witness* witness, const std::vector<FoundHeader>& found) {
   return true;
 }
 
-// A header that was only asked for is compared by nobody.
-bool is_read(const Dependency& lookup) { return lookup.reach != Dependency::Reach::presence; }
-
 std::optional<std::string> hash_of(const FoundHeader& header, HeaderFiles& files) {
   if (header.embedded == nullptr) return files.hash(header.path, header.stamp);
   return text_hash(files.embedded(*header.embedded)->text);
@@ -67,7 +64,7 @@ bool Fitness::are_texts(const SignedTexts& signed_texts, const DependencySet& de
   if (look_as_in(witness, found)) return true;
   std::vector<std::string> hashes(found.size());
   for (std::size_t index = 0; index < found.size(); ++index) {
-    if (!found[index].found() || !is_read(dependencies.lookups[index])) continue;
+    if (!found[index].found() || !dependencies.lookups[index].is_read()) continue;
     auto hash = hash_of(found[index], files_);
     if (!hash) return false;
     hashes[index] = std::move(*hash);

@@ -44,7 +44,7 @@ struct Closure {
   /// Whether the program's own source and headers, or the toolkit's, might put a path into the output.
   bool own_text_tells_path = false;
   bool own_text_computes_path = false;
-  Words path_takers;  ///< Functions that own texts give their places to report.
+  PathTakerSet path_takers;  ///< To what own texts give their places to report.
   bool toolkit_tells_path = false;
 
   /// A header was found by so many paths that they were not all followed.

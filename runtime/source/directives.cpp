@@ -6,6 +6,7 @@
 
 #include "source/characters.h"
 #include "source/joined_text.h"
+#include "source/open_call.h"
 #include "source/scanner.h"
 #include "source/text_search.h"
 
@@ -162,33 +163,28 @@ void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_base |= word == base_teller;
 }
 
-// Whose call, or initialiser, is open at the end of `before`; empty where none is.
-std::string_view open_call(std::string_view before, bool in_definition) {
-  constexpr std::size_t near = 400;
-  int depth = 0;
-  for (auto at = before.size(); at-- > 0 && before.size() - at < near;) {
-    const char c = before[at];
-    if (c == ';' || (c == '\n' && in_definition)) return {};
-    if (c == ')' || c == '}') ++depth;
-    if ((c == '(' || c == '{') && depth-- == 0)
-      return Scanner::last_word(trimmed(before.substr(0, at)));
-  }
-  return {};
-}
-
 bool names_line(std::string_view word) {
   return word == "__LINE__" || word == "__builtin_LINE" || word == "_CCCL_BUILTIN_LINE";
 }
 
-// Whether the path goes with its line, or is part of a literal. The scanner stands behind it.
-bool is_said_in_full(std::string_view before, Scanner behind) {
-  behind.skip_space();
-  if (behind.peek() == '"' || before.ends_with('"')) return true;
-  if (behind.peek() == ',') {
+// Whether the line is the next argument, or stands behind literals.
+bool goes_on_with_line(Scanner behind) {
+  while (behind.peek() == ',') {
     behind.advance();
     behind.skip_space();
-    if (names_line(behind.identifier())) return true;
+    if (behind.peek() != '"') return names_line(behind.identifier());
+    behind.skip_literal();
+    behind.skip_space();
   }
+  return false;
+}
+
+// Whether the path is an argument that goes with its line, or part of a literal that is one. The scanner stands behind it.
+bool is_said_in_full(std::string_view before, Scanner behind) {
+  bool in_literal = false;
+  if (!is_whole_argument(before, behind, in_literal)) return false;
+  if (in_literal || goes_on_with_line(behind)) return true;
+  before = trimmed(before);
   if (!before.ends_with(',')) return false;
   before.remove_suffix(1);
   return names_line(Scanner::last_word(trimmed(before)));
@@ -198,13 +194,13 @@ bool is_said_in_full(std::string_view before, Scanner behind) {
 // unless it is given to what computes with it.
 void note_path_use(std::string_view before, Scanner behind, bool in_definition,
                    Directives& directives) {
-  const auto taker = open_call(before, in_definition);
+  const auto call = open_call(before, in_definition);
   while (!before.empty() && (is_blank(before.back()) || before.back() == '\n'))
     before.remove_suffix(1);
   const bool streamed = before.ends_with("<<") || trimmed(behind.rest()).starts_with("<<");
-  if (streamed || taker == "message") return;
-  if (!taker.empty() && is_said_in_full(before, behind)) {
-    directives.path_takers.emplace(taker);
+  if (streamed || call.name == "message") return;
+  if (!call.name.empty() && !call.braced && is_said_in_full(before, behind)) {
+    directives.path_takers.insert({std::string(call.name), call.argument});
   } else {
     directives.computes_path = true;
   }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,15 @@ struct IncludeDirective {
       false;  ///< It may be meant in the place of the name that follows, which stands there as it is.
 };
 
+/// A function or a macro, and which of its arguments is a place.
+struct PathTaker {
+  std::string name;
+  std::size_t argument = 0;
+
+  auto operator<=>(const PathTaker&) const = default;
+};
+using PathTakerSet = std::set<PathTaker>;
+
 /// What one text reads, and what it says that bears on the result of its compile. All conditionals are taken as true,
 /// so it is more than the compiler will see, never less.
 struct Directives {
@@ -33,7 +44,7 @@ struct Directives {
   bool tells_time = false;     ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
   bool tells_path = false;     ///< Names `__FILE__`, `assert` or another teller of its own place.
   bool computes_path = false;  ///< Does more with its own place than report it.
-  Words path_takers;           ///< Functions that it gives its place and line to report.
+  PathTakerSet path_takers;    ///< To what it gives its place and line to report.
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
   Words time_pieces;
   bool pastes = false;

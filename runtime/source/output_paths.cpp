@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "source/characters.h"
+#include "source/macro_expansion.h"
+#include "source/path_takers.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -26,32 +28,19 @@ bool hides_strings(ImageKind kind) {
   return kind == ImageKind::ltoir || kind == ImageKind::optixir;
 }
 
-// Whether a text defines this name as a function that may be evaluated while it is compiled, or as a macro, which may give what
-// it is given to one.
-bool may_compute(std::string_view text, std::string_view name) {
-  for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    auto rest = text.substr(at + name.size());
-    while (!rest.empty() && is_blank(rest.front())) rest.remove_prefix(1);
-    const auto begin = text.find_last_of(";{}#", at) + 1;
-    const auto before = text.substr(begin, at - begin);
-    if (!rest.starts_with('(') || holds(before, "=")) continue;
-    if (trimmed(before) == "define" || holds(before, "constexpr") || holds(before, "consteval"))
-      return true;
-  }
-  return false;
-}
-
 // Whether the program's own texts do more with their places than report them.
-bool computes_path(const Closure& closure) {
+bool computes_path(const Query& query, const Closure& closure) {
   if (closure.own_text_computes_path) return true;
-  return std::ranges::any_of(closure.path_takers, [&](const std::string& taker) {
-    if (may_compute(closure.source->text, taker)) return true;
-    for (std::size_t index = 0; index < closure.texts.size(); ++index) {
-      const auto& text = closure.texts[index];
-      if (text && !closure.found[index].in_toolkit && may_compute(text->text, taker)) return true;
-    }
-    return false;
-  });
+  if (closure.path_takers.empty()) return false;
+  std::vector<const HeaderText*> own{closure.source.get()};
+  for (std::size_t index = 0; index < closure.texts.size(); ++index) {
+    if (closure.texts[index] && !closure.found[index].in_toolkit)
+      own.push_back(closure.texts[index].get());
+  }
+  const auto of_options = macros_of_options(query.program.options());
+  PathTakers takers(std::move(own), of_options);
+  return std::ranges::any_of(closure.path_takers,
+                             [&](const PathTaker& taker) { return takers.compute(taker); });
 }
 
 // The part of a header's place that stands in the image even if the program cuts off the folder.
@@ -66,11 +55,13 @@ std::string_view file_name(std::string_view place) {
 // Tells which headers' places are in an image.
 class PlacesInImage {
  public:
-  PlacesInImage(ImageKind kind, const HeaderSearch& search, std::string_view image,
-                const Closure& closure)
-      : kind_(kind), image_(image), closure_(closure), computes_path_(computes_path(closure)) {
-    for (const auto& directory : search.directories()) {
-      if (shows(image, kind, directory)) directories_.push_back(directory + '/');
+  PlacesInImage(const Query& query, std::string_view image, const Closure& closure)
+      : kind_(query.target.kind()),
+        image_(image),
+        closure_(closure),
+        computes_path_(computes_path(query, closure)) {
+    for (const auto& directory : query.search.directories()) {
+      if (shows(image, kind_, directory)) directories_.push_back(directory + '/');
     }
   }
 
@@ -119,7 +110,7 @@ bool may_name_roots(const Query& query) {
 
 void record_output_paths(const Query& query, std::string_view image, Closure& closure) {
   const bool all = asks_for_line_information(query.program.options());
-  const PlacesInImage places(query.target.kind(), query.search, image, closure);
+  const PlacesInImage places(query, image, closure);
   for (std::size_t index = 0; index < closure.found.size(); ++index) {
     const auto& found = closure.found[index];
     if (!found.found() || !(all || places.have(found))) continue;

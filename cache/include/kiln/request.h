@@ -77,6 +77,11 @@ struct Dependency {
   std::int64_t modified_ns = 0;  ///< The file's time, only where it reaches the output.
 
   bool operator==(const Dependency&) const = default;
+
+  /// Whether a text was found and reached the compiler.
+  [[nodiscard]] bool is_read() const noexcept {
+    return !content.empty() && reach != Reach::presence;
+  }
 };
 
 /// All look-ups of a program. Interned in the cache: many entries share one.

@@ -642,6 +642,50 @@ TEST_F(PathKey, FileMacroInAHeader) {
        .kernels = {"k"}});
 }
 
+// No image shows these places: kernels, or whatever is evaluated while they are compiled, compute with them.
+TEST_F(PathKey, WhatIsComputedWithAPath) {
+  int number = 0;
+  for (const char* text :
+       {"__device__ inline int f(const char* s, int) { int n = 0; while (s[n]) ++n; return n; }\n"
+        "__device__ inline int where() { return f(__FILE__, __LINE__); }\n",
+        "__device__ constexpr int g(const char* s, int) { return s[5]; }\n#define f g\n"
+        "__device__ inline int where() { return f(__FILE__, __LINE__); }\n",
+        "__device__ inline int where() { auto f = [](const char* s, int) { return s[5]; };\n"
+        "constexpr int x = f(__FILE__, __LINE__); return x; }\n",
+        "struct F { __device__ constexpr int operator()(const char* s, int) const { return s[5]; } "
+        "};\n"
+        "__device__ inline int where() { constexpr F f; return f(__FILE__, __LINE__); }\n",
+        "struct F { const char* s; int line; };\n"
+        "__device__ inline int where() { return F{__FILE__, __LINE__}.s[5]; }\n"}) {
+    const auto root = scratch_ / ("include" + std::to_string(++number));
+    write_file(root / "where.cuh", text);
+    expect_bound_to_its_place(
+        {.name = "p.cu",
+         .source = "#include <where.cuh>\n__global__ void k(int* x) { *x = where(); }",
+         .include_dirs = {root},
+         .kernels = {"k"}});
+    fs::remove_all(scratch_ / "elsewhere");
+  }
+}
+
+TEST_F(PathKey, WhatIsOnlyReportedBindsNothing) {
+  const auto root = scratch_ / "include";
+  write_file(
+      root / "check.cuh",
+      "#define CHECK(ok, ...) if (!(ok)) fail(0, ##__VA_ARGS__)\n"
+      "template <class... T> __device__ inline void fail(int, T&&...) {}\n"
+      "__device__ inline void use(int e) { CHECK(e == 0, \"(\", e, \") at \", __FILE__, \":\", "
+      "__LINE__); }\n");
+  ProgramSpec spec{.name = "p.cu",
+                   .source = "#include <check.cuh>\n__global__ void k(int* x) { *x = 1; }",
+                   .include_dirs = {root},
+                   .kernels = {"k"}};
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  fs::rename(root, scratch_ / "elsewhere");
+  spec.include_dirs = {scratch_ / "elsewhere"};
+  EXPECT_EQ(origin_of(spec), Origin::local);
+}
+
 TEST_F(PathKey, FileMacroReachedThroughAnotherHeadersMacro) {
   const auto root = scratch_ / "include";
   write_file(root / "macro.cuh", "#define WHERE __FILE__\n");

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "source/macro_expansion.h"
@@ -182,19 +183,20 @@ std::string use_of_path(std::string_view text) {
   const auto directives = read_directives(text);
   if (directives.computes_path) return "computes";
   std::string takers;
-  for (const auto& taker : directives.path_takers) takers += taker + ' ';
+  for (const auto& taker : directives.path_takers)
+    takers += fmt::format("{}:{} ", taker.name, taker.argument);
   return takers;
 }
 
 TEST(Directives, TellWhoIsGivenAPathToReport) {
-  EXPECT_EQ(use_of_path("#define CHECK(x) check((x), #x, __FILE__, __LINE__)\n"), "check ");
+  EXPECT_EQ(use_of_path("#define CHECK(x) check((x), #x, __FILE__, __LINE__)\n"), "check:2 ");
   EXPECT_EQ(use_of_path("#define E(x) ns::fail(f(x),  \\\n  __FILE__,  /* c */ \\\n  __LINE__)\n"),
-            "fail ");
-  EXPECT_EQ(use_of_path("void f() { place_of(__LINE__, __FILE__); }"), "place_of ");
-  EXPECT_EQ(use_of_path("void f() { g(__FILE__,\n    // c\n    __LINE__); }"), "g ");
-  EXPECT_EQ(use_of_path("#define P printf(\"%s:%d\" f, __FILE__, __LINE__)\n"), "printf ");
+            "fail:1 ");
+  EXPECT_EQ(use_of_path("void f() { place_of(__LINE__, __FILE__); }"), "place_of:1 ");
+  EXPECT_EQ(use_of_path("void f() { g(__FILE__,\n    // c\n    __LINE__); }"), "g:0 ");
+  EXPECT_EQ(use_of_path("#define P printf(\"%s:%d\" f, __FILE__, __LINE__)\n"), "printf:1 ");
   EXPECT_EQ(use_of_path("#define A asm volatile(\".pragma\" __FILE__ \"(\" S(__LINE__))\n"),
-            "volatile ");
+            "volatile:0 ");
   EXPECT_EQ(use_of_path("#define S(x) out << __FILE__ << x\n#define T(x) x << __FILE__\n"), "");
   EXPECT_EQ(
       use_of_path("#define M(x) _Pragma(message(__FILE__ \":\" x))\n#define N message(__FILE__)\n"),
@@ -205,15 +207,27 @@ TEST(Directives, TellWhoIsGivenAPathToReport) {
 }
 
 TEST(Directives, TellWhatIsComputedWithAPath) {
-  for (const char* text :
-       {"constexpr auto id = fnv(__FILE__);", "const char f[] = __FILE__;",
-        "static_assert(has(__FILE__));", "#define HERE __FILE__\n",
-        "#define LOC __FILE__, __LINE__\n", "// with its __LINE__\n#define ID fnv(__FILE__)\n",
-        "#define ID fnv(__FILE__)\n#define L __LINE__\n", "auto i = fnv(__FILE__) ^ __LINE__;",
-        "void f() { fail(fnv(__FILE__), __LINE__); }",
-        "template <> struct Tag<FS(__FILE__), __LINE__>;",
-        "int f(const char* = __builtin_FILE(), int = __builtin_LINE());",
-        "constexpr auto m = log_message(__FILE__);", "const char* t = \"a\" __FILE__;"}) {
+  for (const char* text : {"constexpr auto id = fnv(__FILE__);",
+                           "const char f[] = __FILE__;",
+                           "static_assert(has(__FILE__));",
+                           "#define HERE __FILE__\n",
+                           "#define LOC __FILE__, __LINE__\n",
+                           "// with its __LINE__\n#define ID fnv(__FILE__)\n",
+                           "#define ID fnv(__FILE__)\n#define L __LINE__\n",
+                           "auto i = fnv(__FILE__) ^ __LINE__;",
+                           "void f() { fail(fnv(__FILE__), __LINE__); }",
+                           "template <> struct Tag<FS(__FILE__), __LINE__>;",
+                           "int f(const char* = __builtin_FILE(), int = __builtin_LINE());",
+                           "constexpr auto m = log_message(__FILE__);",
+                           "const char* t = \"a\" __FILE__;",
+                           "int i = g(\"a\" __FILE__[3]);",
+                           "int i = g(*\"a\" __FILE__);",
+                           "int i = g(\"a\" __FILE__ + 3);",
+                           "int i = g(__FILE__ \"\"_hash, __LINE__);",
+                           "char c = Place{__FILE__, __LINE__}.file[3];",
+                           "int i = g(/* ) */ 1, __FILE__, __LINE__);",
+                           "int i = g(__FILE__[3], __LINE__);",
+                           "int i = (f)(__FILE__, __LINE__);"}) {
     EXPECT_EQ(use_of_path(text), "computes") << text;
   }
 }

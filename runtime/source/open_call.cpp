@@ -1,0 +1,98 @@
+#include "source/open_call.h"
+
+namespace kiln {
+
+namespace {
+
+constexpr auto none = std::string_view::npos;
+
+// Where the literal begins that ends before `end`, with its closing quote.
+std::size_t begin_of_literal(std::string_view text, std::size_t end) {
+  for (auto at = end - 1; at-- > 0 && text[at] != '\n';) {
+    if (text[at] != '"') continue;
+    std::size_t escapes = 0;
+    while (escapes < at && text[at - 1 - escapes] == '\\') ++escapes;
+    if (escapes % 2 == 0) return at;
+  }
+  return none;
+}
+
+bool is_space(char c) { return is_blank(c) || c == '\n'; }
+
+// `std::forward<T>` without its arguments.
+std::string_view without_template_arguments(std::string_view name) {
+  if (!name.ends_with('>')) return name;
+  int depth = 0;
+  for (auto at = name.size(); at-- > 0;) {
+    if (name[at] == '>') ++depth;
+    if (name[at] == '<' && --depth == 0) return trimmed(name.substr(0, at));
+    if (name[at] == ';' || name[at] == '(') break;
+  }
+  return {};
+}
+
+OpenCall call_of(std::string_view name, std::size_t argument, bool braced) {
+  name = without_template_arguments(name);
+  auto before = name;
+  const auto word = Scanner::last_word(name);
+  before.remove_suffix(word.size());
+  while (before.ends_with("::")) {
+    before.remove_suffix(2);
+    before.remove_suffix(Scanner::last_word(before).size());
+  }
+  return {word, argument, braced, before};
+}
+
+std::string_view without_space_behind(std::string_view text) {
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+OpenCall open_call(std::string_view before, bool in_definition) {
+  constexpr std::size_t near = 400;
+  const auto least = before.size() - std::min(before.size(), near);
+  int depth = 0;
+  std::size_t argument = 0;
+  for (auto at = before.size(); at-- > least;) {
+    const char c = before[at];
+    if (c == '"') {
+      at = begin_of_literal(before, at + 1);
+      if (at == none) return {};
+      continue;
+    }
+    // What a comment holds is no argument.
+    const bool in_comment = c == '/' && at > 0 && (before[at - 1] == '/' || before[at - 1] == '*');
+    if (c == ';' || (c == '\n' && in_definition) || in_comment) return {};
+    if (c == ')' || c == '}') ++depth;
+    if (c == ',' && depth == 0) ++argument;
+    if ((c == '(' || c == '{') && depth-- == 0)
+      return call_of(trimmed(before.substr(0, at)), argument, c == '{');
+  }
+  return {};
+}
+
+bool is_whole_argument(std::string_view before, Scanner& behind, bool& in_literal) {
+  auto lead = without_space_behind(before);
+  while (lead.ends_with('"')) {
+    const auto begin = begin_of_literal(lead, lead.size());
+    if (begin == none) return false;
+    lead = without_space_behind(lead.substr(0, begin));
+    in_literal = true;
+  }
+  if (lead.empty() || std::string_view("(,{").find(lead.back()) == none) return false;
+  for (behind.skip_space(); behind.peek() == '"'; behind.skip_space()) {
+    const auto begin = behind.position();
+    behind.skip_literal();
+    // A suffix makes a call of it.
+    if (!behind.since(begin).ends_with('"')) return false;
+    in_literal = true;
+    // Another literal, or the macro that makes one, goes on with it.
+    behind.skip_space();
+    if (begins_identifier(behind.peek())) return true;
+  }
+  return behind.peek() == ',' || behind.peek() == ')' || behind.peek() == '}';
+}
+
+}  // namespace kiln

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "source/scanner.h"
+
+namespace kiln {
+
+/// The call, or the initialiser, that is open at a place in a text, and which of its arguments stands there.
+struct OpenCall {
+  std::string_view name;  ///< Empty where it has none, or where there is no call nearby.
+  std::size_t argument = 0;
+  bool braced = false;
+  std::string_view before =
+      {};  ///< What stands before the call, and what its name is qualified with.
+};
+
+/// What is open at the end of `before`. In a definition no end of a line is passed.
+[[nodiscard]] OpenCall open_call(std::string_view before, bool in_definition);
+
+/// Whether what stands between them is a whole argument: alone, or part of a literal with those beside it (`"at " __FILE__ ":"`).
+/// Sets `in_literal` where there are such. The scanner stands behind it, and then behind the argument.
+[[nodiscard]] bool is_whole_argument(std::string_view before, Scanner& behind, bool& in_literal);
+
+}  // namespace kiln

@@ -1,0 +1,327 @@
+#include "source/path_takers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "source/characters.h"
+#include "source/open_call.h"
+#include "source/scanner.h"
+#include "source/text_search.h"
+
+namespace kiln {
+
+namespace {
+
+constexpr auto none = std::string_view::npos;
+
+/// What looks like a call and is none, or is one that computes.
+constexpr std::array<std::string_view, 12> no_calls{
+    "if",       "while",    "for",           "switch",  "return",  "sizeof",
+    "decltype", "noexcept", "static_assert", "alignas", "alignof", "defined"};
+
+/// With one of these before it, a name begins no declaration.
+constexpr std::array<std::string_view, 12> begin_expressions{"if",     "while",  "for",   "switch",
+                                                             "return", "else",   "do",    "new",
+                                                             "case",   "delete", "throw", "sizeof"};
+
+/// Behind one of these, a name is no variable.
+constexpr std::array<std::string_view, 22> before_types{
+    "struct",  "class",     "enum",    "union",  "typename", "namespace", "using", "friend",
+    "public",  "protected", "private", "return", "throw",    "new",       "goto",  "case",
+    "virtual", "const",     "delete",  "else",   "operator", "volatile"};
+
+bool is_space(char c) { return is_blank(c) || c == '\n'; }
+
+std::string_view without_space(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// Calls `look` with where each of these names begins, whole.
+bool any_use(std::string_view text, std::string_view name,
+             const std::function<bool(std::size_t at)>& look) {
+  for (auto at = text.find(name); at != none; at = text.find(name, at + 1)) {
+    const auto end = at + name.size();
+    const bool whole = (at == 0 || !continues_identifier(text[at - 1])) &&
+                       (end == text.size() || !continues_identifier(text[end]));
+    if (whole && look(at)) return true;
+  }
+  return false;
+}
+
+/// The same of names in code, and not in its literals.
+bool any_use_in_code(std::string_view code, std::string_view name,
+                     const std::function<bool(std::size_t at)>& look) {
+  for (Scanner scanner(code); !scanner.done();) {
+    const auto at = scanner.position();
+    scanner.skip_word_or_token();
+    if (scanner.since(at) == name && look(at)) return true;
+  }
+  return false;
+}
+
+/// What stands before a name since the last statement or directive, with what says of the directive which one it is.
+std::string_view lead_of(std::string_view text, std::size_t at) {
+  const auto begin = text.substr(0, at).find_last_of(";{}#") + 1;
+  const auto lead = text.substr(begin, at - begin);
+  const auto end = begin != 0 && text[begin - 1] == '#' ? lead.find('\n') : none;
+  return end == none ? lead : lead.substr(end + 1);
+}
+
+/// Whether it is a line that declares nothing.
+bool is_of_directive(std::string_view lead) {
+  constexpr std::array<std::string_view, 10> directives{
+      "if", "ifdef", "ifndef", "elif", "undef", "pragma", "error", "warning", "include", "line"};
+  Scanner scanner(lead);
+  return is_one_of(scanner.identifier(), directives);
+}
+
+/// Of a definition of a macro, what its body begins with.
+std::string_view without_macro_name(std::string_view lead) {
+  Scanner scanner(lead);
+  if (scanner.identifier() != "define") return lead;
+  scanner.skip_blanks();
+  static_cast<void>(scanner.identifier());
+  if (scanner.peek() == '(') {
+    static_cast<void>(scanner.up_to(')'));
+    scanner.advance();
+  }
+  return scanner.rest();
+}
+
+/// Without what stands between angle brackets: parameters of templates and arguments for them.
+std::string without_angles(std::string_view text) {
+  std::string rest;
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '<') ++depth;
+    if (depth == 0) rest += c;
+    if (c == '>' && depth > 0) --depth;
+  }
+  return rest;
+}
+
+/// Whether a function's name may follow: a type and specifiers, and no sign of an expression.
+bool is_of_declaration(std::string_view lead) {
+  if (lead.find_first_of("=?!+-/%|^,.") != none) return false;
+  return find_word(lead, [](std::string_view word) { return is_one_of(word, begin_expressions); })
+      .empty();
+}
+
+/// The only name that a text consists of, its last part; empty for any other text.
+std::string_view only_name(std::string_view text) {
+  const bool is_name = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return continues_identifier(c) || c == ':' || is_space(c);
+  });
+  return is_name ? Scanner::last_word(text) : std::string_view();
+}
+
+/// Whether a variable, a parameter or another name for something is declared here.
+bool is_variable(std::string_view lead, std::string_view rest) {
+  if (rest.starts_with('=')) return !rest.starts_with("==");
+  if (rest.empty() || rest.starts_with("::") ||
+      std::string_view(";{,)[:").find(rest.front()) == none)
+    return false;
+  if (lead.ends_with("->")) return false;
+  if (lead.ends_with('>') || lead.ends_with('*') || lead.ends_with('&')) return true;
+  const auto word = Scanner::last_word(lead);
+  return !word.empty() && !is_one_of(word, before_types);
+}
+
+/// A parameter as the argument at a position finds it; nothing where there is none.
+struct Parameter {
+  std::string_view name;   ///< Empty where it has none.
+  std::size_t offset = 0;  ///< The argument's position in what a variadic one stands for.
+};
+
+bool is_variadic(std::string_view parameter) { return holds(parameter, "..."); }
+
+/// `name_of` gives a parameter's name.
+template <class Texts, class NameOf>
+std::optional<Parameter> parameter_at(const Texts& parameters, std::size_t argument,
+                                      const NameOf& name_of) {
+  const bool variadic = !parameters.empty() && is_variadic(parameters.back());
+  const auto fixed = parameters.size() - (variadic ? 1 : 0);
+  if (argument < fixed) return Parameter{name_of(parameters[argument])};
+  if (variadic) return Parameter{name_of(parameters.back()), argument - fixed};
+  return std::nullopt;
+}
+
+std::string_view name_in_macro(std::string_view parameter) {
+  if (!parameter.ends_with("...")) return parameter;
+  parameter.remove_suffix(3);
+  parameter = without_space(parameter);
+  return parameter.empty() ? "__VA_ARGS__" : parameter;
+}
+
+std::string_view name_in_function(std::string_view parameter) {
+  return Scanner::last_word(without_space(parameter.substr(0, parameter.find('='))));
+}
+
+/// Then whoever uses the macro says what is called.
+bool is_parameter_of(const MacroBody* macro, std::string_view name) {
+  return macro != nullptr && std::ranges::find(macro->parameters, name) != macro->parameters.end();
+}
+
+/// A function with its text.
+struct FunctionText {
+  std::vector<std::string_view> parameters = {};
+  std::string_view body = {};  ///< With what initialises its members.
+};
+
+/// The scanner stands at the bracket behind a function's name, and then behind its parameters. False where they cannot be told apart.
+bool read_parameters(Scanner& scanner, std::vector<std::string_view>& parameters) {
+  int depth = 0;
+  int angles = 0;
+  scanner.advance();
+  for (auto begin = scanner.position(); !scanner.done(); scanner.skip_word_or_token()) {
+    const char c = scanner.peek();
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == '<') ++angles;
+    if (c == '>') --angles;
+    const bool ends = c == ')' && depth == 0;
+    if (ends || (c == ',' && depth == 0 && angles == 0)) {
+      parameters.push_back(without_space(scanner.since(begin)));
+      begin = scanner.position() + 1;
+    }
+    if (ends) {
+      scanner.advance();
+      return angles == 0;
+    }
+    if (c == ')' || c == ']' || c == '}') --depth;
+  }
+  return false;
+}
+
+/// Over a text in braces; the scanner stands at the first one.
+void skip_braced(Scanner& scanner) {
+  int depth = 0;
+  do {
+    if (scanner.peek() == '{') ++depth;
+    if (scanner.peek() == '}') --depth;
+    scanner.skip_word_or_token();
+  } while (!scanner.done() && depth > 0);
+}
+
+/// Up to the function's end; empty where it is only declared.
+std::string_view read_body(Scanner& scanner) {
+  const auto begin = scanner.position();
+  for (;;) {
+    while (!scanner.done() && std::string_view("{;=").find(scanner.peek()) == none)
+      scanner.skip_word_or_token();
+    if (scanner.peek() != '{') return scanner.done() ? scanner.since(begin) : std::string_view();
+    skip_braced(scanner);
+    scanner.skip_space();
+    // Members may be initialised in braces.
+    if (scanner.peek() != ',' && scanner.peek() != '{') return scanner.since(begin);
+  }
+}
+
+}  // namespace
+
+PathTakers::PathTakers(std::vector<const HeaderText*> texts, const MacroBodies& of_options)
+    : texts_(std::move(texts)), macros_{&of_options} {
+  for (const auto* text : texts_) macros_.push_back(&text->macros());
+}
+
+bool PathTakers::compute(const PathTaker& taker) {
+  if (is_one_of(taker.name, no_calls)) return true;
+  if (!asked_.insert(taker).second) return false;
+  if (macros_compute(taker)) return true;
+  return std::ranges::any_of(texts_, [&](const HeaderText* text) {
+    return holds(text->text, taker.name) && text_computes(text->code(), taker);
+  });
+}
+
+bool PathTakers::macros_compute(const PathTaker& taker) {
+  return std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
+    const auto [begin, end] = macros->equal_range(taker.name);
+    return std::any_of(begin, end,
+                       [&](const auto& macro) { return computes(macro.second, taker); });
+  });
+}
+
+bool PathTakers::computes(const MacroBody& macro, const PathTaker& taker) {
+  if (!macro.function_like) {
+    const auto name = only_name(without_space(macro.text));
+    return name.empty() || compute({std::string(name), taker.argument});
+  }
+  const auto parameter = parameter_at(macro.parameters, taker.argument, name_in_macro);
+  if (!parameter) return true;
+  return any_use_in_code(macro.text, parameter->name, [&](std::size_t at) {
+    return use_computes({macro.text, at, parameter->name, parameter->offset, &macro});
+  });
+}
+
+// `text` begins with the bracket behind the function's name.
+bool PathTakers::function_computes(std::string_view text, const PathTaker& taker) {
+  Scanner scanner(text);
+  FunctionText function;
+  if (!read_parameters(scanner, function.parameters)) return true;
+  function.body = read_body(scanner);
+  if (function.body.empty()) return false;
+  const auto parameter = parameter_at(function.parameters, taker.argument, name_in_function);
+  // With so many arguments, another one is called.
+  if (!parameter) return false;
+  const bool has_name = !parameter->name.empty();
+  if (!has_name)
+    return holds(function.parameters[std::min(taker.argument, function.parameters.size() - 1)],
+                 "[");
+  return any_use_in_code(function.body, parameter->name, [&](std::size_t at) {
+    return use_computes({function.body, at, parameter->name, parameter->offset, nullptr});
+  });
+}
+
+bool PathTakers::use_computes(const Use& use) {
+  auto before = without_space(use.text.substr(0, use.at));
+  Scanner behind(use.text);
+  behind.go_back_to(use.at + use.name.size());
+  if (before.ends_with("##")) {
+    // `, ##__VA_ARGS__` only drops a comma.
+    before = without_space(before.substr(0, before.size() - 2));
+    if (!before.ends_with(',')) return true;
+  } else if (use.macro != nullptr && before.ends_with('#')) {
+    return false;
+  }
+  for (;;) {
+    behind.skip_space();
+    while (behind.rest().starts_with("...")) {
+      for (int point = 0; point < 3; ++point) behind.advance();
+      behind.skip_space();
+    }
+    if (before.ends_with("<<") || behind.rest().starts_with("<<")) return false;
+    bool in_literal = false;
+    if (behind.rest().starts_with("##") || !is_whole_argument(before, behind, in_literal))
+      return true;
+    const auto call = open_call(before, use.macro != nullptr);
+    if (call.name == "message") return false;
+    if (call.name.empty() || call.braced || is_parameter_of(use.macro, call.name)) return true;
+    const bool hands_on = call.name == "forward" || call.name == "move";
+    if (!hands_on || behind.peek() != ')')
+      return compute({std::string(call.name), call.argument + use.offset});
+    before = without_space(call.before);
+    behind.advance();
+  }
+}
+
+bool PathTakers::text_computes(std::string_view text, const PathTaker& taker) {
+  const std::string_view name = taker.name;
+  return any_use(text, name, [&](std::size_t at) {
+    const auto lead = without_space(lead_of(text, at));
+    // A macro is asked for by itself.
+    if (lead == "define" || is_of_directive(lead)) return false;
+    auto rest = text.substr(at + name.size());
+    while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
+    if (!rest.starts_with('(')) return is_variable(lead, rest);
+    const auto plain = without_angles(without_macro_name(lead));
+    return is_of_declaration(plain) && function_computes(rest, taker);
+  });
+}
+
+}  // namespace kiln

@@ -1,0 +1,128 @@
+#include "source/path_takers.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "source/macro_expansion.h"
+
+namespace kiln::test {
+namespace {
+
+bool computes(const std::string& code, const std::vector<std::string>& options = {}) {
+  HeaderText text;
+  text.text = code;
+  text.directives = read_directives(code);
+  if (text.directives.computes_path) return true;
+  const auto of_options = macros_of_options(options);
+  PathTakers takers({&text}, of_options);
+  return std::ranges::any_of(text.directives.path_takers,
+                             [&](const PathTaker& taker) { return takers.compute(taker); });
+}
+
+const std::string used = "void use() { f(__FILE__, __LINE__); }\n";
+
+TEST(PathTakers, ReportWhereTheyHaveNoText) {
+  for (const char* declared :
+       {"", "int printf(const char*, ...);\n", "void f(const char* file, int line);\n",
+        "template <class T = int> [[noreturn]] inline void f(T file, int line);\n",
+        "class f : public std::exception { public: f(const char* file, int line); };\n",
+        "class E {}; void g(const f& e); void h() { x = f(1, 2); if (y) return f(1, 2); }\n",
+        "extern \"C\" __device__ void f(const char*, int);\nusing a::f;\n"}) {
+    EXPECT_FALSE(computes(declared + used)) << declared;
+  }
+}
+
+TEST(PathTakers, ComputeWithWhatTheyAreGiven) {
+  const std::string body = "(const char* s, int) { return s[3]; }\n";
+  for (const std::string declared :
+       {"__device__ inline int f" + body,
+        "constexpr int f" + body,
+        "template <int n = 3>\n__host__ __device__\nint f" + body,
+        "#define HD __host__ __device__\nHD int f" + body,
+        "#define h_d HD\n#define HD __device__\nh_d int f" + body,
+        "_CCCL_API int f" + body,
+        "__hostdev__ int f" + body,
+        "auto f = [](const char* s, int) { return s[3]; };\n" + body,
+        std::string("constexpr Hash f;\n"),
+        std::string("Hash<3> f;\n"),
+        std::string("Hash f{};\n"),
+        std::string("int g(Hash f) { return 1; }\n"),
+        std::string("int g(int (*f)(const char*, int));\n"),
+        std::string("for (auto f : all) g(1);\n"),
+        std::string("struct f { constexpr f(const char* s, int) : c(s[3]) {} char c; };\n"),
+        std::string("struct f { __device__ f(const char* s, int) : s_{s} {} const char* s_; };\n"),
+        "#define f g\n__device__ int g" + body,
+        std::string("#define f (g)\n"),
+        std::string("#define f(file, line) file[3]\n"),
+        std::string("#define f(file, line) g(*file)\n"),
+        std::string("#define f(file, line) g(file + 1)\n"),
+        "#define f(a, b) g(a, b)\n__device__ int g" + body,
+        std::string("#define f(...) g(0, __VA_ARGS__)\n#define g(a, b, c) b[3]\n"),
+        "#define f(all...) h(all)\nconstexpr int h" + body,
+        std::string("#define f(a, b) if (a) g(b)\n"),
+        std::string("#define f(a, b) x##a\n"),
+        "#define f(...) CALL(g, __VA_ARGS__)\n#define CALL(F, ...) F(__VA_ARGS__)\n__device__ int "
+        "g" +
+            body,
+        "#define F(f) __device__ int f" + body,
+        "#define E(n) __attribute__((section(#n))) __device__ int f" + body,
+        std::string("__device__ int f(std::pair<int, int> p, const char* s) { return s[3]; }\n"
+                    "void v() { f({}, __FILE__, __LINE__); }\n"),
+        std::string("template <class... T> __device__ int f(T... t) { return g(t...); }\n"
+                    "__device__ int g(const char* s, int) { return *s; }\n"),
+        std::string("__device__ int f(const char* s, int) { return h(std::forward<T>(s)); }\n"
+                    "constexpr int h(const char* t) { return t[1]; }\n"),
+        std::string("__device__ int f(const char (&)[9], int) { return 1; }\n"),
+        std::string("__device__ int f(const char* s, int) { const auto* t = s; return *t; }\n"),
+        std::string("__device__ const char* f(const char* s, int) { return s; }\n")}) {
+    EXPECT_TRUE(computes(declared + used)) << declared;
+  }
+}
+
+TEST(PathTakers, ReportWhatTheyHandOn) {
+  for (const char* declared :
+       {"__device__ void f(const char* file, int line) { printf(\"%s:%d\", file, line); __trap(); "
+        "}\n",
+        "__device__ void f(const char*, int line) { printf(\"%d\", line); }\n",
+        "__device__ void f(const char* s, int);\n",
+        "template <class... T> __device__ void f(T&&... t) { g(std::forward<T>(t)...); }\n"
+        "__device__ void g(const char* s, int line) { printf(\"at %s\", s); }\n",
+        "struct f { __device__ f(const char* s, int) { log << \"at \" << s; } };\n"}) {
+    EXPECT_FALSE(computes(declared + used)) << declared;
+  }
+}
+
+TEST(PathTakers, ReportThroughMacros) {
+  for (const char* declared :
+       {"#define f(file, line) printf(\"%s:%d\", file, line)\n",
+        "#define f g\nvoid g(const char*, int);\n",
+        "#define f(...) do { std::ostringstream s; g(s, ##__VA_ARGS__); throw E(s.str()); } while "
+        "(0)\n"
+        "template <class T> void g(std::ostringstream& s, T&& v) { s << v; }\n",
+        "#define f(file, line) log << file << line\n",
+        "#define f(file, line) g(#file, \"at \" file \":\")\n",
+        "#define f(file, line) f(file, line)\n", "#define f(...) ((void)0)\n"}) {
+    EXPECT_FALSE(computes(declared + used)) << declared;
+  }
+}
+
+TEST(PathTakers, ALineMayStandBehindWords) {
+  const std::string checked =
+      "void use() { CHECK(e == 0, \"error (\", int(e), \") at \", __FILE__, \":\", __LINE__, \" in "
+      "\"); }\n";
+  EXPECT_FALSE(computes("#define CHECK(c, ...) if (!(c)) g(__VA_ARGS__)\n" + checked));
+  EXPECT_TRUE(computes("#define CHECK(c, a, b, d, file, ...) if (!(c)) g(file[3])\n" + checked));
+}
+
+TEST(PathTakers, OptionsDefineMacrosToo) {
+  const std::string code = "__device__ int hash(const char* s, int) { return *s; }\n" + used;
+  EXPECT_FALSE(computes(code));
+  EXPECT_TRUE(computes(code, {"-Df=hash"}));
+  EXPECT_TRUE(computes(code, {"-D", "f(a,b)=a[b]"}));
+}
+
+}  // namespace
+}  // namespace kiln::test
