@@ -41,7 +41,7 @@ struct Opened {
 Result<Opened> look_at(Result<Connection> connection, Writers writers) {
   // SQLite opens any file without a look at its content; look_into() tells what it holds.
   if (!connection) return unusable(connection.error());
-  if (writers == Writers::anybody) connection->distrust_content();
+  if (writers == Writers::anybody) connection->distrust_schema();
   const Content content = look_into(*connection);
   return Opened{std::move(*connection), content};
 }

@@ -106,7 +106,12 @@ std::optional<Objects> objects_of(Connection& connection) {
   Statement row(connection,
                 "SELECT name, type || ' of ' || tbl_name || ': ' || ifnull(sql, '') "
                 "FROM sqlite_schema");
-  const bool read = row.for_each([&] { objects.emplace(row.text(0), row.text(1)); });
+  const bool read = row.for_each([&] {
+    const std::string name(row.text(0));
+    if (!name.empty() && objects.emplace(name, row.text(1)).second) return;
+    // One whose name is no text, and a second one of a name, are none that kiln makes.
+    objects[name + " (another)"] = "";
+  });
   return read ? std::optional(std::move(objects)) : std::nullopt;
 }
 

@@ -63,9 +63,9 @@ std::string_view remedy_of(int code) {
 // What a stranger's file may cost. SQLite looks at the clock after so many of its instructions, of which it runs some 20
 // million a second.
 constexpr std::chrono::nanoseconds time_of_strangers = std::chrono::seconds(1);
-constexpr int instructions_between_looks = 10'000;
+constexpr int instructions_between_looks = 1000;
 constexpr int longest_value_of_strangers = 8 << 20;
-constexpr int longest_definition_of_strangers = 64 << 10;
+constexpr int longest_definition_of_strangers = 16 << 10;
 
 /// Of this thread's work alone: a slow disk and a busy machine are nobody's malice.
 std::chrono::nanoseconds processor_time() noexcept {
@@ -170,13 +170,21 @@ bool Connection::keeps_a_log() noexcept {
          std::equal(std::begin(versions), std::end(versions), std::begin(write_ahead));
 }
 
-void Connection::distrust_content() noexcept {
+void Connection::distrust_schema() noexcept {
   const system::NoFork no_fork;
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value_of_strangers);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_definition_of_strangers);
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, longest_definition_of_strangers);
-  spent_at_ = std::make_unique<std::chrono::nanoseconds>();
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_FUNCTION_ARG, 0);
+  if (spent_at_ == nullptr) spent_at_ = std::make_unique<std::chrono::nanoseconds>();
   restart_clock();
   sqlite3_progress_handler(handle_.get(), instructions_between_looks, has_spent, spent_at_.get());
+}
+
+void Connection::trust_schema() noexcept {
+  const system::NoFork no_fork;
+  constexpr int most_arguments = 8;  // More than kiln's own statements have.
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value_of_strangers);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_FUNCTION_ARG, most_arguments);
 }
 
 void Connection::restart_clock() noexcept {

@@ -56,8 +56,12 @@ class Connection {
   /// Opens a database that lies in memory, read-only. The bytes are borrowed.
   [[nodiscard]] static Result<Connection> open(std::span<const std::byte> database);
 
-  /// From now on what is open is a stranger's: see StrangersFile in file/strangers_file.h. Call it before any statement.
-  void distrust_content() noexcept;
+  /// From now on what is open is a stranger's (file/strangers_file.h), and its schema is read next: SQLite evaluates parts of that
+  /// when it reads it, so that it may call no function, and no value of it may be long. Call it before any statement.
+  void distrust_schema() noexcept;
+
+  /// The schema that SQLite has read is kiln's own, and is not read again before distrust_schema() is called.
+  void trust_schema() noexcept;
 
   /// Where the content is a stranger's, what runs from now on has its time anew.
   void restart_clock() noexcept;

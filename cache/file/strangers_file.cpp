@@ -17,10 +17,6 @@ Connection& with_its_time(Connection& connection) noexcept {
   return connection;
 }
 
-std::optional<std::int64_t> version_of_schema(Connection& connection) {
-  return connection.integer("PRAGMA schema_version");
-}
-
 /// Whoever made the name may have made it for the terminal that shows it.
 std::string plain(std::string name) {
   constexpr std::size_t longest = 64;
@@ -29,15 +25,10 @@ std::string plain(std::string name) {
   return name.substr(0, longest);
 }
 
-}  // namespace
-
+/// Whether the schema is kiln's own and nothing beside it, as the file says and as SQLite has read it.
 Result<void> check_schema(Database& database) {
-  const auto version = version_of_schema(database.connection);
-  const auto objects = version ? foreign_objects(database.connection) : std::nullopt;
-  if (objects && objects->empty()) {
-    database.checked_schema = version;
-    return {};
-  }
+  const auto objects = foreign_objects(database.connection);
+  if (objects && objects->empty()) return {};
   const auto what =
       objects ? fmt::format("{} {}", plain(objects->front().name), objects->front().problem)
               : "its schema cannot be read";
@@ -47,13 +38,24 @@ Result<void> check_schema(Database& database) {
               {}, objects ? 0 : database.connection.last_code());
 }
 
+}  // namespace
+
 StrangersRead::StrangersRead(Database& database) noexcept
     : database_(database), snapshot_(with_its_time(database.connection)) {}
 
 Result<void> StrangersRead::begin() {
-  const auto version = snapshot_ ? version_of_schema(database_.connection) : std::nullopt;
-  if (!version) return database_.connection.failure("reading its schema");
-  return version == database_.checked_schema ? Result<void>() : check_schema(database_);
+  auto& connection = database_.connection;
+  const auto version = snapshot_ ? connection.integer("PRAGMA schema_version") : std::nullopt;
+  if (!version) return connection.failure("reading its schema");
+  if (version == database_.checked_schema) return {};
+  connection.distrust_schema();
+  // Any statement has SQLite read the schema, if it has another one.
+  if (!connection.has_row("SELECT 1 FROM sqlite_schema"))
+    return connection.failure("reading its schema");
+  connection.trust_schema();
+  auto checked = check_schema(database_);
+  if (checked) database_.checked_schema = version;
+  return checked;
 }
 
 }  // namespace kiln::storage

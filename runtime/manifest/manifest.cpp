@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <initializer_list>
@@ -24,6 +25,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Texts = std::map<std::string, std::shared_ptr<const std::string>>;
+
+// A header lies in one of these; a compiler's command line has room for no more.
+constexpr std::uint64_t most_directories = 1 << 16;
 
 std::optional<std::string> read_file(const fs::path& path) {
   std::error_code failure;
@@ -257,14 +261,23 @@ class ManifestReader {
     listed.spec.headers.push_back(device_headers());
   }
 
+  void read_directory(const std::string& name, const Json& value, RecordedHeader& header) {
+    if (!value.contains("directory")) return;
+    const auto& number = value["directory"];
+    if (!number.is_number_unsigned() || number.get<std::uint64_t>() > most_directories)
+      return wrong("recorded_headers." + name, "has a directory that is no number of one");
+    header.directory = number.get<std::uint32_t>();
+  }
+
   void read_recorded(const std::string& name, const Json& value, ListedProgram& listed) {
     RecordedHeader header{name, nullptr};
     std::string digest;
     if (value.is_string()) digest = value.get<std::string>();
     if (value.is_object()) {
-      check_members(value, {"text", "path"});
+      check_members(value, {"text", "path", "directory"});
       digest = string(value, "text");
       header.path = string(value, "path");
+      read_directory(name, value, header);
     }
     if (!value.is_null()) {
       const auto text = texts_.find(digest);

@@ -105,8 +105,11 @@ std::optional<std::string> from_hex(std::string_view text) {
 Json header_json(const RecordedHeader& header) {
   if (!header.text) return nullptr;
   const auto digest = digest_of(*header.text).hex();
-  if (header.path.empty()) return digest;
-  return {{"text", digest}, {"path", header.path}};
+  if (header.path.empty() && !header.directory) return digest;
+  Json json{{"text", digest}};
+  if (!header.path.empty()) json["path"] = header.path;
+  if (header.directory) json["directory"] = *header.directory;
+  return json;
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "manifest/recorded_headers.h"
 
+#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -136,6 +138,20 @@ std::map<std::string, std::string> paths_of(const DependencySet& recorded,
     if (name != nullptr && !lookup.path.empty()) paths.emplace(*name, lookup.path);
   }
   return paths;
+}
+
+std::map<std::string, std::uint32_t> directories_of(const DependencySet& recorded) {
+  std::map<std::string, std::uint32_t> directories;
+  for (const auto& lookup : recorded.lookups) {
+    if (lookup.parent != Dependency::at_place || lookup.content.empty()) continue;
+    const auto [directory, rest] = read_place(lookup.spelling);
+    std::uint32_t number = 0;
+    const auto* const end = directory.data() + directory.size();
+    const auto [behind, error] = std::from_chars(directory.data(), end, number);
+    if (error == std::errc() && behind == end && !directory.empty())
+      directories.emplace(rest, number);
+  }
+  return directories;
 }
 
 bool merge(NamedHeaders& headers, const NamedHeaders& others) {

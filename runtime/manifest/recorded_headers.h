@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -26,6 +27,9 @@ using NamedHeaders = std::map<std::string, Digest>;
 /// The paths that reached the output, by the names of their headers.
 [[nodiscard]] std::map<std::string, std::string> paths_of(const DependencySet& recorded,
                                                           const NamedHeaders& headers);
+
+/// The numbers of the include directories in which headers lay, by their names, where the look-ups are of places.
+[[nodiscard]] std::map<std::string, std::uint32_t> directories_of(const DependencySet& recorded);
 
 /// Adds the headers of another record. False, and nothing is changed, if the two contradict each other.
 [[nodiscard]] bool merge(NamedHeaders& headers, const NamedHeaders& others);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
@@ -157,14 +157,18 @@ std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& head
                                  const std::vector<Embedded>& may_be_embedded,
                                  const SharedTextOf& text_of) {
   std::map<std::string, std::string> paths;
+  std::map<std::string, std::uint32_t> directories;
   for (const auto& set : recorded) {
     paths.merge(paths_of(set, headers));
+    directories.merge(directories_of(set));
     if (!set.working_directory.empty()) listed.working_directory = set.working_directory;
     if (auto names = text_of_names(set.embedded_names, may_be_embedded))
       listed.embedded_names = std::move(names);
   }
   for (const auto& [name, content] : headers) {
     RecordedHeader header{name, nullptr, std::move(paths[name])};
+    if (const auto number = directories.find(name); number != directories.end())
+      header.directory = number->second;
     if (!content.empty()) {
       auto text = text_of(content);
       if (!text) return text.error();
@@ -336,21 +340,44 @@ std::shared_ptr<const std::string> text_of_unread() {
   return text;
 }
 
+// Those that can be files, by the directory that held them, in the order of the search. What nobody knows the directory of, also
+// what was embedded, goes into the first: a file finds its neighbours on the disk, whatever is embedded under their names.
+std::vector<std::vector<HeaderSet::SharedText>> by_directory(
+    const ListedProgram& listed, const std::vector<HeaderSet::SharedText>& lacking) {
+  std::map<std::string_view, std::uint32_t> numbers;
+  for (const auto& header : listed.recorded) {
+    if (header.directory) numbers.emplace(header.name, *header.directory);
+  }
+  std::map<std::uint32_t, std::vector<HeaderSet::SharedText>> known;
+  std::vector<HeaderSet::SharedText> others;
+  for (const auto& header : lacking) {
+    if (!RecordedTrees::can_hold(header.name)) continue;
+    const auto number = numbers.find(header.name);
+    (number == numbers.end() ? others : known[number->second]).push_back(header);
+  }
+  std::vector<std::vector<HeaderSet::SharedText>> all;
+  for (auto& [number, headers] : known) all.push_back(std::move(headers));
+  if (all.empty()) all.emplace_back();
+  all.front().insert(all.front().end(), others.begin(), others.end());
+  return all;
+}
+
 // Lays out what lay on the disk, and leaves what was embedded, by all its names. Where nobody can tell which headers a compile
 // asks for, what is made of embedded ones serves nobody whose headers are files.
-Result<void> put_in_place(std::vector<HeaderSet::SharedText>& lacking, const EmbeddedThen& embedded,
-                          RecordedTrees& trees, ProgramSpec& spec) {
+Result<void> put_in_place(const ListedProgram& listed, const EmbeddedThen& embedded,
+                          std::vector<HeaderSet::SharedText>& lacking, RecordedTrees& trees,
+                          ProgramSpec& spec) {
   const auto was_file = [&](const HeaderSet::SharedText& header) {
     return RecordedTrees::can_hold(header.name) && !embedded.names().contains(header.name);
   };
-  // A file finds its neighbours on the disk, whatever is embedded under their names.
   if (std::ranges::any_of(lacking, was_file)) {
-    std::vector<HeaderSet::SharedText> files;
-    std::ranges::copy_if(lacking, std::back_inserter(files), RecordedTrees::can_hold,
-                         &HeaderSet::SharedText::name);
-    auto directory = trees.directory_of(files);
-    if (!directory) return tl::unexpected(std::move(directory.error()));
-    spec.include_dirs.insert(spec.include_dirs.begin(), std::move(*directory));
+    std::vector<std::filesystem::path> directories;
+    for (const auto& files : by_directory(listed, lacking)) {
+      auto directory = trees.directory_of(files);
+      if (!directory) return tl::unexpected(std::move(directory.error()));
+      directories.push_back(std::move(*directory));
+    }
+    spec.include_dirs.insert(spec.include_dirs.begin(), directories.begin(), directories.end());
   }
   std::erase_if(lacking, was_file);
   std::vector<HeaderSet::SharedText> unread;
@@ -379,7 +406,7 @@ Result<Program> make_listed(const ListedProgram& listed,
     return fail(ErrorCode::invalid_argument, fmt::format("{}: {}", listed.spec.name, why));
   take_from_their_places(listed, files, compared.lacking, spec);
   if (embedded.told()) {
-    if (auto put = put_in_place(compared.lacking, embedded, trees, spec); !put)
+    if (auto put = put_in_place(listed, embedded, compared.lacking, trees, spec); !put)
       return tl::unexpected(std::move(put.error()));
   }
   // Before the standard ones, of which it may have had its own.

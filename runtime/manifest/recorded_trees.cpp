@@ -1,6 +1,8 @@
 #include "manifest/recorded_trees.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,12 +23,23 @@ Digest digest_of_all(const std::vector<HeaderSet::SharedText>& headers) {
   return digest_of(all);
 }
 
-// Never one inode for two names, though their texts be one: `#pragma once` goes by the file.
+// The file that a name leads to: `lib/detail/../vec.cuh` was asked for beside `lib/vec.cuh`.
+fs::path file_of(std::string_view name) { return fs::path(name).lexically_normal(); }
+
+// Never one inode for two files, though their texts be one: `#pragma once` goes by the file.
 Result<void> write_all(const std::vector<HeaderSet::SharedText>& headers, const fs::path& folder) {
   const auto contained = ContainedFolder::make(folder);
   if (!contained) return tl::unexpected(contained.error());
+  std::map<fs::path, std::string_view> written;
   for (const auto& [name, text] : headers) {
-    if (auto written = contained->write(name, *text, 0); !written) return written;
+    const auto [at, is_new] = written.try_emplace(file_of(name), *text);
+    if (!is_new && at->second != *text) {
+      return fail(ErrorCode::io_failed,
+                  fmt::format("the record has two headers for one file: {} is another than {}",
+                              name, at->first.string()));
+    }
+    if (!is_new) continue;
+    if (auto done = contained->write(at->first.string(), *text, 0); !done) return done;
   }
   return {};
 }
@@ -34,9 +47,8 @@ Result<void> write_all(const std::vector<HeaderSet::SharedText>& headers, const 
 }  // namespace
 
 bool RecordedTrees::can_hold(std::string_view name) {
-  const fs::path path(name);
-  return path.has_filename() && path.is_relative() && path.lexically_normal().native() == name &&
-         *path.begin() != ".." && *path.begin() != ".";
+  const auto file = file_of(name);
+  return file.has_filename() && file.is_relative() && *file.begin() != ".." && *file.begin() != ".";
 }
 
 Result<fs::path> RecordedTrees::directory_of(const std::vector<HeaderSet::SharedText>& headers) {

@@ -20,7 +20,7 @@ namespace kiln {
 /// goes with this. Safe to use from any thread.
 class RecordedTrees {
  public:
-  /// Whether a search of a directory finds a file under this name, so that nothing outside is meant by it.
+  /// Whether a search of a directory finds a file under this name, and nothing outside is meant by it.
   [[nodiscard]] static bool can_hold(std::string_view name);
 
   /// The include directory of these headers, each under its name. REQUIRES: can_hold() each name. Errors: io_failed.

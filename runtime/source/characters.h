@@ -42,4 +42,13 @@ inline std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+constexpr bool is_space(char c) { return is_blank(c) || c == '\n'; }
+
+/// Without blanks and ends of lines at both ends.
+inline std::string_view without_space(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 }  // namespace kiln

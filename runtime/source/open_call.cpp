@@ -4,7 +4,7 @@ namespace kiln {
 
 namespace {
 
-constexpr auto none = std::string_view::npos;
+constexpr auto npos = std::string_view::npos;
 
 // Where the literal begins that ends before `end`, with its closing quote.
 std::size_t begin_of_literal(std::string_view text, std::size_t end) {
@@ -14,10 +14,8 @@ std::size_t begin_of_literal(std::string_view text, std::size_t end) {
     while (escapes < at && text[at - 1 - escapes] == '\\') ++escapes;
     if (escapes % 2 == 0) return at;
   }
-  return none;
+  return npos;
 }
-
-bool is_space(char c) { return is_blank(c) || c == '\n'; }
 
 // `std::forward<T>` without its arguments.
 std::string_view without_template_arguments(std::string_view name) {
@@ -43,11 +41,6 @@ OpenCall call_of(std::string_view name, std::size_t argument, bool braced) {
   return {word, argument, braced, before};
 }
 
-std::string_view without_space_behind(std::string_view text) {
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 OpenCall open_call(std::string_view before, bool in_definition) {
@@ -59,7 +52,7 @@ OpenCall open_call(std::string_view before, bool in_definition) {
     const char c = before[at];
     if (c == '"') {
       at = begin_of_literal(before, at + 1);
-      if (at == none) return {};
+      if (at == npos) return {};
       continue;
     }
     // What a comment holds is no argument.
@@ -74,14 +67,14 @@ OpenCall open_call(std::string_view before, bool in_definition) {
 }
 
 bool is_whole_argument(std::string_view before, Scanner& behind, bool& in_literal) {
-  auto lead = without_space_behind(before);
+  auto lead = without_space(before);
   while (lead.ends_with('"')) {
     const auto begin = begin_of_literal(lead, lead.size());
-    if (begin == none) return false;
-    lead = without_space_behind(lead.substr(0, begin));
+    if (begin == npos) return false;
+    lead = without_space(lead.substr(0, begin));
     in_literal = true;
   }
-  if (lead.empty() || std::string_view("(,{").find(lead.back()) == none) return false;
+  if (lead.empty() || std::string_view("(,{").find(lead.back()) == npos) return false;
   for (behind.skip_space(); behind.peek() == '"'; behind.skip_space()) {
     const auto begin = behind.position();
     behind.skip_literal();

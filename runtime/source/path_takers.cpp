@@ -35,14 +35,6 @@ constexpr std::array<std::string_view, 22> before_types{
     "public",  "protected", "private", "return", "throw",    "new",       "goto",  "case",
     "virtual", "const",     "delete",  "else",   "operator", "volatile"};
 
-bool is_space(char c) { return is_blank(c) || c == '\n'; }
-
-std::string_view without_space(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 /// Calls `look` with where each of these names begins, whole.
 bool any_use(std::string_view text, std::string_view name,
              const std::function<bool(std::size_t at)>& look) {
@@ -316,8 +308,7 @@ bool PathTakers::text_computes(std::string_view text, const PathTaker& taker) {
     const auto lead = without_space(lead_of(text, at));
     // A macro is asked for by itself.
     if (lead == "define" || is_of_directive(lead)) return false;
-    auto rest = text.substr(at + name.size());
-    while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
+    const auto rest = without_space(text.substr(at + name.size()));
     if (!rest.starts_with('(')) return is_variable(lead, rest);
     const auto plain = without_angles(without_macro_name(lead));
     return is_of_declaration(plain) && function_computes(rest, taker);

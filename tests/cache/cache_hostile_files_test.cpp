@@ -168,7 +168,7 @@ TEST_F(HostileFiles, ASchemaThatChangesWhileTheFileIsOpenIsNotRun) {
       "ALTER TABLE entries RENAME TO own; CREATE TABLE entries(id INTEGER PRIMARY KEY, key, "
       "request, "
       "toolchain, source, dependencies, image_bytes, kernels, compile_us, created, arch, kind, "
-      "toolchain_text, program, material, payload AS (zeroblob(900000000)));"
+      "toolchain_text, program, material, payload AS (x'00'));"
       "INSERT INTO entries SELECT id, key, request, toolchain, source, dependencies, image_bytes, "
       "kernels, compile_us, created, arch, kind, toolchain_text, program, material FROM own");
   EXPECT_EQ(look_in(cache, 1), "missed");
@@ -189,6 +189,40 @@ TEST_F(HostileFiles, FiguresForThePlannerAreNoneOfKilns) {
   const auto bundle = signed_bundle({1}, farm_);
   test::run_sql(bundle, "ANALYZE");
   EXPECT_THAT(look(bundle, trust({farm_})), HasSubstr("sqlite_stat"));
+}
+
+// SQLite reads what it takes for its planner's figures together with the schema, before anybody can look at that.
+TEST_F(HostileFiles, NoFunctionIsCalledWhileTheSchemaIsRead) {
+  const std::string forever = "instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) || ''1'')";
+  for (const auto& stat :
+       {"stat AS (" + forever + ")", std::string("stat AS (tbl LIKE ''%x%'')")}) {
+    const auto bundle = signed_bundle({1}, farm_);
+    test::run_sql(bundle,
+                  "ANALYZE; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
+                  "'CREATE TABLE sqlite_stat1(tbl, idx, " +
+                      stat + ")' WHERE name = 'sqlite_stat1'");
+    EXPECT_THAT(look(bundle, trust({farm_})), HasSubstr("bundle")) << stat;
+    const auto directory = shared_directory("c", 1, farm_);
+    auto cache = Cache::open(directory, trusting()).value();
+    ASSERT_EQ(look_in(cache, 1), "served");
+    test::run_sql(directory / "kernels.v1.db",
+                  "ANALYZE; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
+                  "'CREATE TABLE sqlite_stat1(tbl, idx, " +
+                      stat + ")' WHERE name = 'sqlite_stat1'");
+    EXPECT_EQ(look_in(cache, 1), "missed") << stat;
+    fs::remove_all(directory);
+  }
+}
+
+TEST_F(HostileFiles, NothingHidesBehindANameThatIsNoText) {
+  for (const auto* change :
+       {"CREATE TABLE t(x)", "CREATE INDEX i ON texts(raw_bytes)", "CREATE VIEW v AS SELECT 1"}) {
+    const auto bundle = signed_bundle({1}, farm_);
+    test::run_sql(bundle, std::string(change) +
+                              "; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET name = "
+                              "CAST(name AS BLOB) WHERE name IN ('t', 'i', 'v')");
+    EXPECT_NE(look(bundle, trust({farm_})), "served") << change;
+  }
 }
 
 TEST_F(HostileFiles, WhatTakesThePlaceOfTheUsersOwnDirectoryIsLookedAtAnew) {

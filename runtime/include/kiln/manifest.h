@@ -9,9 +9,11 @@
 //     }
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +34,8 @@ struct RecordedHeader {
   std::shared_ptr<const std::string> text;
   std::string path =
       {};  ///< Where it lay (or what it was called), only where that reaches the output.
+  /// Which of the include directories that held any of them held it, from 0, where that counts.
+  std::optional<std::uint32_t> directory = {};
 };
 
 /// A program that somebody wrote down, and what it is to be compiled for. A value.

@@ -97,6 +97,8 @@ TEST_F(Manifest, NonsenseIsNamedWithFileProgramAndField) {
       {with(R"(,"source":"","headers":{"x":1})"), {"(b.cu)", "headers.x"}},
       {with(R"(,"source":"","standard_headers":1)"), {"(b.cu)", "standard_headers", "true"}},
       {with(R"(,"source":"","recorded_headers":{"x":"00"})"), {"(b.cu)", "recorded_headers.x"}},
+      {with(R"(,"source":"","recorded_headers":{"x":{"text":"","directory":-1}})"),
+       {"(b.cu)", "recorded_headers.x: has a directory that is no number of one"}},
       {with(R"(,"source":"","embedded_names":"00")"), {"(b.cu)", "embedded_names", "no text"}},
       {with(R"(},{"name":"a.cu","source":"","kernels":["k"])"), {"(b.cu)", "source"}},
       {R"({"kiln_manifest":1,"targets":["sm_80"],"programs":[{"name":"a.cu","source":""},{"name":"a.cu","source":""}]})",

@@ -53,8 +53,9 @@ TEST(RecordedTrees, GoWithTheirOwner) {
 }
 
 TEST(RecordedTrees, HoldNoNameThatLeadsElsewhere) {
-  for (const auto* name : {"a.h", "e/a.h", "e/...h"}) EXPECT_TRUE(RecordedTrees::can_hold(name));
-  for (const auto* name : {"", ".", "e/", "/e/a.h", "../a.h", "e/../a.h", "./a.h", "e//a.h"})
+  for (const auto* name : {"a.h", "e/a.h", "e/...h", "e/../a.h", "./a.h", "e//a.h"})
+    EXPECT_TRUE(RecordedTrees::can_hold(name)) << name;
+  for (const auto* name : {"", ".", "e/", "/e/a.h", "../a.h", "e/../../a.h"})
     EXPECT_FALSE(RecordedTrees::can_hold(name)) << name;
 }
 
@@ -167,6 +168,25 @@ TEST_F(UnsureRecord, ServesATreeThatMoved) {
   auto spec = engine();
   spec.include_dirs = {scratch_ / "moved"};
   EXPECT_EQ(get(std::move(spec)).origin, Origin::local);
+}
+
+// A look-up that goes on behind a directory counts them.
+TEST_F(UnsureRecord, LiesInAsManyDirectoriesAsItDid) {
+  write_file(first() / "engine/two.cuh",
+             "#pragma once\n#if __CUDA_ARCH__ < 100\n#include_next <engine/two.cuh>\n#endif\n"
+             "#define TWO 2\n");
+  auto spec = engine();
+  spec.source.insert(0, "#include <engine/two.cuh>\n");
+  const auto own = ask(spec);
+  fs::rename(first(), scratch_ / "first-away");
+  ASSERT_TRUE(prewarm());
+  fs::rename(scratch_ / "first-away", first());
+  const auto served = get(spec);
+  EXPECT_EQ(served.origin, Origin::local);
+  EXPECT_EQ(served.image, own.image);
+  // It would come second now.
+  std::swap(spec.include_dirs.front(), spec.include_dirs.back());
+  EXPECT_EQ(get(spec).origin, Origin::compiled);
 }
 
 // The image of headers that are others by now is never served.
