@@ -13,9 +13,9 @@ bool is_in_name(char c) {
 }
 
 // Reads words (directives, names, numbers, strings) and single characters, and skips comments and blanks.
-class Words {
+class PtxWords {
  public:
-  explicit Words(std::string_view text) : rest_(text) {}
+  explicit PtxWords(std::string_view text) : rest_(text) {}
 
   /// Empty at the end of the text.
   std::string_view next() {
@@ -69,7 +69,7 @@ struct Statement {
   bool has_body = false;
 };
 
-void skip_block(Words& words) {
+void skip_block(PtxWords& words) {
   for (std::size_t depth = 1; depth != 0;) {
     const auto word = words.next();
     if (word.empty()) return;
@@ -78,7 +78,7 @@ void skip_block(Words& words) {
   }
 }
 
-Statement read_statement(Words& words) {
+Statement read_statement(PtxWords& words) {
   Statement statement;
   for (auto word = words.next(); !word.empty() && word != ";"; word = words.next()) {
     if (word == "=") {
@@ -143,7 +143,7 @@ void drop_preamble(Statement& statement) {
 
 std::vector<PtxDefinition> read_ptx(std::string_view text) {
   std::vector<PtxDefinition> definitions;
-  Words words(text);
+  PtxWords words(text);
   while (!words.at_end()) {
     auto statement = read_statement(words);
     drop_preamble(statement);

@@ -127,7 +127,7 @@ bool is_variable(std::string_view lead, std::string_view rest) {
 }
 
 /// A parameter as the argument at a position finds it; nothing where there is none.
-struct Parameter {
+struct GivenParameter {
   std::string_view name;   ///< Empty where it has none.
   std::size_t offset = 0;  ///< The argument's position in what a variadic one stands for.
 };
@@ -136,12 +136,12 @@ bool is_variadic(std::string_view parameter) { return holds(parameter, "..."); }
 
 /// `name_of` gives a parameter's name.
 template <class Texts, class NameOf>
-std::optional<Parameter> parameter_at(const Texts& parameters, std::size_t argument,
-                                      const NameOf& name_of) {
+std::optional<GivenParameter> parameter_at(const Texts& parameters, std::size_t argument,
+                                           const NameOf& name_of) {
   const bool variadic = !parameters.empty() && is_variadic(parameters.back());
   const auto fixed = parameters.size() - (variadic ? 1 : 0);
-  if (argument < fixed) return Parameter{name_of(parameters[argument])};
-  if (variadic) return Parameter{name_of(parameters.back()), argument - fixed};
+  if (argument < fixed) return GivenParameter{name_of(parameters[argument])};
+  if (variadic) return GivenParameter{name_of(parameters.back()), argument - fixed};
   return std::nullopt;
 }
 

@@ -37,7 +37,7 @@ TEST(PathTakers, ReportWhereTheyHaveNoText) {
 
 TEST(PathTakers, ComputeWithWhatTheyAreGiven) {
   const std::string body = "(const char* s, int) { return s[3]; }\n";
-  for (const std::string declared :
+  for (const std::string& declared :
        {"__device__ inline int f" + body,
         "constexpr int f" + body,
         "template <int n = 3>\n__host__ __device__\nint f" + body,
