@@ -239,6 +239,7 @@ Result<std::string> Cache::text(const Digest& digest) {
   {
     Hold hold = impl_->open();
     if (!hold) return impl_->not_open();
+    const storage::LongestValue longest(hold.connection(), storage::max_raw_bytes);
     Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
     const auto there = row.next();
     if (there == false) {

@@ -99,17 +99,21 @@ bool may_be_decoded(Cache::Impl& source, std::string_view frame, const Digest& d
   return size && *size <= most_text_bytes;
 }
 
+/// As it lies there; empty where it does not. An error where SQLite could not read.
+Result<std::string> frame_in(Cache::Impl& source, const Digest& digest) {
+  Hold hold = source.open();
+  if (!hold) return source.not_open();
+  const storage::LongestValue longest(hold.connection(), most_text_bytes);
+  Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
+  const auto there = row.next();
+  if (!there) return hold.failure("reading a text");
+  return std::string(*there ? row.blob(0) : std::string_view());
+}
+
 std::optional<std::string> hash_in(Cache::Impl& source, const Digest& digest) {
-  std::string frame;
-  {
-    Hold hold = source.open();
-    if (!hold) return std::nullopt;
-    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
-    if (row.next() != true) return std::nullopt;
-    frame = row.blob(0);
-  }
-  if (!may_be_decoded(source, frame, digest)) return std::nullopt;
-  const auto text = storage::text_of(frame, digest);
+  const auto frame = frame_in(source, digest);
+  if (!frame || !may_be_decoded(source, *frame, digest)) return std::nullopt;
+  const auto text = storage::text_of(*frame, digest);
   return text ? std::optional(storage::hash_of(*text)) : std::nullopt;
 }
 
@@ -181,20 +185,14 @@ Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_con
 
 Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
                                                  std::vector<Finding>& skipped) {
-  std::string frame;
-  {
-    Hold hold = source.open();
-    if (!hold) return source.not_open();
-    Statement row(hold.connection(), "SELECT frame FROM texts WHERE digest = ?", digest);
-    const auto there = row.next();
-    if (there == false) return std::optional<PreparedText>();
-    if (!there) {
-      return skip_unreadable<PreparedText>(hold.failure("reading a text"), "text", digest, skipped);
-    }
-    frame = row.blob(0);
+  auto frame = frame_in(source, digest);
+  if (!frame) {
+    return skip_unreadable<PreparedText>(tl::unexpected(std::move(frame.error())), "text", digest,
+                                         skipped);
   }
-  auto text =
-      may_be_decoded(source, frame, digest) ? storage::prepare_again(digest, frame) : std::nullopt;
+  if (frame->empty()) return std::optional<PreparedText>();
+  auto text = may_be_decoded(source, *frame, digest) ? storage::prepare_again(digest, *frame)
+                                                     : std::nullopt;
   if (!text) skipped.push_back({"text", digest.hex(), damaged});
   return text;
 }

@@ -1,8 +1,10 @@
+#include <chrono>
 #include <utility>
 
 #include "cache_impl.h"
 #include "file/generation.h"
 #include "kiln/caller_state.h"
+#include "record/frame.h"
 #include "rows/tally_file.h"
 #include "rows/verifier.h"
 
@@ -11,6 +13,9 @@ namespace kiln {
 using storage::Verifier;
 
 namespace {
+
+/// Of a stranger's file, all pages are looked at in one piece.
+constexpr std::chrono::milliseconds time_of_whole_file = std::chrono::minutes(1);
 
 void check_tally_file(const std::filesystem::path& directory, const CacheOptions& options,
                       VerifyReport& report) {
@@ -35,6 +40,8 @@ Result<VerifyReport> Cache::verify(bool deep) {
       Hold hold = impl_->open();
       if (!hold) return impl_->not_open();
       generation = hold.database().generation;
+      hold.connection().restart_clock(time_of_whole_file);
+      const storage::LongestValue longest(hold.connection(), storage::max_raw_bytes);
       progress = verifier.read(hold.connection());
     }
     if (progress == Verifier::Progress::failed) {

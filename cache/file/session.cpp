@@ -33,6 +33,8 @@ Result<Database> open(const Place& place, const CacheOptions& options, Writers w
 Result<Database> open_of_strangers(const Place& place, CacheOptions options) {
   options.trust = {.others = true, .any_owner = true};
   options.access = CacheOptions::Access::read_only;
+  // Whoever opens a cache of its own waits for long. A stranger may hold a lock for ever.
+  const LockPatience patience(lock_patience);
   auto opened = open(place, options, Writers::anybody);
   if (!opened) return opened;
   const system::NoFork no_fork;

@@ -16,7 +16,21 @@
 #include "system/no_fork.h"
 
 namespace kiln::storage {
+
+/// What a stranger's file may cost. SQLite looks at the clock after so many of its instructions, of which it runs some 20
+/// million a second; but reading a definition is one, and takes memory for each column and index.
+struct Allowance {
+  std::chrono::milliseconds time;
+  int instructions_between_looks;
+  int longest_value;
+  int most_arguments;  ///< Of a function; with none, SQLite takes no definition that calls one.
+};
+
 namespace {
+
+constexpr Allowance for_schema{std::chrono::milliseconds(100), 100, 2 << 10, 0};
+constexpr Allowance for_reading{std::chrono::seconds(1), 1000, 8 << 20, 8};
+constexpr int most_columns_of_strangers = 32;
 
 // A statement that waits for somebody else's commit takes naps that are shorter than the gap between two commits of
 // writers that take turns. SQLite itself would nap for up to 100 ms, longer than any commit takes, and could miss its
@@ -59,13 +73,6 @@ std::string_view remedy_of(int code) {
       return "";
   }
 }
-
-// What a stranger's file may cost. SQLite looks at the clock after so many of its instructions, of which it runs some 20
-// million a second.
-constexpr std::chrono::nanoseconds time_of_strangers = std::chrono::seconds(1);
-constexpr int instructions_between_looks = 1000;
-constexpr int longest_value_of_strangers = 8 << 20;
-constexpr int longest_definition_of_strangers = 16 << 10;
 
 /// Of this thread's work alone: a slow disk and a busy machine are nobody's malice.
 std::chrono::nanoseconds processor_time() noexcept {
@@ -172,23 +179,37 @@ bool Connection::keeps_a_log() noexcept {
 
 void Connection::distrust_schema() noexcept {
   const system::NoFork no_fork;
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_definition_of_strangers);
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, longest_definition_of_strangers);
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_FUNCTION_ARG, 0);
   if (spent_at_ == nullptr) spent_at_ = std::make_unique<std::chrono::nanoseconds>();
-  restart_clock();
-  sqlite3_progress_handler(handle_.get(), instructions_between_looks, has_spent, spent_at_.get());
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_COLUMN, most_columns_of_strangers);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, for_schema.longest_value);
+  allow(for_schema);
 }
 
 void Connection::trust_schema() noexcept {
   const system::NoFork no_fork;
-  constexpr int most_arguments = 8;  // More than kiln's own statements have.
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value_of_strangers);
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_FUNCTION_ARG, most_arguments);
+  allow(for_reading);
 }
 
-void Connection::restart_clock() noexcept {
-  if (spent_at_ != nullptr) *spent_at_ = processor_time() + time_of_strangers;
+void Connection::allow(const Allowance& allowance) noexcept {
+  auto* const handle = handle_.get();
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, allowance.longest_value);
+  sqlite3_limit(handle, SQLITE_LIMIT_FUNCTION_ARG, allowance.most_arguments);
+  *spent_at_ = processor_time() + allowance.time;
+  sqlite3_progress_handler(handle, allowance.instructions_between_looks, has_spent,
+                           spent_at_.get());
+}
+
+void Connection::restart_clock(std::chrono::milliseconds time) noexcept {
+  if (spent_at_ != nullptr) *spent_at_ = processor_time() + time;
+}
+
+bool Connection::has_given_out() noexcept {
+  gave_out_ = gave_out_ || (spent_at_ != nullptr && has_spent(spent_at_.get()) != 0);
+  return gave_out_;
+}
+
+int Connection::last_code() const noexcept {
+  return gave_out_ ? SQLITE_INTERRUPT : sqlite3_extended_errcode(handle_.get());
 }
 
 int Connection::execute(const char* sql) noexcept {
@@ -198,10 +219,12 @@ int Connection::execute(const char* sql) noexcept {
 
 tl::unexpected<Error> Connection::failure(std::string_view doing) const {
   const system::NoFork no_fork;
-  return fail(ErrorCode::io_failed,
-              fmt::format("cache '{}': {} failed: {} (SQLite code {}){}", name_, doing,
-                          sqlite3_errmsg(handle_.get()), last_code(), remedy_of(last_code())),
-              {}, last_code());
+  return fail(
+      ErrorCode::io_failed,
+      fmt::format("cache '{}': {} failed: {} (SQLite code {}){}", name_, doing,
+                  gave_out_ ? sqlite3_errstr(SQLITE_INTERRUPT) : sqlite3_errmsg(handle_.get()),
+                  last_code(), remedy_of(last_code())),
+      {}, last_code());
 }
 
 sqlite3_stmt* Connection::prepared(std::string_view sql) {
@@ -216,7 +239,7 @@ sqlite3_stmt* Connection::prepared(std::string_view sql) {
 }
 
 Statement::Statement(Connection& connection, std::string_view sql)
-    : handle_(connection.prepared(sql)) {
+    : connection_(connection), handle_(connection.prepared(sql)) {
   if (!handle_) code_ = connection.last_code();
 }
 
@@ -247,6 +270,8 @@ std::optional<bool> Statement::next() noexcept {
   if (code_ != SQLITE_OK) return std::nullopt;
   const int code = sqlite3_step(handle_);
   if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
+  // A single instruction may take as long as a stranger's file is large.
+  if (connection_.has_given_out()) return std::nullopt;
   return code == SQLITE_ROW;
 }
 

@@ -36,6 +36,8 @@ class LockPatience {
   const std::chrono::milliseconds before_;
 };
 
+struct Allowance;
+
 /// An open database and its prepared statements, which it keeps. Every call of SQLite's is made under a NoFork.
 /// Not thread-safe.
 class Connection {
@@ -63,8 +65,8 @@ class Connection {
   /// The schema that SQLite has read is kiln's own, and is not read again before distrust_schema() is called.
   void trust_schema() noexcept;
 
-  /// Where the content is a stranger's, what runs from now on has its time anew.
-  void restart_clock() noexcept;
+  /// Where the content is a stranger's, what runs from now on has its time anew, of its thread's processor.
+  void restart_clock(std::chrono::milliseconds time = std::chrono::seconds(1)) noexcept;
 
   /// Runs statements that give no rows. Gives SQLite's result code.
   [[nodiscard]] int execute(const char* sql) noexcept;
@@ -99,7 +101,7 @@ class Connection {
   [[nodiscard]] int system_error() const noexcept { return sqlite3_system_errno(handle_.get()); }
 
   /// SQLite's extended code of the last failure.
-  [[nodiscard]] int last_code() const noexcept { return sqlite3_extended_errcode(handle_.get()); }
+  [[nodiscard]] int last_code() const noexcept;
 
   /// The last failure as an error value: what kiln was doing, to which file, and what SQLite says.
   [[nodiscard]] tl::unexpected<Error> failure(std::string_view doing) const;
@@ -122,12 +124,18 @@ class Connection {
   [[nodiscard]] static Result<Connection> open(const char* file, const std::filesystem::path& name,
                                                int flags, const char* vfs);
 
+  void allow(const Allowance& allowance) noexcept;
+
+  /// Whether a stranger's file has taken its time: from then on each statement ends with SQLITE_INTERRUPT.
+  [[nodiscard]] bool has_given_out() noexcept;
+
   /// Null where SQLite cannot prepare it; last_code() tells why.
   [[nodiscard]] sqlite3_stmt* prepared(std::string_view sql);
 
   std::string name_;  ///< For people.
   /// When a stranger's statement has taken its time, on its thread's processor. SQLite keeps the address.
   std::unique_ptr<std::chrono::nanoseconds> spent_at_;
+  bool gave_out_ = false;
   std::unique_ptr<sqlite3, Close> handle_;
   std::unordered_map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;
 };
@@ -198,6 +206,7 @@ class Statement {
   }
 
   const system::NoFork no_fork_;  ///< First, so that it is there when the statement is prepared.
+  Connection& connection_;
   sqlite3_stmt* handle_;
   int code_ = SQLITE_OK;
 };

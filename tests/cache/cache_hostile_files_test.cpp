@@ -117,6 +117,13 @@ std::string with_endless_schema(const std::string& database) {
   return pages.finished();
 }
 
+class Memory {
+ public:
+  Memory() { static_cast<void>(sqlite3_memory_highwater(1)); }
+  /// What SQLite has had at one time since, in MiB.
+  [[nodiscard]] static std::int64_t most() { return sqlite3_memory_highwater(0) >> 20; }
+};
+
 class HostileFiles : public test::Signatures {
  protected:
   CacheOptions trusting(const CacheOptions::Access access = CacheOptions::Access::read_write) {
@@ -214,6 +221,24 @@ TEST_F(HostileFiles, NoFunctionIsCalledWhileTheSchemaIsRead) {
   }
 }
 
+// Each of these is read before the schema can be looked at, and each has an index for each of its columns.
+TEST_F(HostileFiles, ASchemaOfManyTablesIsGivenUpOrRefusedInLittleMemory) {
+  const auto bundle = signed_bundle({1}, farm_);
+  std::string columns = "a0";
+  std::string indexes;
+  for (int column = 1; column < 30; ++column) columns += ", a" + std::to_string(column);
+  for (int number = 0; number < 150; ++number)
+    indexes +=
+        ", UNIQUE(a" + std::to_string(number % 30) + ", a" + std::to_string(number / 30) + ")";
+  std::string made;
+  for (int table = 0; table < 400; ++table)
+    made += "CREATE TABLE t" + std::to_string(table) + "(" + columns + indexes + ");";
+  test::run_sql(bundle, "BEGIN;" + made + "COMMIT");
+  const Memory memory;
+  EXPECT_NE(look(bundle, trust({farm_})), "served");
+  EXPECT_LT(Memory::most(), 60);
+}
+
 TEST_F(HostileFiles, NothingHidesBehindANameThatIsNoText) {
   for (const auto* change :
        {"CREATE TABLE t(x)", "CREATE INDEX i ON texts(raw_bytes)", "CREATE VIEW v AS SELECT 1"}) {
@@ -260,13 +285,6 @@ TEST_F(HostileFiles, NoJournalOfOthersIsCarriedOut) {
   EXPECT_EQ(test::read_file(file), before);
   EXPECT_EQ(test::read_file(journal), page);
 }
-
-class Memory {
- public:
-  Memory() { static_cast<void>(sqlite3_memory_highwater(1)); }
-  /// What SQLite has had at one time since, in MiB.
-  [[nodiscard]] static std::int64_t most() { return sqlite3_memory_highwater(0) >> 20; }
-};
 
 TEST_F(HostileFiles, NoMoreIsReadThanWasSigned) {
   const std::vector<std::string> changes{
@@ -329,6 +347,29 @@ TEST_F(HostileFiles, ATextIsNoLargerThanTextsAre) {
     return report.skipped.size() == 1 && usage.ru_maxrss < most_kibibytes ? 0 : 1;
   });
   EXPECT_EQ(results, std::vector<int>{0});
+}
+
+// What is large and signed is taken, with its texts.
+TEST_F(HostileFiles, LargeOnesThatWereSignedServe) {
+  auto sample = make_sample(1);
+  sample.artifact.image = test::random_bytes(12U << 20, 1);
+  sample.source = test::random_bytes(11U << 20, 2);
+  sample.request.source = digest_of(sample.source);
+  sample.request.source_bytes = sample.source.size();
+  ASSERT_TRUE(open("c", {.signing_key = farm_}).put(sample.entry()));
+  const auto bundle = out_ / "large.kiln";
+  ASSERT_TRUE(open("c").export_bundle(bundle));
+  auto from = opened(bundle);
+  EXPECT_TRUE(test::find(from, sample));
+  auto to = open("to");
+  const auto report = to.import(from).value();
+  EXPECT_EQ(report.added, 1U);
+  EXPECT_TRUE(report.skipped.empty());
+  EXPECT_EQ(to.text(sample.request.source).value(), sample.source);
+  EXPECT_EQ(from.text(sample.request.source).value(), sample.source);
+  EXPECT_TRUE(from.verify(true).value().findings.empty());
+  EXPECT_TRUE(from.verify_signatures(trust({farm_})).value().findings.empty());
+  EXPECT_THAT(told_, IsEmpty());
 }
 
 // Each of these was signed; but for another request than the one by which they are found now.
