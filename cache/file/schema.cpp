@@ -237,7 +237,9 @@ std::optional<std::vector<SchemaFault>> foreign_objects(Connection& connection) 
   auto faults = schema_faults(connection);
   const auto found = objects_of(connection);
   const auto unlike_tables = connection.integer(
-      "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR rootpage < 1");
+      "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR "
+      "typeof(type) <> 'text' OR typeof(tbl_name) <> 'text' OR typeof(rootpage) <> 'integer' OR "
+      "rootpage < 1");
   if (!faults || !found || !unlike_tables) return std::nullopt;
   if (*unlike_tables != 0)
     faults->push_back({"its schema", "has views, triggers or virtual tables"});

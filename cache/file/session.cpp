@@ -1,7 +1,13 @@
 #include "file/session.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
+#include <cstdint>
+#include <filesystem>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "file/private_path.h"
 #include "file/strangers_file.h"
@@ -30,6 +36,17 @@ Result<Database> open(const Place& place, const CacheOptions& options, Writers w
   return open_database(place.path, options, writers);
 }
 
+/// Whether it says that it is much longer than what it takes on the disk. kiln's have no holes, and what SQLite takes memory and
+/// time for can be as long as a file says that it is. Some filesystems do not tell.
+bool is_mostly_holes(const std::filesystem::path& file) noexcept {
+  constexpr std::int64_t block = 512;
+  constexpr std::int64_t most_times = 8;
+  constexpr std::int64_t small = std::int64_t{16} << 20;
+  struct stat status;
+  return ::stat(file.c_str(), &status) == 0 && status.st_size > small && status.st_blocks > 0 &&
+         status.st_size > most_times * block * status.st_blocks;
+}
+
 Result<Database> open_of_strangers(const Place& place, CacheOptions options) {
   options.trust = {.others = true, .any_owner = true};
   options.access = CacheOptions::Access::read_only;
@@ -37,6 +54,13 @@ Result<Database> open_of_strangers(const Place& place, CacheOptions options) {
   const LockPatience patience(lock_patience);
   auto opened = open(place, options, Writers::anybody);
   if (!opened) return opened;
+  if (is_mostly_holes(opened->file)) {
+    return fail(
+        ErrorCode::cache_unusable,
+        fmt::format("'{}' has more holes than content, and others may have written it: copy "
+                    "it without holes if you trust it",
+                    opened->file.string()));
+  }
   const system::NoFork no_fork;
   auto checked = StrangersRead(*opened).begin();
   if (!checked) return tl::unexpected(std::move(checked.error()));

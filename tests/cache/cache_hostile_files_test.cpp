@@ -239,6 +239,21 @@ TEST_F(HostileFiles, ASchemaOfManyTablesIsGivenUpOrRefusedInLittleMemory) {
   EXPECT_LT(Memory::most(), 60);
 }
 
+TEST_F(HostileFiles, AFileThatIsMostlyHolesIsRefused) {
+  const auto bundle = signed_bundle({1}, farm_);
+  fs::resize_file(bundle, std::uintmax_t{1} << 30);
+  EXPECT_THAT(look(bundle, trust({farm_})), HasSubstr("more holes than content"));
+}
+
+TEST_F(HostileFiles, AListingOfLongNamesTakesLittle) {
+  const auto bundle = signed_bundle({1, 2, 3, 4, 5, 6, 7, 8}, farm_);
+  test::run_sql(bundle,
+                "UPDATE entries SET program = hex(zeroblob(3000000)), toolchain_text = program");
+  const auto listed = opened(bundle).list().value();
+  ASSERT_EQ(listed.size(), 8U);
+  for (const auto& entry : listed) EXPECT_EQ(entry.program.size(), 4096U);
+}
+
 TEST_F(HostileFiles, NothingHidesBehindANameThatIsNoText) {
   for (const auto* change :
        {"CREATE TABLE t(x)", "CREATE INDEX i ON texts(raw_bytes)", "CREATE VIEW v AS SELECT 1"}) {
