@@ -199,7 +199,7 @@ void note_path_use(std::string_view before, Scanner behind, bool in_definition,
     before.remove_suffix(1);
   const bool streamed = before.ends_with("<<") || trimmed(behind.rest()).starts_with("<<");
   if (streamed || call.name == "message") return;
-  if (!call.name.empty() && !call.braced && is_said_in_full(before, behind)) {
+  if (!call.name.empty() && !call.braced && !initialises(call) && is_said_in_full(before, behind)) {
     directives.path_takers.insert({std::string(call.name), call.argument});
   } else {
     directives.computes_path = true;

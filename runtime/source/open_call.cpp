@@ -1,5 +1,10 @@
 #include "source/open_call.h"
 
+#include <array>
+#include <string>
+
+#include "source/text_search.h"
+
 namespace kiln {
 
 namespace {
@@ -41,7 +46,64 @@ OpenCall call_of(std::string_view name, std::size_t argument, bool braced) {
   return {word, argument, braced, before};
 }
 
+/// With one of these before it, a name begins no declaration.
+constexpr std::array<std::string_view, 15> begin_expressions{
+    "asm",  "__asm__", "__asm", "if",   "while",  "for",   "switch", "return",
+    "else", "do",      "new",   "case", "delete", "throw", "sizeof"};
+
+/// Of a definition of a macro, what its body begins with.
+std::string_view without_macro_name(std::string_view lead) {
+  Scanner scanner(lead);
+  if (scanner.identifier() != "define") return lead;
+  scanner.skip_blanks();
+  static_cast<void>(scanner.identifier());
+  if (scanner.peek() == '(') {
+    static_cast<void>(scanner.up_to(')'));
+    scanner.advance();
+  }
+  return scanner.rest();
+}
+
+/// Without what stands between angle brackets: parameters of templates and arguments for them.
+std::string without_angles(std::string_view text) {
+  std::string rest;
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '<') ++depth;
+    if (depth == 0) rest += c;
+    if (c == '>' && depth > 0) --depth;
+  }
+  return rest;
+}
+
+/// Whether a function's name may follow: a type and specifiers, and no sign of an expression.
+bool is_of_declaration(std::string_view lead) {
+  if (lead.find_first_of("=?!+-/%|^,.") != npos) return false;
+  return find_word(lead, [](std::string_view word) { return is_one_of(word, begin_expressions); })
+      .empty();
+}
+
 }  // namespace
+
+// What stands before a name since the last statement or directive, with what says of the directive which one it is.
+std::string_view lead_of(std::string_view text, std::size_t at) {
+  const auto begin = text.substr(0, at).find_last_of(";{}#") + 1;
+  const auto lead = text.substr(begin, at - begin);
+  const auto end = begin != 0 && text[begin - 1] == '#' ? lead.find('\n') : npos;
+  return end == npos ? lead : lead.substr(end + 1);
+}
+
+bool may_declare(std::string_view lead) {
+  return is_of_declaration(without_angles(without_macro_name(lead)));
+}
+
+bool initialises(const OpenCall& call) {
+  const auto lead =
+      without_space(without_macro_name(without_space(lead_of(call.before, call.before.size()))));
+  if (lead.empty() || !may_declare(lead)) return false;
+  const char last = lead.back();
+  return continues_identifier(last) || last == '>' || last == '*' || last == '&';
+}
 
 OpenCall open_call(std::string_view before, bool in_definition) {
   constexpr std::size_t near = 400;

@@ -16,6 +16,15 @@ struct OpenCall {
       {};  ///< What stands before the call, and what its name is qualified with.
 };
 
+/// What stands before a place since the last statement or directive, with what says of the directive which one it is.
+[[nodiscard]] std::string_view lead_of(std::string_view text, std::size_t at);
+
+/// Whether the name of a function may follow on such a lead: it is a type, or specifiers, or nothing, and no sign of an expression.
+[[nodiscard]] bool may_declare(std::string_view lead);
+
+/// Whether the call is none, but initialises a variable of its name: `const Place here(file, line)`.
+[[nodiscard]] bool initialises(const OpenCall& call);
+
 /// What is open at the end of `before`. In a definition no end of a line is passed.
 [[nodiscard]] OpenCall open_call(std::string_view before, bool in_definition);
 

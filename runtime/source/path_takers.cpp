@@ -24,11 +24,6 @@ constexpr std::array<std::string_view, 12> no_calls{
     "if",       "while",    "for",           "switch",  "return",  "sizeof",
     "decltype", "noexcept", "static_assert", "alignas", "alignof", "defined"};
 
-/// With one of these before it, a name begins no declaration.
-constexpr std::array<std::string_view, 12> begin_expressions{"if",     "while",  "for",   "switch",
-                                                             "return", "else",   "do",    "new",
-                                                             "case",   "delete", "throw", "sizeof"};
-
 /// Behind one of these, a name is no variable.
 constexpr std::array<std::string_view, 22> before_types{
     "struct",  "class",     "enum",    "union",  "typename", "namespace", "using", "friend",
@@ -58,12 +53,12 @@ bool any_use_in_code(std::string_view code, std::string_view name,
   return false;
 }
 
-/// What stands before a name since the last statement or directive, with what says of the directive which one it is.
-std::string_view lead_of(std::string_view text, std::size_t at) {
-  const auto begin = text.substr(0, at).find_last_of(";{}#") + 1;
-  const auto lead = text.substr(begin, at - begin);
-  const auto end = begin != 0 && text[begin - 1] == '#' ? lead.find('\n') : none;
-  return end == none ? lead : lead.substr(end + 1);
+/// The only name that a text consists of, its last part; empty for any other text.
+std::string_view only_name(std::string_view text) {
+  const bool is_name = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return continues_identifier(c) || c == ':' || is_space(c);
+  });
+  return is_name ? Scanner::last_word(text) : std::string_view();
 }
 
 /// Whether it is a line that declares nothing.
@@ -74,49 +69,11 @@ bool is_of_directive(std::string_view lead) {
   return is_one_of(scanner.identifier(), directives);
 }
 
-/// Of a definition of a macro, what its body begins with.
-std::string_view without_macro_name(std::string_view lead) {
-  Scanner scanner(lead);
-  if (scanner.identifier() != "define") return lead;
-  scanner.skip_blanks();
-  static_cast<void>(scanner.identifier());
-  if (scanner.peek() == '(') {
-    static_cast<void>(scanner.up_to(')'));
-    scanner.advance();
-  }
-  return scanner.rest();
-}
-
-/// Without what stands between angle brackets: parameters of templates and arguments for them.
-std::string without_angles(std::string_view text) {
-  std::string rest;
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '<') ++depth;
-    if (depth == 0) rest += c;
-    if (c == '>' && depth > 0) --depth;
-  }
-  return rest;
-}
-
-/// Whether a function's name may follow: a type and specifiers, and no sign of an expression.
-bool is_of_declaration(std::string_view lead) {
-  if (lead.find_first_of("=?!+-/%|^,.") != none) return false;
-  return find_word(lead, [](std::string_view word) { return is_one_of(word, begin_expressions); })
-      .empty();
-}
-
-/// The only name that a text consists of, its last part; empty for any other text.
-std::string_view only_name(std::string_view text) {
-  const bool is_name = !text.empty() && std::ranges::all_of(text, [](char c) {
-    return continues_identifier(c) || c == ':' || is_space(c);
-  });
-  return is_name ? Scanner::last_word(text) : std::string_view();
-}
-
 /// Whether a variable, a parameter or another name for something is declared here.
 bool is_variable(std::string_view lead, std::string_view rest) {
   if (rest.starts_with('=')) return !rest.starts_with("==");
+  const bool is_object = rest.starts_with('.') && !rest.starts_with("...");
+  if (is_object || rest.starts_with("->")) return true;
   if (rest.empty() || rest.starts_with("::") ||
       std::string_view(";{,)[:").find(rest.front()) == none)
     return false;
@@ -124,6 +81,13 @@ bool is_variable(std::string_view lead, std::string_view rest) {
   if (lead.ends_with('>') || lead.ends_with('*') || lead.ends_with('&')) return true;
   const auto word = Scanner::last_word(lead);
   return !word.empty() && !is_one_of(word, before_types);
+}
+
+/// Whether a class of this name is defined here.
+bool begins_class(std::string_view lead, std::string_view rest) {
+  const auto word = Scanner::last_word(lead);
+  return (word == "struct" || word == "class") &&
+         (rest.starts_with('{') || rest.starts_with(':') || rest.starts_with("final"));
 }
 
 /// A parameter as the argument at a position finds it; nothing where there is none.
@@ -215,6 +179,17 @@ std::string_view read_body(Scanner& scanner) {
   }
 }
 
+/// One with a text. Without, what it is given becomes its members.
+bool has_constructor(std::string_view text, std::string_view name) {
+  return any_use(text, name, [&](std::size_t at) {
+    const auto rest = without_space(text.substr(at + name.size()));
+    if (!rest.starts_with('(') || !may_declare(without_space(lead_of(text, at)))) return false;
+    Scanner scanner(rest);
+    FunctionText function;
+    return read_parameters(scanner, function.parameters) && !read_body(scanner).empty();
+  });
+}
+
 }  // namespace
 
 PathTakers::PathTakers(std::vector<const HeaderText*> texts, const MacroBodies& of_options)
@@ -261,10 +236,9 @@ bool PathTakers::function_computes(std::string_view text, const PathTaker& taker
   const auto parameter = parameter_at(function.parameters, taker.argument, name_in_function);
   // With so many arguments, another one is called.
   if (!parameter) return false;
-  const bool has_name = !parameter->name.empty();
-  if (!has_name)
-    return holds(function.parameters[std::min(taker.argument, function.parameters.size() - 1)],
-                 "[");
+  const auto declared =
+      function.parameters[std::min(taker.argument, function.parameters.size() - 1)];
+  if (parameter->name.empty()) return holds(declared, "[") || declared == "...";
   return any_use_in_code(function.body, parameter->name, [&](std::size_t at) {
     return use_computes({function.body, at, parameter->name, parameter->offset, nullptr});
   });
@@ -293,7 +267,9 @@ bool PathTakers::use_computes(const Use& use) {
       return true;
     const auto call = open_call(before, use.macro != nullptr);
     if (call.name == "message") return false;
-    if (call.name.empty() || call.braced || is_parameter_of(use.macro, call.name)) return true;
+    if (call.name.empty() || call.braced || initialises(call) ||
+        is_parameter_of(use.macro, call.name))
+      return true;
     const bool hands_on = call.name == "forward" || call.name == "move";
     if (!hands_on || behind.peek() != ')')
       return compute({std::string(call.name), call.argument + use.offset});
@@ -309,9 +285,9 @@ bool PathTakers::text_computes(std::string_view text, const PathTaker& taker) {
     // A macro is asked for by itself.
     if (lead == "define" || is_of_directive(lead)) return false;
     const auto rest = without_space(text.substr(at + name.size()));
-    if (!rest.starts_with('(')) return is_variable(lead, rest);
-    const auto plain = without_angles(without_macro_name(lead));
-    return is_of_declaration(plain) && function_computes(rest, taker);
+    if (!rest.starts_with('('))
+      return is_variable(lead, rest) || (begins_class(lead, rest) && !has_constructor(text, name));
+    return may_declare(lead) && function_computes(rest, taker);
   });
 }
 

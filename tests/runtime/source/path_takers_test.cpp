@@ -28,7 +28,7 @@ TEST(PathTakers, ReportWhereTheyHaveNoText) {
   for (const char* declared :
        {"", "int printf(const char*, ...);\n", "void f(const char* file, int line);\n",
         "template <class T = int> [[noreturn]] inline void f(T file, int line);\n",
-        "class f : public std::exception { public: f(const char* file, int line); };\n",
+        "class f : public std::exception { public: f(const char* s, int) { log << s; } };\n",
         "class E {}; void g(const f& e); void h() { x = f(1, 2); if (y) return f(1, 2); }\n",
         "extern \"C\" __device__ void f(const char*, int);\nusing a::f;\n"}) {
     EXPECT_FALSE(computes(declared + used)) << declared;
@@ -77,8 +77,29 @@ TEST(PathTakers, ComputeWithWhatTheyAreGiven) {
                     "constexpr int h(const char* t) { return t[1]; }\n"),
         std::string("__device__ int f(const char (&)[9], int) { return 1; }\n"),
         std::string("__device__ int f(const char* s, int) { const auto* t = s; return *t; }\n"),
-        std::string("__device__ const char* f(const char* s, int) { return s; }\n")}) {
+        std::string("__device__ const char* f(const char* s, int) { return s; }\n"),
+        std::string("__device__ char f(const char* s, int) { View v(s); return v[5]; }\n"),
+        std::string("__device__ char f(const char* s, ...) { return 1; }\n"
+                    "void v() { f(1, __FILE__, __LINE__); }\n"),
+        std::string("struct f { const char* s; int line; };\n"),
+        std::string("void v() { Hash a(1), f(2); g(f.value); }\n")}) {
     EXPECT_TRUE(computes(declared + used)) << declared;
+  }
+}
+
+TEST(PathTakers, AreVariablesTooThatAPlaceInitialises) {
+  for (const char* code : {"constexpr Hash h(__FILE__, __LINE__);",
+                           "void f() { const View<3> v(__FILE__, __LINE__); }",
+                           "#define HERE const Place here(__FILE__, __LINE__)\n"}) {
+    EXPECT_TRUE(computes(code)) << code;
+  }
+  for (const char* code :
+       {"void f() { if (x) g(__FILE__, __LINE__); else ns::g(__FILE__, __LINE__); }",
+        "void f() { return g(__FILE__, __LINE__); throw E(__FILE__, __LINE__); }",
+        "void f() { (void)g(__FILE__, __LINE__); x = g(__FILE__, __LINE__); a.g(__FILE__, "
+        "__LINE__); }",
+        "#define G(x) g(x, __FILE__, __LINE__)\n"}) {
+    EXPECT_FALSE(computes(code)) << code;
   }
 }
 
