@@ -44,6 +44,7 @@ Session& Cache::Impl::session() {
   while (session->process != process) {
     auto fresh = std::make_unique<Session>(process);
     fresh->told = tally.now();  // The parent writes down what it counted.
+    fresh->given_up = session->given_up;
     if (session_.compare_exchange_strong(session, fresh.get())) {
       storage::abandon(session);
       session = fresh.release();
@@ -167,6 +168,15 @@ void Cache::Impl::Hold::begin_strangers_read() {
   strangers_read_.reset();
   session_.database.reset();
   impl_.put_off(session_, std::move(begun.error()));
+}
+
+void Cache::Impl::Hold::found_unproven() {
+  constexpr std::chrono::milliseconds slow{10};
+  constexpr std::chrono::seconds most{2};
+  if (!strangers_read_) return;
+  const auto taken = connection().time_taken();
+  if (taken > slow) session_.unproven += taken;
+  session_.given_up |= session_.unproven > most;
 }
 
 tl::unexpected<Error> Cache::Impl::Hold::failure(std::string_view doing) {

@@ -87,7 +87,6 @@ Result<void> take_named(Cache::Impl& cache, Search& search) {
 Result<std::vector<StoredRequest>> Cache::alike(const Request& request, const AlikeLimits& limits) {
   const CallerState caller;
   Search search{request, limits};
-  // Nobody has vouched for the requests there.
   if (impl_->ensure_open() && impl_->asks_for_proof()) return std::move(search.found);
   auto taken = take_equal(*impl_, search,
                           "SELECT " STORED_REQUEST_COLUMNS
@@ -101,6 +100,8 @@ Result<std::vector<StoredRequest>> Cache::alike(const Request& request, const Al
   }
   if (taken) taken = take_named(*impl_, search);
   if (!taken) return tl::unexpected(std::move(taken.error()));
+  // Nobody has vouched for the requests of strangers, whose directory another thread may have opened meanwhile.
+  if (impl_->asks_for_proof()) search.found.clear();
   return std::move(search.found);
 }
 

@@ -101,9 +101,13 @@ NextRow next_of_strangers(Hold& hold, const Wanted& wanted, std::int64_t before,
   if (!*there) return std::nullopt;
   const auto id = row.integer(0);
   const auto key = row.digest(1);
-  if (!key) return RawEntry{.id = id, .key = {}, .toolchain = {}};
+  if (!key) {
+    hold.found_unproven();
+    return RawEntry{.id = id, .key = {}, .toolchain = {}};
+  }
   auto entry = storage::read_signed_row(hold.connection(), id, *key, keys);
   if (!entry) return hold.failure(looking_for_one);
+  if (entry->signatures.empty()) hold.found_unproven();
   return entry;
 }
 

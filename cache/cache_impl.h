@@ -55,6 +55,9 @@ class Cache::Impl {
     /// Counts what SQLite has just refused, and gives it as an error; not_open() where no database is open.
     tl::unexpected<Error> failure(std::string_view doing);
 
+    /// This read has led to nothing that anybody signed. Where such reads are slow, and many, the file is given up.
+    void found_unproven();
+
    private:
     void begin_strangers_read();
 

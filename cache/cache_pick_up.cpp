@@ -170,6 +170,7 @@ Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_con
                        : storage::read_signed_row(hold.connection(), at.id, at.key, keys);
     if (!raw)
       return skip_unreadable<PickedUp>(hold.failure("reading an entry"), "entry", at.key, skipped);
+    if (raw->signatures.empty()) hold.found_unproven();
   }
   // Its id may be that of another entry by now.
   if (!raw->key) {

@@ -97,7 +97,11 @@ Result<SignatureReport> Cache::verify_signatures(const TrustedKeys& keys) {
 Result<Artifact> Cache::proven_artifact(const Digest& key) {
   const CallerState caller;
   if (!impl_->ensure_open()) return impl_->not_open();
-  if (!impl_->asks_for_proof()) return artifact(key);
+  if (!impl_->asks_for_proof()) {
+    auto own = artifact(key);
+    // Another thread may have opened what has taken the directory's place.
+    if (!impl_->asks_for_proof()) return own;
+  }
   auto row = signed_row_of(*impl_, key);
   if (!row) return tl::unexpected(row.error());
   const auto proof = storage::Proof::of(*row, impl_->options.trusted_keys);

@@ -125,6 +125,15 @@ int close(sqlite3_file* handle) {
   return code;
 }
 
+int control(sqlite3_file* handle, int operation, void* argument) {
+  const File& file = own(handle);
+  if (operation != status_of_open_file)
+    return file.real->pMethods->xFileControl(file.real, operation, argument);
+  const bool told =
+      file.descriptor >= 0 && ::fstat(file.descriptor, static_cast<struct stat*>(argument)) == 0;
+  return told ? SQLITE_OK : SQLITE_NOTFOUND;
+}
+
 /// The real file's own method.
 template <auto method, class... Arguments>
 auto by_real(sqlite3_file* file, Arguments... arguments) {
@@ -152,7 +161,7 @@ constexpr sqlite3_io_methods io_methods = [] {
   own.xLock = lock;
   own.xUnlock = unlock;
   own.xCheckReservedLock = is_reserved;
-  own.xFileControl = by_real<&Methods::xFileControl>;
+  own.xFileControl = control;
   own.xSectorSize = by_real<&Methods::xSectorSize>;
   own.xDeviceCharacteristics = by_real<&Methods::xDeviceCharacteristics>;
   return own;
@@ -206,6 +215,19 @@ int open_database(File& file, const char* path, int flags, int* out_flags) {
   return SQLITE_CANTOPEN;
 }
 
+/// Whether a file can be opened without a wait: no FIFO, and no lease on it that somebody would have to give up first.
+bool opens_at_once(const char* path) noexcept {
+  constexpr int careful = O_NOFOLLOW | O_NONBLOCK;
+  int descriptor = system::open_file(path, O_RDWR | careful);
+  if (descriptor < 0 && errno != EWOULDBLOCK)
+    descriptor = system::open_file(path, O_RDONLY | careful);
+  if (descriptor < 0) return errno != EWOULDBLOCK;
+  struct stat status;
+  const bool regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  ::close(descriptor);
+  return regular;
+}
+
 /// A new journal gets a new file. An old file of that name is no journal any more: SQLite looks for a journal, and
 /// rolls it back, before it begins to write. A journal that SQLite only reads is opened to read and write all the
 /// same: a FIFO may have come since the look, and to open a FIFO only to read would wait.
@@ -217,6 +239,7 @@ int open_journal(File& file, const char* path, int flags, int* out_flags) {
     if (found && ::unlink(path) != 0) return SQLITE_CANTOPEN;
     flags |= SQLITE_OPEN_EXCLUSIVE;
   } else {
+    if (!opens_at_once(path)) return SQLITE_CANTOPEN;
     flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
   }
   return default_vfs()->xOpen(default_vfs(), path, file.real, flags, out_flags);

@@ -2,6 +2,10 @@
 
 namespace kiln::storage {
 
+/// A file control of this VFS: fills in the `struct stat` of the file that is open, whatever its name stands for by now. SQLITE_NOTFOUND
+/// where it holds no descriptor of it.
+inline constexpr int status_of_open_file = 0x6b696c6e;
+
 /// The name of a VFS that differs from the default one in its locks. The first call registers it with SQLite; nullptr,
 /// which stands for the default VFS, where SQLite does not take it.
 ///

@@ -1,6 +1,7 @@
 #include "file/session.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -17,11 +18,21 @@ namespace kiln::storage {
 
 namespace {
 
+/// Who set no key pays for no look around.
+bool asks_of_directories(const Place& place, const CacheOptions& options) noexcept {
+  return !options.trusted_keys.empty() && place.kind == Place::Kind::directory &&
+         !options.trust.group;
+}
+
+bool is_of_others(Database& database) noexcept {
+  const auto status = database.connection.status();
+  return status && (status->st_uid != ::geteuid() || (status->st_mode & (S_IWGRP | S_IWOTH)) != 0);
+}
+
 bool may_be_strangers(const Place& place, const CacheOptions& options) noexcept {
-  // Who set no key pays for no look around.
   if (options.trusted_keys.empty() || place.kind == Place::Kind::bundle_bytes) return false;
   return place.kind == Place::Kind::bundle_file || options.shipped ||
-         (!options.trust.group && may_be_of_others(place.path));
+         (asks_of_directories(place, options) && may_be_of_others(place.path));
 }
 
 Result<Database> open(const Place& place, const CacheOptions& options, Writers writers) {
@@ -72,8 +83,11 @@ Result<Database> open_of_strangers(const Place& place, CacheOptions options) {
 Result<Database> open_place(const Place& place, const CacheOptions& options) {
   if (may_be_strangers(place, options)) return open_of_strangers(place, options);
   auto opened = open(place, options, Writers::trusted);
-  // Another directory may have taken its place between the look and the opening.
-  return may_be_strangers(place, options) ? open_of_strangers(place, options) : std::move(opened);
+  // Another directory may have taken its place between the look and the opening, and given it back since.
+  const bool is_strangers =
+      may_be_strangers(place, options) ||
+      (asks_of_directories(place, options) && opened && is_of_others(*opened));
+  return is_strangers ? open_of_strangers(place, options) : std::move(opened);
 }
 
 void abandon(Session* session) noexcept {

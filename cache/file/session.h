@@ -44,6 +44,8 @@ struct Session {
   unsigned corrupt_generation = 0;  ///< The generation that is known to be corrupt; 0 for none.
   std::chrono::steady_clock::time_point not_before{};  ///< When to try again to open it.
   bool given_up = false;  ///< A stranger's that took too much time: it is not asked again.
+  std::chrono::nanoseconds
+      unproven{};  ///< What slow reads took that led to nothing which anybody signed.
 
   Session* next_abandoned = nullptr;
 };

@@ -164,6 +164,14 @@ bool Connection::has_moved() noexcept {
          moved != 0;
 }
 
+std::optional<struct stat> Connection::status() noexcept {
+  const system::NoFork no_fork;
+  struct stat status {};
+  const bool told =
+      sqlite3_file_control(handle_.get(), "main", status_of_open_file, &status) == SQLITE_OK;
+  return told ? std::optional(status) : std::nullopt;
+}
+
 bool Connection::keeps_a_log() noexcept {
   const system::NoFork no_fork;
   // The file format's write and read versions, offsets 18 and 19 of the header: 2 means WAL.
@@ -200,7 +208,13 @@ void Connection::allow(const Allowance& allowance) noexcept {
 }
 
 void Connection::restart_clock(std::chrono::milliseconds time) noexcept {
-  if (spent_at_ != nullptr) *spent_at_ = processor_time() + time;
+  if (spent_at_ == nullptr) return;
+  restarted_at_ = processor_time();
+  *spent_at_ = restarted_at_ + time;
+}
+
+std::chrono::nanoseconds Connection::time_taken() const noexcept {
+  return processor_time() - restarted_at_;
 }
 
 bool Connection::has_given_out() noexcept {
@@ -269,9 +283,9 @@ void Statement::bind(int index, const std::optional<std::int64_t>& value) noexce
 std::optional<bool> Statement::next() noexcept {
   if (code_ != SQLITE_OK) return std::nullopt;
   const int code = sqlite3_step(handle_);
-  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
-  // A single instruction may take as long as a stranger's file is large.
+  // A single instruction may take as long as a stranger's file is large, and fail in the end.
   if (connection_.has_given_out()) return std::nullopt;
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::nullopt;
   return code == SQLITE_ROW;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -68,6 +70,9 @@ class Connection {
   /// Where the content is a stranger's, what runs from now on has its time anew, of its thread's processor.
   void restart_clock(std::chrono::milliseconds time = std::chrono::seconds(1)) noexcept;
 
+  /// What was taken of it.
+  [[nodiscard]] std::chrono::nanoseconds time_taken() const noexcept;
+
   /// Runs statements that give no rows. Gives SQLite's result code.
   [[nodiscard]] int execute(const char* sql) noexcept;
 
@@ -92,6 +97,9 @@ class Connection {
 
   /// Whether the file that is open is no longer the one of its name.
   [[nodiscard]] bool has_moved() noexcept;
+
+  /// Of the file that is open, whatever its name stands for by now; nothing where that cannot be told.
+  [[nodiscard]] std::optional<struct stat> status() noexcept;
 
   /// Whether the file says that it has a write-ahead log. Ask before any statement: a statement would open that
   /// log.
@@ -135,6 +143,7 @@ class Connection {
   std::string name_;  ///< For people.
   /// When a stranger's statement has taken its time, on its thread's processor. SQLite keeps the address.
   std::unique_ptr<std::chrono::nanoseconds> spent_at_;
+  std::chrono::nanoseconds restarted_at_{};
   bool gave_out_ = false;
   std::unique_ptr<sqlite3, Close> handle_;
   std::unordered_map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;

@@ -12,23 +12,37 @@
 namespace kiln::storage {
 namespace {
 
-/// How large the records are of which these signatures speak; nothing where no key made one.
-std::optional<std::uint64_t> signed_bytes(const std::vector<std::string>& signatures,
-                                          const TrustedKeys& keys) {
-  std::optional<std::uint64_t> most;
-  for (const auto& signature : signatures) {
-    const auto claim = trusted_claim(signature, keys);
-    if (claim) most = std::max(most.value_or(0), claim->artifact_bytes + claim->dependencies_bytes);
-  }
-  return most;
-}
-
-std::optional<RawEntry> read_row_of(Connection& connection, std::int64_t id, const Digest& key) {
-  Statement row(connection, "SELECT " KILN_ENTRY_COLUMNS " FROM entries WHERE id = ? AND key = ?",
+/// All of the row but its payload. Without a key where there is no such row.
+std::optional<RawEntry> read_small_columns(Connection& connection, std::int64_t id,
+                                           const Digest& key) {
+  Statement row(connection,
+                "SELECT id, key, toolchain, dependencies, compile_us, material, x'', "
+                "toolchain_text, image_bytes FROM entries WHERE id = ? AND key = ?",
                 id, key);
   const auto there = row.next();
   if (there == true) return read_row(connection, row, nullptr);
   return there ? std::optional(RawEntry{.id = id, .key = {}, .toolchain = {}}) : std::nullopt;
+}
+
+/// How large the record of the artifact is of which a trusted signature of this row's speaks; nothing where none does.
+std::optional<std::uint64_t> signed_bytes(const RawEntry& row,
+                                          const std::vector<std::string>& signatures,
+                                          const TrustedKeys& keys) {
+  std::optional<std::uint64_t> most;
+  const auto request = hash_of(row.material);
+  for (const auto& signature : signatures) {
+    const auto claim = trusted_claim(signature, keys);
+    if (claim && claim->request == request && claim->toolchain == row.toolchain)
+      most = std::max(most.value_or(0), claim->artifact_bytes);
+  }
+  return most;
+}
+
+bool read_payload(Connection& connection, std::int64_t id, std::string& payload) {
+  Statement row(connection, "SELECT payload FROM entries WHERE id = ?", id);
+  const auto there = row.next();
+  if (there == true) payload = row.blob(0);
+  return there.has_value();
 }
 
 bool is_too_long(Connection& connection) { return connection.last_code() == SQLITE_TOOBIG; }
@@ -37,16 +51,22 @@ bool is_too_long(Connection& connection) { return connection.last_code() == SQLI
 
 std::optional<RawEntry> read_signed_row(Connection& connection, std::int64_t id, const Digest& key,
                                         const TrustedKeys& keys) {
-  RawEntry bare{.id = id, .key = key, .toolchain = {}};
+  const RawEntry bare{.id = id, .key = key, .toolchain = {}};
+  const auto bare_if_too_long = [&] {
+    return is_too_long(connection) ? std::optional(bare) : std::nullopt;
+  };
   auto signatures = read_signatures(connection, key, keys);
   if (!signatures) return std::nullopt;
-  const auto bytes = signed_bytes(*signatures, keys);
+  if (signatures->empty()) return bare;
+  auto row = read_small_columns(connection, id, key);
+  if (!row) return bare_if_too_long();
+  if (!row->key) return row;
+  const auto bytes = signed_bytes(*row, *signatures, keys);
   if (!bytes) return bare;
   auto kernels = read_kernels(connection, key);
   if (!kernels && !is_too_long(connection)) return std::nullopt;
   const LongestValue longest(connection, *bytes);
-  auto row = read_row_of(connection, id, key);
-  if (!row) return is_too_long(connection) ? std::optional(bare) : std::nullopt;
+  if (!read_payload(connection, id, row->payload)) return bare_if_too_long();
   row->kernels_frame = std::move(kernels).value_or(std::string());
   row->signatures = std::move(*signatures);
   return row;

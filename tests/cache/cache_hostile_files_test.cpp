@@ -364,6 +364,49 @@ TEST_F(HostileFiles, ATextIsNoLargerThanTextsAre) {
   EXPECT_EQ(results, std::vector<int>{0});
 }
 
+// Each row is slow by what its columns hold; none is so slow that it is given up by itself.
+TEST_F(HostileFiles, ManySlowRowsAreGivenUp) {
+  const auto directory = shared_directory("c", 1, farm_);
+  test::run_sql(
+      directory / "kernels.v1.db",
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) "
+      "INSERT INTO entries(key, request, toolchain, dependencies, source, program, arch, kind, "
+      "toolchain_text, created, compile_us, image_bytes, kernels, material, payload) "
+      "SELECT randomblob(16), request, toolchain, dependencies, source, program, arch, kind, "
+      "toolchain_text, created, compile_us, image_bytes, kernels, zeroblob(7000000), payload "
+      "FROM entries, n WHERE id = 1;"
+      "INSERT OR IGNORE INTO signatures(key, signer, record) SELECT e.key, s.signer, "
+      "s.record FROM entries e, signatures s");
+  auto cache = Cache::open(directory, trusting()).value();
+  int asked = 0;
+  while (asked < 50 && look_in(cache, 1) != "missed") ++asked;
+  EXPECT_LT(asked, 50);
+}
+
+// Of a row whose signature is for another request, no more is read than any row may have.
+TEST_F(HostileFiles, AReplayedSignatureBuysNoMemory) {
+  auto large = make_sample(2);
+  large.artifact.image = test::random_bytes(40U << 20, 1);
+  auto own = open("c", {.signing_key = farm_});
+  ASSERT_TRUE(own.put(make_sample(1).entry()));
+  ASSERT_TRUE(own.put(large.entry()));
+  const auto bundle = out_ / "replayed.kiln";
+  ASSERT_TRUE(own.export_bundle(bundle));
+  test::run_sql(bundle, "UPDATE signatures SET key = randomblob(16) WHERE key = x'" +
+                            test::as_found(make_sample(1)).key.hex() +
+                            "';"
+                            "UPDATE signatures SET key = x'" +
+                            test::as_found(make_sample(1)).key.hex() + "' WHERE key = x'" +
+                            test::as_found(large).key.hex() +
+                            "';"
+                            "UPDATE entries SET payload = zeroblob(45000000), toolchain_text = "
+                            "hex(zeroblob(20000000)) WHERE key = x'" +
+                            test::as_found(make_sample(1)).key.hex() + "'");
+  const Memory memory;
+  EXPECT_EQ(look(bundle, trust({farm_})), "untrusted");
+  EXPECT_LT(Memory::most(), 40);
+}
+
 // What is large and signed is taken, with its texts.
 TEST_F(HostileFiles, LargeOnesThatWereSignedServe) {
   auto sample = make_sample(1);
