@@ -356,6 +356,7 @@ std::vector<std::vector<HeaderSet::SharedText>> by_directory(
     (number == numbers.end() ? others : known[number->second]).push_back(header);
   }
   std::vector<std::vector<HeaderSet::SharedText>> all;
+  all.reserve(known.size() + 1);
   for (auto& [number, headers] : known) all.push_back(std::move(headers));
   if (all.empty()) all.emplace_back();
   all.front().insert(all.front().end(), others.begin(), others.end());

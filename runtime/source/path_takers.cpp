@@ -30,21 +30,9 @@ constexpr std::array<std::string_view, 22> before_types{
     "public",  "protected", "private", "return", "throw",    "new",       "goto",  "case",
     "virtual", "const",     "delete",  "else",   "operator", "volatile"};
 
-/// Calls `look` with where each of these names begins, whole.
-bool any_use(std::string_view text, std::string_view name,
+/// Whether `look` holds of a place where this name stands in code, and not in a literal.
+bool any_use(std::string_view code, std::string_view name,
              const std::function<bool(std::size_t at)>& look) {
-  for (auto at = text.find(name); at != none; at = text.find(name, at + 1)) {
-    const auto end = at + name.size();
-    const bool whole = (at == 0 || !continues_identifier(text[at - 1])) &&
-                       (end == text.size() || !continues_identifier(text[end]));
-    if (whole && look(at)) return true;
-  }
-  return false;
-}
-
-/// The same of names in code, and not in its literals.
-bool any_use_in_code(std::string_view code, std::string_view name,
-                     const std::function<bool(std::size_t at)>& look) {
   for (Scanner scanner(code); !scanner.done();) {
     const auto at = scanner.position();
     scanner.skip_word_or_token();
@@ -221,7 +209,7 @@ bool PathTakers::computes(const MacroBody& macro, const PathTaker& taker) {
   }
   const auto parameter = parameter_at(macro.parameters, taker.argument, name_in_macro);
   if (!parameter) return true;
-  return any_use_in_code(macro.text, parameter->name, [&](std::size_t at) {
+  return any_use(macro.text, parameter->name, [&](std::size_t at) {
     return use_computes({macro.text, at, parameter->name, parameter->offset, &macro});
   });
 }
@@ -239,7 +227,7 @@ bool PathTakers::function_computes(std::string_view text, const PathTaker& taker
   const auto declared =
       function.parameters[std::min(taker.argument, function.parameters.size() - 1)];
   if (parameter->name.empty()) return holds(declared, "[") || declared == "...";
-  return any_use_in_code(function.body, parameter->name, [&](std::size_t at) {
+  return any_use(function.body, parameter->name, [&](std::size_t at) {
     return use_computes({function.body, at, parameter->name, parameter->offset, nullptr});
   });
 }

@@ -30,7 +30,8 @@ TEST(PathTakers, ReportWhereTheyHaveNoText) {
         "template <class T = int> [[noreturn]] inline void f(T file, int line);\n",
         "class f : public std::exception { public: f(const char* s, int) { log << s; } };\n",
         "class E {}; void g(const f& e); void h() { x = f(1, 2); if (y) return f(1, 2); }\n",
-        "extern \"C\" __device__ void f(const char*, int);\nusing a::f;\n"}) {
+        "extern \"C\" __device__ void f(const char*, int);\nusing a::f;\n",
+        "void g() { log << \"an f: \" << 1; }\n"}) {
     EXPECT_FALSE(computes(declared + used)) << declared;
   }
 }
