@@ -106,7 +106,7 @@ bool initialises(const OpenCall& call) {
 }
 
 OpenCall open_call(std::string_view before, bool in_definition) {
-  constexpr std::size_t near = 400;
+  constexpr std::size_t near = 4096;
   const auto least = before.size() - std::min(before.size(), near);
   int depth = 0;
   std::size_t argument = 0;

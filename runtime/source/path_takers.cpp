@@ -24,6 +24,10 @@ constexpr std::array<std::string_view, 12> no_calls{
     "if",       "while",    "for",           "switch",  "return",  "sizeof",
     "decltype", "noexcept", "static_assert", "alignas", "alignof", "defined"};
 
+/// What these make of it is still the place.
+constexpr std::array<std::string_view, 6> hand_on{
+    "forward", "move", "static_cast", "const_cast", "reinterpret_cast", "dynamic_cast"};
+
 /// Behind one of these, a name is no variable.
 constexpr std::array<std::string_view, 22> before_types{
     "struct",  "class",     "enum",    "union",  "typename", "namespace", "using", "friend",
@@ -106,6 +110,12 @@ std::string_view name_in_macro(std::string_view parameter) {
 
 std::string_view name_in_function(std::string_view parameter) {
   return Scanner::last_word(without_space(parameter.substr(0, parameter.find('='))));
+}
+
+/// Whether nothing is done with it: `(void)file;`, or a cast of it that is a statement of its own.
+bool is_dropped(std::string_view before, char behind) {
+  return behind == ';' && (before.empty() || before.ends_with("(void)") ||
+                           std::string_view(";{}").find(before.back()) != none);
 }
 
 /// Then whoever uses the macro says what is called.
@@ -250,16 +260,17 @@ bool PathTakers::use_computes(const Use& use) {
       behind.skip_space();
     }
     if (before.ends_with("<<") || behind.rest().starts_with("<<")) return false;
+    if (is_dropped(before, behind.peek())) return false;
     bool in_literal = false;
     if (behind.rest().starts_with("##") || !is_whole_argument(before, behind, in_literal))
       return true;
     const auto call = open_call(before, use.macro != nullptr);
     if (call.name == "message") return false;
+    if (call.name.empty() && call.before.ends_with("(void)")) return false;
     if (call.name.empty() || call.braced || initialises(call) ||
         is_parameter_of(use.macro, call.name))
       return true;
-    const bool hands_on = call.name == "forward" || call.name == "move";
-    if (!hands_on || behind.peek() != ')')
+    if (!is_one_of(call.name, hand_on) || behind.peek() != ')')
       return compute({std::string(call.name), call.argument + use.offset});
     before = without_space(call.before);
     behind.advance();

@@ -38,52 +38,53 @@ TEST(PathTakers, ReportWhereTheyHaveNoText) {
 
 TEST(PathTakers, ComputeWithWhatTheyAreGiven) {
   const std::string body = "(const char* s, int) { return s[3]; }\n";
-  for (const std::string& declared :
-       {"__device__ inline int f" + body,
-        "constexpr int f" + body,
-        "template <int n = 3>\n__host__ __device__\nint f" + body,
-        "#define HD __host__ __device__\nHD int f" + body,
-        "#define h_d HD\n#define HD __device__\nh_d int f" + body,
-        "_CCCL_API int f" + body,
-        "__hostdev__ int f" + body,
-        "auto f = [](const char* s, int) { return s[3]; };\n" + body,
-        std::string("constexpr Hash f;\n"),
-        std::string("Hash<3> f;\n"),
-        std::string("Hash f{};\n"),
-        std::string("int g(Hash f) { return 1; }\n"),
-        std::string("int g(int (*f)(const char*, int));\n"),
-        std::string("for (auto f : all) g(1);\n"),
-        std::string("struct f { constexpr f(const char* s, int) : c(s[3]) {} char c; };\n"),
-        std::string("struct f { __device__ f(const char* s, int) : s_{s} {} const char* s_; };\n"),
-        "#define f g\n__device__ int g" + body,
-        std::string("#define f (g)\n"),
-        std::string("#define f(file, line) file[3]\n"),
-        std::string("#define f(file, line) g(*file)\n"),
-        std::string("#define f(file, line) g(file + 1)\n"),
-        "#define f(a, b) g(a, b)\n__device__ int g" + body,
-        std::string("#define f(...) g(0, __VA_ARGS__)\n#define g(a, b, c) b[3]\n"),
-        "#define f(all...) h(all)\nconstexpr int h" + body,
-        std::string("#define f(a, b) if (a) g(b)\n"),
-        std::string("#define f(a, b) x##a\n"),
-        "#define f(...) CALL(g, __VA_ARGS__)\n#define CALL(F, ...) F(__VA_ARGS__)\n__device__ int "
-        "g" +
-            body,
-        "#define F(f) __device__ int f" + body,
-        "#define E(n) __attribute__((section(#n))) __device__ int f" + body,
-        std::string("__device__ int f(std::pair<int, int> p, const char* s) { return s[3]; }\n"
-                    "void v() { f({}, __FILE__, __LINE__); }\n"),
-        std::string("template <class... T> __device__ int f(T... t) { return g(t...); }\n"
-                    "__device__ int g(const char* s, int) { return *s; }\n"),
-        std::string("__device__ int f(const char* s, int) { return h(std::forward<T>(s)); }\n"
-                    "constexpr int h(const char* t) { return t[1]; }\n"),
-        std::string("__device__ int f(const char (&)[9], int) { return 1; }\n"),
-        std::string("__device__ int f(const char* s, int) { const auto* t = s; return *t; }\n"),
-        std::string("__device__ const char* f(const char* s, int) { return s; }\n"),
-        std::string("__device__ char f(const char* s, int) { View v(s); return v[5]; }\n"),
-        std::string("__device__ char f(const char* s, ...) { return 1; }\n"
-                    "void v() { f(1, __FILE__, __LINE__); }\n"),
-        std::string("struct f { const char* s; int line; };\n"),
-        std::string("void v() { Hash a(1), f(2); g(f.value); }\n")}) {
+  const std::vector<std::string> all{
+      "__device__ inline int f" + body,
+      "constexpr int f" + body,
+      "template <int n = 3>\n__host__ __device__\nint f" + body,
+      "#define HD __host__ __device__\nHD int f" + body,
+      "#define h_d HD\n#define HD __device__\nh_d int f" + body,
+      "_CCCL_API int f" + body,
+      "__hostdev__ int f" + body,
+      "auto f = [](const char* s, int) { return s[3]; };\n" + body,
+      std::string("constexpr Hash f;\n"),
+      std::string("Hash<3> f;\n"),
+      std::string("Hash f{};\n"),
+      std::string("int g(Hash f) { return 1; }\n"),
+      std::string("int g(int (*f)(const char*, int));\n"),
+      std::string("for (auto f : all) g(1);\n"),
+      std::string("struct f { constexpr f(const char* s, int) : c(s[3]) {} char c; };\n"),
+      std::string("struct f { __device__ f(const char* s, int) : s_{s} {} const char* s_; };\n"),
+      "#define f g\n__device__ int g" + body,
+      std::string("#define f (g)\n"),
+      std::string("#define f(file, line) file[3]\n"),
+      std::string("#define f(file, line) g(*file)\n"),
+      std::string("#define f(file, line) g(file + 1)\n"),
+      "#define f(a, b) g(a, b)\n__device__ int g" + body,
+      std::string("#define f(...) g(0, __VA_ARGS__)\n#define g(a, b, c) b[3]\n"),
+      "#define f(all...) h(all)\nconstexpr int h" + body,
+      std::string("#define f(a, b) if (a) g(b)\n"),
+      std::string("#define f(a, b) x##a\n"),
+      "#define f(...) CALL(g, __VA_ARGS__)\n#define CALL(F, ...) F(__VA_ARGS__)\n__device__ int "
+      "g" +
+          body,
+      "#define F(f) __device__ int f" + body,
+      "#define E(n) __attribute__((section(#n))) __device__ int f" + body,
+      std::string("__device__ int f(std::pair<int, int> p, const char* s) { return s[3]; }\n"
+                  "void v() { f({}, __FILE__, __LINE__); }\n"),
+      std::string("template <class... T> __device__ int f(T... t) { return g(t...); }\n"
+                  "__device__ int g(const char* s, int) { return *s; }\n"),
+      std::string("__device__ int f(const char* s, int) { return h(std::forward<T>(s)); }\n"
+                  "constexpr int h(const char* t) { return t[1]; }\n"),
+      std::string("__device__ int f(const char (&)[9], int) { return 1; }\n"),
+      std::string("__device__ int f(const char* s, int) { const auto* t = s; return *t; }\n"),
+      std::string("__device__ const char* f(const char* s, int) { return s; }\n"),
+      std::string("__device__ char f(const char* s, int) { View v(s); return v[5]; }\n"),
+      std::string("__device__ char f(const char* s, ...) { return 1; }\n"
+                  "void v() { f(1, __FILE__, __LINE__); }\n"),
+      std::string("struct f { const char* s; int line; };\n"),
+      std::string("void v() { Hash a(1), f(2); g(f.value); }\n")};
+  for (const auto& declared : all) {
     EXPECT_TRUE(computes(declared + used)) << declared;
   }
 }
@@ -114,6 +115,21 @@ TEST(PathTakers, ReportWhatTheyHandOn) {
         "__device__ void g(const char* s, int line) { printf(\"at %s\", s); }\n",
         "struct f { __device__ f(const char* s, int) { log << \"at \" << s; } };\n"}) {
     EXPECT_FALSE(computes(declared + used)) << declared;
+  }
+}
+
+TEST(PathTakers, DropWhatTheyAreGiven) {
+  for (const char* body : {"(void)s;", "(void) s ;", "static_cast<void>(s);", "UNUSED(s);", "s;",
+                           "printf(\"%s\", static_cast<const char*>(s));"}) {
+    EXPECT_FALSE(computes("#define UNUSED(x) ((void)(x))\nvoid f(const char* s, int) { " +
+                          std::string(body) + " }\n" + used))
+        << body;
+  }
+  const std::vector<const char*> computing{"g(static_cast<const char*>(s)[3]);",
+                                           "return (const char*)s;", "c = const_cast<char*>(s);"};
+  for (const char* body : computing) {
+    EXPECT_TRUE(computes("void f(const char* s, int) { " + std::string(body) + " }\n" + used))
+        << body;
   }
 }
 
