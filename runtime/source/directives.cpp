@@ -167,14 +167,28 @@ bool names_line(std::string_view word) {
   return word == "__LINE__" || word == "__builtin_LINE" || word == "_CCCL_BUILTIN_LINE";
 }
 
-// Whether the line is the next argument, or stands behind literals.
+// An argument; the scanner then stands behind it.
+std::string_view argument_at(Scanner& scanner) {
+  const auto begin = scanner.position();
+  for (int depth = 0; !scanner.done(); scanner.skip_word_or_token()) {
+    const char c = scanner.peek();
+    if (depth == 0 && (c == ',' || c == ')')) break;
+    if (c == '(') ++depth;
+    if (c == ')') --depth;
+  }
+  return without_space(scanner.since(begin));
+}
+
+// Whether the line is the next argument, maybe cast, or stands behind literals and a function's name.
 bool goes_on_with_line(Scanner behind) {
-  while (behind.peek() == ',') {
+  constexpr std::size_t most_arguments = 8;
+  constexpr std::array<std::string_view, 4> names{"__func__", "__FUNCTION__", "__PRETTY_FUNCTION__",
+                                                  "__builtin_FUNCTION"};
+  for (std::size_t count = 0; behind.peek() == ',' && count < most_arguments; ++count) {
     behind.advance();
-    behind.skip_space();
-    if (behind.peek() != '"') return names_line(behind.identifier());
-    behind.skip_literal();
-    behind.skip_space();
+    const auto argument = argument_at(behind);
+    if (!find_word(argument, names_line).empty()) return true;
+    if (!argument.starts_with('"') && !is_one_of(argument, names)) return false;
   }
   return false;
 }
@@ -190,17 +204,31 @@ bool is_said_in_full(std::string_view before, Scanner behind) {
   return names_line(Scanner::last_word(trimmed(before)));
 }
 
+// Whether what is called, or the arguments before, are what a macro is given.
+bool is_up_to_macro(const OpenCall& call, const Definition* definition) {
+  if (definition == nullptr) return false;
+  const std::string_view parameters = definition->parameters;
+  const auto variadic = parameters.substr(0, parameters.find("..."));
+  const auto named =
+      variadic.size() == parameters.size() ? "" : Scanner::last_word(trimmed(variadic));
+  const auto is_called = [&](std::string_view word) { return word == call.name; };
+  const auto is_variadic = [&](std::string_view word) { return word == named; };
+  return !find_word(parameters, is_called).empty() || !find_word(call.earlier, is_variadic).empty();
+}
+
 // Who reports a place says its line too, or streams it, or says it in a pragma. Then the path stands in the image, or nowhere,
 // unless it is given to what computes with it.
-void note_path_use(std::string_view before, Scanner behind, bool in_definition,
+void note_path_use(std::string_view before, Scanner behind, const Definition* definition,
                    Directives& directives) {
-  const auto call = open_call(before, in_definition);
+  const auto call = open_call(before, definition != nullptr);
   while (!before.empty() && (is_blank(before.back()) || before.back() == '\n'))
     before.remove_suffix(1);
-  const bool streamed = before.ends_with("<<") || trimmed(behind.rest()).starts_with("<<");
-  if (streamed || call.name == "message") return;
-  if (!call.name.empty() && !call.braced && !initialises(call) && is_said_in_full(before, behind)) {
-    directives.path_takers.insert({std::string(call.name), call.argument});
+  if (is_message_of_pragma(call)) return;
+  if (is_streamed(before, behind)) {
+    directives.path_takers.insert({std::string(stream)});
+  } else if (is_told_by_name(call) && !initialises(call) && !is_up_to_macro(call, definition) &&
+             !behind.found_raw_literal() && is_said_in_full(before, behind)) {
+    directives.path_takers.insert({std::string(call.name), call.argument, names_before(call)});
   } else {
     directives.computes_path = true;
   }
@@ -248,7 +276,7 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
   // A condition only asks whether there is such a name.
   const bool asked = around.line == Line::condition || around.line == Line::name_test;
   if (is_one_of(word, path_names) && !asked && !is_renamed(around.definition))
-    note_path_use(scanner.before(begin), scanner, around.definition != nullptr, directives);
+    note_path_use(scanner.before(begin), scanner, around.definition, directives);
   if (word == asks_for_header) read_has_include(scanner, around, directives);
 }
 

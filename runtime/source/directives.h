@@ -32,10 +32,15 @@ struct IncludeDirective {
 struct PathTaker {
   std::string name;
   std::size_t argument = 0;
+  std::string earlier =
+      {};  ///< The arguments before, where they hold a name: it may be a macro that stands for several.
 
   auto operator<=>(const PathTaker&) const = default;
 };
 using PathTakerSet = std::set<PathTaker>;
+
+/// The name that whatever a place is streamed to goes by.
+inline constexpr std::string_view stream = "<<";
 
 /// What one text reads, and what it says that bears on the result of its compile. All conditionals are taken as true,
 /// so it is more than the compiler will see, never less.

@@ -14,7 +14,7 @@ constexpr auto npos = std::string_view::npos;
 // Where the literal begins that ends before `end`, with its closing quote.
 std::size_t begin_of_literal(std::string_view text, std::size_t end) {
   for (auto at = end - 1; at-- > 0 && text[at] != '\n';) {
-    if (text[at] != '"') continue;
+    if (text[at] != text[end - 1]) continue;
     std::size_t escapes = 0;
     while (escapes < at && text[at - 1 - escapes] == '\\') ++escapes;
     if (escapes % 2 == 0) return at;
@@ -34,8 +34,9 @@ std::string_view without_template_arguments(std::string_view name) {
   return {};
 }
 
-OpenCall call_of(std::string_view name, std::size_t argument, bool braced) {
-  name = without_template_arguments(name);
+OpenCall call_of(std::string_view called, std::string_view earlier, std::size_t argument,
+                 bool braced) {
+  const auto name = without_template_arguments(called);
   auto before = name;
   const auto word = Scanner::last_word(name);
   before.remove_suffix(word.size());
@@ -43,8 +44,19 @@ OpenCall call_of(std::string_view name, std::size_t argument, bool braced) {
     before.remove_suffix(2);
     before.remove_suffix(Scanner::last_word(before).size());
   }
-  return {word, argument, braced, before};
+  auto given = without_space(called.substr(name.size()));
+  if (given.size() > 1) given = given.substr(1, given.size() - 2);
+  return {word, argument, braced, given, earlier, before};
 }
+
+/// What looks like the name of what is called and is none, or computes.
+constexpr std::array<std::string_view, 36> keywords{
+    "if",       "while",    "for",           "switch",   "return",   "sizeof",
+    "decltype", "noexcept", "static_assert", "alignas",  "alignof",  "defined",
+    "typeof",   "typeid",   "and",           "or",       "not",      "bitand",
+    "bitor",    "xor",      "compl",         "and_eq",   "or_eq",    "xor_eq",
+    "not_eq",   "catch",    "throw",         "new",      "delete",   "else",
+    "do",       "case",     "co_return",     "co_yield", "co_await", "operator"};
 
 /// With one of these before it, a name begins no declaration.
 constexpr std::array<std::string_view, 15> begin_expressions{
@@ -97,12 +109,67 @@ bool may_declare(std::string_view lead) {
   return is_of_declaration(without_angles(without_macro_name(lead)));
 }
 
-bool initialises(const OpenCall& call) {
-  const auto lead =
-      without_space(without_macro_name(without_space(lead_of(call.before, call.before.size()))));
+bool declares(std::string_view lead) {
+  lead = without_space(without_macro_name(without_space(lead)));
   if (lead.empty() || !may_declare(lead)) return false;
   const char last = lead.back();
   return continues_identifier(last) || last == '>' || last == '*' || last == '&';
+}
+
+bool initialises(const OpenCall& call) {
+  return declares(lead_of(call.before, call.before.size()));
+}
+
+// Whether it stands in a number.
+bool is_separator(std::string_view text, std::size_t at) {
+  return at > 0 && at + 1 < text.size() && is_digit(text[at - 1]) &&
+         continues_identifier(text[at + 1]);
+}
+
+// Inside of one, a quote is no literal's end.
+bool holds_raw_literal(std::string_view text) {
+  for (auto at = text.find("R\""); at != npos; at = text.find("R\"", at + 1)) {
+    if (is_one_of(Scanner::last_word(text.substr(0, at + 1)), raw_prefixes)) return true;
+  }
+  return false;
+}
+
+bool is_told_by_name(const OpenCall& call) {
+  return !call.name.empty() && !call.braced && call.template_arguments.empty() &&
+         !is_one_of(call.name, keywords) && !call.before.ends_with('"') &&
+         !call.before.ends_with('#') &&
+         (!call.before.ends_with('>') || call.before.ends_with("->")) &&
+         !Scanner(call.name).at_number();
+}
+
+std::string names_before(const OpenCall& call) {
+  // Of directives, nobody knows which arguments they leave.
+  std::string names = holds(call.earlier, "\n#") ? "..." : "";
+  for (Scanner scanner(call.earlier); !scanner.done();) {
+    const bool is_pack = scanner.rest().starts_with("...");
+    const auto at = scanner.position();
+    scanner.skip_word_or_token();
+    const auto word = is_pack ? std::string_view("...") : scanner.since(at);
+    if (is_pack || begins_identifier(word.front()))
+      names.append(names.empty() ? "" : " ").append(word);
+  }
+  return names;
+}
+
+bool is_streamed(std::string_view before, Scanner behind) {
+  if (!before.ends_with("<<")) return false;
+  for (behind.skip_space(); behind.peek() == '"'; behind.skip_space()) behind.skip_literal();
+  return behind.rest().starts_with("<<") || behind.done() || behind.position() == 0 ||
+         std::string_view(";),}").find(behind.peek()) != npos;
+}
+
+bool is_message_of_pragma(const OpenCall& call) {
+  if (call.name != "message") return false;
+  const auto before = without_space(call.before);
+  if (Scanner::last_word(before) == "pragma") return true;
+  if (!before.ends_with('(')) return false;
+  const auto word = Scanner::last_word(without_space(before.substr(0, before.size() - 1)));
+  return holds(word, "pragma") || holds(word, "Pragma") || holds(word, "PRAGMA");
 }
 
 OpenCall open_call(std::string_view before, bool in_definition) {
@@ -110,9 +177,13 @@ OpenCall open_call(std::string_view before, bool in_definition) {
   const auto least = before.size() - std::min(before.size(), near);
   int depth = 0;
   std::size_t argument = 0;
+  bool behind_angle = false;
+  bool in_angles = false;  // Then nobody knows whether a comma parts arguments.
   for (auto at = before.size(); at-- > least;) {
     const char c = before[at];
-    if (c == '"') {
+    if (before.substr(at).starts_with("<%")) return {};
+    if (c == '"' || (c == '\'' && !is_separator(before, at))) {
+      if (c == '"' && holds_raw_literal(before.substr(least))) return {};
       at = begin_of_literal(before, at + 1);
       if (at == npos) return {};
       continue;
@@ -120,13 +191,37 @@ OpenCall open_call(std::string_view before, bool in_definition) {
     // What a comment holds is no argument.
     const bool in_comment = c == '/' && at > 0 && (before[at - 1] == '/' || before[at - 1] == '*');
     if (c == ';' || (c == '\n' && in_definition) || in_comment) return {};
-    if (c == ')' || c == '}') ++depth;
-    if (c == ',' && depth == 0) ++argument;
+    if (c == ')' || c == '}' || c == ']') ++depth;
+    if (depth == 0) {
+      behind_angle |= c == '>' && !before.substr(0, at).ends_with('-');
+      in_angles |= c == ',' && behind_angle;
+      if (c == '<' && in_angles) return {};
+      if (c == ',') ++argument;
+    }
+    if (c == '[' && depth-- == 0) return {};
     if ((c == '(' || c == '{') && depth-- == 0)
-      return call_of(trimmed(before.substr(0, at)), argument, c == '{');
+      return call_of(trimmed(before.substr(0, at)), before.substr(at + 1), argument, c == '{');
   }
   return {};
 }
+
+namespace {
+
+// Over a macro's name and what it is given, which makes a literal. False at any other name.
+bool skip_literal_of_macro(Scanner& behind) {
+  static_cast<void>(behind.identifier());
+  behind.skip_space();
+  if (behind.peek() != '(') return false;
+  int depth = 0;
+  do {
+    if (behind.peek() == '(') ++depth;
+    if (behind.peek() == ')') --depth;
+    behind.skip_word_or_token();
+  } while (!behind.done() && depth > 0);
+  return true;
+}
+
+}  // namespace
 
 bool is_whole_argument(std::string_view before, Scanner& behind, bool& in_literal) {
   auto lead = without_space(before);
@@ -145,7 +240,7 @@ bool is_whole_argument(std::string_view before, Scanner& behind, bool& in_litera
     in_literal = true;
     // Another literal, or the macro that makes one, goes on with it.
     behind.skip_space();
-    if (begins_identifier(behind.peek())) return true;
+    if (begins_identifier(behind.peek()) && !skip_literal_of_macro(behind)) return false;
   }
   return behind.peek() == ',' || behind.peek() == ')' || behind.peek() == '}';
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "source/scanner.h"
@@ -12,6 +13,8 @@ struct OpenCall {
   std::string_view name;  ///< Empty where it has none, or where there is no call nearby.
   std::size_t argument = 0;
   bool braced = false;
+  std::string_view template_arguments = {};
+  std::string_view earlier = {};  ///< The arguments before, with their commas.
   std::string_view before =
       {};  ///< What stands before the call, and what its name is qualified with.
 };
@@ -22,8 +25,23 @@ struct OpenCall {
 /// Whether the name of a function may follow on such a lead: it is a type, or specifiers, or nothing, and no sign of an expression.
 [[nodiscard]] bool may_declare(std::string_view lead);
 
+/// Whether the name of something that is declared follows, and not a call: a type stands there.
+[[nodiscard]] bool declares(std::string_view lead);
+
 /// Whether the call is none, but initialises a variable of its name: `const Place here(file, line)`.
 [[nodiscard]] bool initialises(const OpenCall& call);
+
+/// Whether `before` ends in `<<`, and what stands there is streamed as it is. The scanner stands behind it.
+[[nodiscard]] bool is_streamed(std::string_view before, Scanner behind);
+
+/// Whether what is called can be told by its name alone: it is no keyword, and has no arguments for a template.
+[[nodiscard]] bool is_told_by_name(const OpenCall& call);
+
+/// The arguments before, where they hold a name or stand for several; else nothing.
+[[nodiscard]] std::string names_before(const OpenCall& call);
+
+/// Whether it is a pragma's message: `#pragma message(...)`, `DO_PRAGMA(message(...))`.
+[[nodiscard]] bool is_message_of_pragma(const OpenCall& call);
 
 /// What is open at the end of `before`. In a definition no end of a line is passed.
 [[nodiscard]] OpenCall open_call(std::string_view before, bool in_definition);

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "source/macro_expansion.h"
 #include "source/path_takers.h"
 #include "source/text_search.h"
 
@@ -28,17 +27,17 @@ bool hides_strings(ImageKind kind) {
   return kind == ImageKind::ltoir || kind == ImageKind::optixir;
 }
 
-// Whether the program's own texts do more with their places than report them.
+// Whether anything does more with the places of the program's own texts than report them.
 bool computes_path(const Query& query, const Closure& closure) {
   if (closure.own_text_computes_path) return true;
   if (closure.path_takers.empty()) return false;
-  std::vector<const HeaderText*> own{closure.source.get()};
+  PathTakers::Texts own{closure.source.get()};
+  PathTakers::Texts of_toolkit;
   for (std::size_t index = 0; index < closure.texts.size(); ++index) {
-    if (closure.texts[index] && !closure.found[index].in_toolkit)
-      own.push_back(closure.texts[index].get());
+    const auto& text = closure.texts[index];
+    if (text) (closure.found[index].in_toolkit ? of_toolkit : own).push_back(text.get());
   }
-  const auto of_options = macros_of_options(query.program.options());
-  PathTakers takers(std::move(own), of_options);
+  PathTakers takers(std::move(own), of_toolkit, query.program.options());
   return std::ranges::any_of(closure.path_takers,
                              [&](const PathTaker& taker) { return takers.compute(taker); });
 }

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "source/characters.h"
+#include "source/host_branches.h"
+#include "source/macro_expansion.h"
 #include "source/open_call.h"
 #include "source/scanner.h"
 #include "source/text_search.h"
@@ -19,10 +21,11 @@ namespace {
 
 constexpr auto none = std::string_view::npos;
 
-/// What looks like a call and is none, or is one that computes.
-constexpr std::array<std::string_view, 12> no_calls{
-    "if",       "while",    "for",           "switch",  "return",  "sizeof",
-    "decltype", "noexcept", "static_assert", "alignas", "alignof", "defined"};
+/// What is looked at before it is given up: characters, and functions that give a place on to each other. Some tenths of a second,
+/// and what any thread's stack holds.
+constexpr std::size_t most_work = 64 << 20;
+constexpr std::size_t most_deep = 48;
+constexpr std::size_t most_macros = 500;
 
 /// What these make of it is still the place.
 constexpr std::array<std::string_view, 6> hand_on{
@@ -34,15 +37,21 @@ constexpr std::array<std::string_view, 22> before_types{
     "public",  "protected", "private", "return", "throw",    "new",       "goto",  "case",
     "virtual", "const",     "delete",  "else",   "operator", "volatile"};
 
-/// Whether `look` holds of a place where this name stands in code, and not in a literal.
-bool any_use(std::string_view code, std::string_view name,
-             const std::function<bool(std::size_t at)>& look) {
+/// Whether `look` holds of a place where such a word stands in code, and not in a literal.
+template <class Wanted, class Look>
+bool any_word(std::string_view code, const Wanted& wanted, const Look& look) {
   for (Scanner scanner(code); !scanner.done();) {
     const auto at = scanner.position();
     scanner.skip_word_or_token();
-    if (scanner.since(at) == name && look(at)) return true;
+    if (wanted(scanner.since(at)) && look(at)) return true;
   }
   return false;
+}
+
+bool any_use(std::string_view code, std::string_view name,
+             const std::function<bool(std::size_t at)>& look) {
+  return any_word(
+      code, [&](std::string_view word) { return word == name; }, look);
 }
 
 /// The only name that a text consists of, its last part; empty for any other text.
@@ -53,12 +62,12 @@ std::string_view only_name(std::string_view text) {
   return is_name ? Scanner::last_word(text) : std::string_view();
 }
 
-/// Whether it is a line that declares nothing.
-bool is_of_directive(std::string_view lead) {
-  constexpr std::array<std::string_view, 10> directives{
-      "if", "ifdef", "ifndef", "elif", "undef", "pragma", "error", "warning", "include", "line"};
-  Scanner scanner(lead);
-  return is_one_of(scanner.identifier(), directives);
+/// Whether the lead is that of a directive; one that defines no macro declares nothing.
+bool is_of_directive(std::string_view text, std::string_view lead) {
+  auto before = trimmed(text.substr(0, static_cast<std::size_t>(lead.data() - text.data())));
+  if (!before.ends_with('#')) return false;
+  before = trimmed(before.substr(0, before.size() - 1));
+  return before.empty() || before.ends_with('\n');
 }
 
 /// Whether a variable, a parameter or another name for something is declared here.
@@ -77,28 +86,47 @@ bool is_variable(std::string_view lead, std::string_view rest) {
 
 /// Whether a class of this name is defined here.
 bool begins_class(std::string_view lead, std::string_view rest) {
-  const auto word = Scanner::last_word(lead);
-  return (word == "struct" || word == "class") &&
-         (rest.starts_with('{') || rest.starts_with(':') || rest.starts_with("final"));
+  const bool begins = rest.starts_with('{') || rest.starts_with("final") ||
+                      (rest.starts_with(':') && !rest.starts_with("::"));
+  return begins && !find_word(lead, [](std::string_view word) {
+                      return word == "struct" || word == "class" || word == "union";
+                    }).empty();
 }
 
-/// A parameter as the argument at a position finds it; nothing where there is none.
-struct GivenParameter {
-  std::string_view name;   ///< Empty where it has none.
-  std::size_t offset = 0;  ///< The argument's position in what a variadic one stands for.
-};
+/// Whether it is the name of one of the compiler's own functions, or of the C library's that it may know, and of none that only
+/// reports.
+bool is_of_compiler(std::string_view name) {
+  constexpr std::array<std::string_view, 15> of_strings{
+      "memcpy", "memmove", "memcmp", "memchr", "strlen",  "strnlen", "strcmp", "strncmp",
+      "strcpy", "strncpy", "strcat", "strchr", "strrchr", "strstr",  "strtol"};
+  return (name.starts_with("__") && !name.starts_with("__assert")) || is_one_of(name, of_strings);
+}
 
-bool is_variadic(std::string_view parameter) { return holds(parameter, "..."); }
+bool is_declared(std::string_view code, std::string_view name) {
+  return any_use(code, name, [&](std::size_t at) {
+    return without_space(code.substr(at + name.size())).starts_with('(') &&
+           declares(without_space(lead_of(code, at)));
+  });
+}
 
-/// `name_of` gives a parameter's name.
-template <class Texts, class NameOf>
-std::optional<GivenParameter> parameter_at(const Texts& parameters, std::size_t argument,
-                                           const NameOf& name_of) {
-  const bool variadic = !parameters.empty() && is_variadic(parameters.back());
-  const auto fixed = parameters.size() - (variadic ? 1 : 0);
-  if (argument < fixed) return GivenParameter{name_of(parameters[argument])};
-  if (variadic) return GivenParameter{name_of(parameters.back()), argument - fixed};
-  return std::nullopt;
+/// Whether a comma in it is not in brackets, or they are not closed.
+bool has_open_comma(std::string_view text) {
+  int depth = 0;
+  for (Scanner scanner(text); !scanner.done(); scanner.skip_word_or_token()) {
+    const char c = scanner.peek();
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if ((c == ')' || c == ']' || c == '}') && --depth < 0) return true;
+    if (c == ',' && depth == 0) return true;
+  }
+  return depth != 0;
+}
+
+bool undefines(std::string_view text, std::string_view macro) {
+  if (!holds(text, "undef")) return false;
+  for (auto at = text.find(macro); at != none; at = text.find(macro, at + 1)) {
+    if (Scanner::last_word(without_space(text.substr(0, at))) == "undef") return true;
+  }
+  return false;
 }
 
 std::string_view name_in_macro(std::string_view parameter) {
@@ -108,14 +136,18 @@ std::string_view name_in_macro(std::string_view parameter) {
   return parameter.empty() ? "__VA_ARGS__" : parameter;
 }
 
-std::string_view name_in_function(std::string_view parameter) {
-  return Scanner::last_word(without_space(parameter.substr(0, parameter.find('='))));
-}
-
 /// Whether nothing is done with it: `(void)file;`, or a cast of it that is a statement of its own.
 bool is_dropped(std::string_view before, char behind) {
-  return behind == ';' && (before.empty() || before.ends_with("(void)") ||
-                           std::string_view(";{}").find(before.back()) != none);
+  return behind == ';' && !before.empty() &&
+         (before.ends_with("(void)") || std::string_view(";{}").find(before.back()) != none);
+}
+
+/// Whether nothing is declared, but said of a name: `using a::f;`, `class f;`.
+bool is_mention(std::string_view lead, std::string_view rest) {
+  if (!rest.starts_with(';') || holds(lead, "template")) return false;
+  constexpr std::array<std::string_view, 5> words{"using", "class", "struct", "friend", "typename"};
+  Scanner scanner(lead);
+  return is_one_of(scanner.identifier(), words);
 }
 
 /// Then whoever uses the macro says what is called.
@@ -123,84 +155,169 @@ bool is_parameter_of(const MacroBody* macro, std::string_view name) {
   return macro != nullptr && std::ranges::find(macro->parameters, name) != macro->parameters.end();
 }
 
-/// A function with its text.
-struct FunctionText {
-  std::vector<std::string_view> parameters = {};
-  std::string_view body = {};  ///< With what initialises its members.
-};
-
-/// The scanner stands at the bracket behind a function's name, and then behind its parameters. False where they cannot be told apart.
-bool read_parameters(Scanner& scanner, std::vector<std::string_view>& parameters) {
-  int depth = 0;
-  int angles = 0;
-  scanner.advance();
-  for (auto begin = scanner.position(); !scanner.done(); scanner.skip_word_or_token()) {
-    const char c = scanner.peek();
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == '<') ++angles;
-    if (c == '>') --angles;
-    const bool ends = c == ')' && depth == 0;
-    if (ends || (c == ',' && depth == 0 && angles == 0)) {
-      parameters.push_back(without_space(scanner.since(begin)));
-      begin = scanner.position() + 1;
-    }
-    if (ends) {
-      scanner.advance();
-      return angles == 0;
-    }
-    if (c == ')' || c == ']' || c == '}') --depth;
-  }
-  return false;
+/// Whether the arguments before hold what a macro was given more than one of.
+bool holds_variadic_of(const MacroBody* macro, std::string_view earlier) {
+  if (macro == nullptr || macro->parameters.empty()) return false;
+  const std::string_view last = macro->parameters.back();
+  if (!last.ends_with("...")) return false;
+  return !find_word(earlier, [&](std::string_view word) {
+            return word == name_in_macro(last);
+          }).empty();
 }
 
-/// Over a text in braces; the scanner stands at the first one.
-void skip_braced(Scanner& scanner) {
-  int depth = 0;
-  do {
-    if (scanner.peek() == '{') ++depth;
-    if (scanner.peek() == '}') --depth;
-    scanner.skip_word_or_token();
-  } while (!scanner.done() && depth > 0);
+/// The rest of the line that a definition of a macro goes on to, else all.
+std::string_view rest_of(std::string_view text, std::size_t at, std::string_view lead) {
+  auto rest = text.substr(at);
+  if (lead.starts_with("define")) rest = rest.substr(0, rest.find('\n'));
+  return without_space(rest);
 }
 
-/// Up to the function's end; empty where it is only declared.
-std::string_view read_body(Scanner& scanner) {
-  const auto begin = scanner.position();
-  for (;;) {
-    while (!scanner.done() && std::string_view("{;=").find(scanner.peek()) == none)
-      scanner.skip_word_or_token();
-    if (scanner.peek() != '{') return scanner.done() ? scanner.since(begin) : std::string_view();
-    skip_braced(scanner);
-    scanner.skip_space();
-    // Members may be initialised in braces.
-    if (scanner.peek() != ',' && scanner.peek() != '{') return scanner.since(begin);
-  }
+std::string_view macro_defined_by(std::string_view lead) {
+  Scanner scanner(lead);
+  static_cast<void>(scanner.identifier());
+  scanner.skip_blanks();
+  return scanner.identifier();
 }
 
-/// One with a text. Without, what it is given becomes its members.
-bool has_constructor(std::string_view text, std::string_view name) {
-  return any_use(text, name, [&](std::size_t at) {
-    const auto rest = without_space(text.substr(at + name.size()));
-    if (!rest.starts_with('(') || !may_declare(without_space(lead_of(text, at)))) return false;
-    Scanner scanner(rest);
-    FunctionText function;
-    return read_parameters(scanner, function.parameters) && !read_body(scanner).empty();
+/// Without a constructor, what the class is given becomes its members.
+bool has_constructor(std::string_view rest, std::string_view name) {
+  const auto body = class_body(rest);
+  // A base's may be taken over.
+  const bool inherits = any_use(body, "using", [&](std::size_t at) {
+    const auto statement = body.substr(at, body.find(';', at) - at);
+    return !holds(statement, "=");
+  });
+  if (inherits) return false;
+  return any_use(body, name, [&](std::size_t at) {
+    const auto lead = without_space(lead_of(body, at));
+    const auto behind = without_space(body.substr(at + name.size()));
+    if (!behind.starts_with('(') || lead.ends_with('~') || !may_declare(lead)) return false;
+    const auto end = read_function(lead, behind).end;
+    return end == '}' || end == ';';
   });
 }
 
 }  // namespace
 
-PathTakers::PathTakers(std::vector<const HeaderText*> texts, const MacroBodies& of_options)
-    : texts_(std::move(texts)), macros_{&of_options} {
+PathTakers::PathTakers(Texts own, const Texts& of_toolkit, const std::vector<std::string>& options)
+    : texts_(std::move(own)),
+      own_(texts_.size()),
+      of_options_(macros_of_options(options)),
+      macros_{&of_options_} {
+  texts_.insert(texts_.end(), of_toolkit.begin(), of_toolkit.end());
   for (const auto* text : texts_) macros_.push_back(&text->macros());
+  for (const auto* macros : macros_) {
+    for (const auto& [name, macro] : *macros) macro_names_.insert(name);
+  }
+  const auto names_it = [](const std::string& option) { return holds(option, defined_by_nvrtc); };
+  const auto undefines_it = [](const HeaderText* text) {
+    return undefines(text->text, defined_by_nvrtc);
+  };
+  knows_host_ = !is_macro(defined_by_nvrtc) && std::ranges::none_of(options, names_it) &&
+                std::ranges::none_of(texts_, undefines_it);
+}
+
+std::string_view PathTakers::code_of(const HeaderText& text) {
+  const auto& code = text.code();
+  if (!knows_host_ || text.directives.raw_literals || !holds(code, defined_by_nvrtc)) return code;
+  const auto [known, is_new] = for_device_.try_emplace(&text);
+  if (is_new) known->second = without_host_branches(code);
+  return known->second;
+}
+
+// A continued line may part a name; a toolkit's do not.
+bool PathTakers::may_hold(const HeaderText& text, std::string_view name) {
+  return holds(is_own(text) ? code_of(text) : std::string_view(text.text), name);
 }
 
 bool PathTakers::compute(const PathTaker& taker) {
-  if (is_one_of(taker.name, no_calls)) return true;
   if (!asked_.insert(taker).second) return false;
-  if (macros_compute(taker)) return true;
-  return std::ranges::any_of(texts_, [&](const HeaderText* text) {
-    return holds(text->text, taker.name) && text_computes(text->code(), taker);
+  if (depth_ == most_deep || work_ > most_work) return true;
+  ++depth_;
+  const bool computing = is_computing(taker);
+  --depth_;
+  return computing;
+}
+
+bool PathTakers::is_computing(const PathTaker& taker) {
+  if (stands_for_several(taker.earlier)) return true;
+  if (has_digraphs()) return true;
+  if (taker.name == stream) return streams_compute();
+  if (macros_compute(taker) || made_functions_compute(taker)) return true;
+  bool known = is_macro(taker.name) || !is_of_compiler(taker.name);
+  for (const auto* text : texts_) {
+    if (!may_hold(*text, taker.name)) continue;
+    if (text_computes(*text, taker)) return true;
+    known = known || is_declared(code_of(*text), taker.name);
+  }
+  return !known;
+}
+
+// Then nobody looks for directives and pastes behind them.
+bool PathTakers::has_digraphs() {
+  return std::ranges::any_of(own_texts(), [&](const HeaderText* text) {
+    const auto code = code_of(*text);
+    return holds_rare(code, "%:") &&
+           any_word(
+               code, [](std::string_view word) { return word == "%"; },
+               [&](std::size_t at) { return code.substr(at).starts_with("%:"); });
+  });
+}
+
+bool PathTakers::any_computes(const std::vector<std::string_view>& classes) {
+  return std::ranges::any_of(classes, [&](std::string_view name) {
+    return compute({std::string(name), 0});
+  });
+}
+
+bool PathTakers::opens_body(std::string_view name) const {
+  return std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
+    const auto [begin, end] = macros->equal_range(name);
+    return std::any_of(begin, end, [&](const auto& macro) {
+      // Another macro may hold the brace.
+      return holds(macro.second.text, "{") || holds(macro.second.text, "<%") ||
+             !find_word(macro.second.text, [&](std::string_view word) {
+                return word != name && is_macro(word);
+              }).empty();
+    });
+  });
+}
+
+// Whether a list of names has one that stands for several arguments, or for none of the usual kind.
+bool PathTakers::stands_for_several(std::string_view names) const {
+  if (holds(names, "...") || holds(names, "__VA_")) return true;
+  std::set<std::string_view> seen;
+  return !find_word(names, [&](std::string_view name) {
+            return parts_arguments(name, seen);
+          }).empty();
+}
+
+bool PathTakers::parts_arguments(std::string_view name, std::set<std::string_view>& seen) const {
+  if (!is_macro(name) || !seen.insert(name).second) return false;
+  if (seen.size() > most_macros) return true;
+  return std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
+    const auto [begin, end] = macros->equal_range(name);
+    return std::any_of(begin, end, [&](const auto& macro) {
+      return has_open_comma(macro.second.text) ||
+             !find_word(macro.second.text, [&](std::string_view word) {
+                return parts_arguments(word, seen);
+              }).empty();
+    });
+  });
+}
+
+bool PathTakers::macro_names(std::string_view macro, std::string_view name,
+                             std::set<std::string_view>& seen) const {
+  if (!is_macro(macro) || !seen.insert(macro).second) return false;
+  if (seen.size() > most_macros) return true;
+  return std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
+    const auto [begin, end] = macros->equal_range(macro);
+    return std::any_of(begin, end, [&](const auto& body) {
+      return !find_word(body.second.text, [&](std::string_view word) {
+                if (is_parameter_of(&body.second, word)) return false;
+                return word == name || macro_names(word, name, seen);
+              }).empty();
+    });
   });
 }
 
@@ -217,28 +334,244 @@ bool PathTakers::computes(const MacroBody& macro, const PathTaker& taker) {
     const auto name = only_name(without_space(macro.text));
     return name.empty() || compute({std::string(name), taker.argument});
   }
-  const auto parameter = parameter_at(macro.parameters, taker.argument, name_in_macro);
+  const auto parameter = parameter_at(macro.parameters, taker.argument);
   if (!parameter) return true;
-  return any_use(macro.text, parameter->name, [&](std::size_t at) {
-    return use_computes({macro.text, at, parameter->name, parameter->offset, &macro});
+  const auto name = name_in_macro(parameter->declared);
+  return any_use(macro.text, name, [&](std::size_t at) {
+    return use_computes({macro.text, at, name, parameter->offset, &macro});
+  });
+}
+
+// `int name##_of(...) {`. Where a macro is given a whole name, that stands in a text, and is unknown there.
+void PathTakers::find_made_functions_in(const MacroBody& macro) {
+  const std::string_view text = macro.text;
+  std::vector<std::string_view> pieces;
+  bool pasted = false;
+  for (Scanner scanner(text); !scanner.done();) {
+    const auto at = scanner.position();
+    scanner.skip_word_or_token();
+    const auto word = scanner.since(at);
+    if (!begins_identifier(word.front())) continue;
+    const bool is_parameter = is_parameter_of(&macro, word);
+    if (!without_space(text.substr(0, at)).ends_with("##")) {
+      pieces.clear();
+      pasted = false;
+    } else {
+      pasted = true;
+    }
+    if (!is_parameter) pieces.push_back(word);
+    const auto rest = without_space(scanner.rest());
+    if (!rest.starts_with('(') || !pasted) continue;
+    const auto lead = lead_of(text, at);
+    const auto function = read_function(lead, rest);
+    const auto is_given_too = [&](std::string_view each) { return is_parameter_of(&macro, each); };
+    const bool is_open = !function.has_body() && function.end == '\0' && declares(lead);
+    if (!function.has_body() && !is_open) continue;
+    made_functions_->push_back(
+        {lead, rest, pieces, is_open || !find_word(function.behind, is_given_too).empty()});
+  }
+}
+
+// `NAME(x)(const char* file) { ... }`
+void PathTakers::find_made_functions_in(std::string_view code) {
+  for (auto at = code.find(')'); at != none; at = code.find(')', at + 1)) {
+    auto next = at + 1;
+    while (next < code.size() && is_space(code[next])) ++next;
+    if (next == code.size() || code[next] != '(') continue;
+    const auto call = open_call(code.substr(0, at), false);
+    if (call.name.empty() || call.braced || !is_macro(call.name)) continue;
+    const auto text = rest_of(code, next, without_space(lead_of(code, at)));
+    if (!text.starts_with('(') || !read_function({}, text).has_body()) continue;
+    made_functions_->push_back({{}, text, pieces_of_call(code.substr(0, at), call.name)});
+  }
+}
+
+// What a macro is given and what its own text has.
+std::vector<std::string_view> PathTakers::pieces_of_call(std::string_view before,
+                                                         std::string_view macro) const {
+  std::vector<std::string_view> pieces;
+  const auto add = [&](std::string_view word) {
+    pieces.push_back(word);
+    return false;
+  };
+  const auto name_ends = static_cast<std::size_t>(macro.data() - before.data()) + macro.size();
+  static_cast<void>(find_word(before.substr(name_ends), add));
+  for (const auto* macros : macros_) {
+    const auto [begin, end] = macros->equal_range(macro);
+    for (auto each = begin; each != end; ++each)
+      static_cast<void>(find_word(each->second.text, add));
+  }
+  return pieces;
+}
+
+void PathTakers::find_made_functions() {
+  made_functions_.emplace();
+  for (const auto* macros : macros_) {
+    for (const auto& [name, macro] : *macros) {
+      if (macro.function_like && holds_rare(macro.text, "##")) find_made_functions_in(macro);
+    }
+  }
+  for (const auto* text : own_texts()) find_made_functions_in(code_of(*text));
+}
+
+// Whether anything is given a part that the name begins or ends with.
+bool PathTakers::is_given_in_parts(std::string_view name) {
+  const auto is_part = [&](std::string_view word) {
+    return begins_identifier(word.front()) && (name.starts_with(word) || name.ends_with(word));
+  };
+  return std::ranges::any_of(own_texts(), [&](const HeaderText* text) {
+    const auto code = code_of(*text);
+    work_ += code.size();
+    return any_word(code, is_part, [&](std::size_t at) {
+      const auto before = without_space(code.substr(0, at));
+      Scanner behind(code);
+      behind.go_back_to(at);
+      static_cast<void>(behind.identifier());
+      behind.skip_space();
+      return (before.ends_with('(') || before.ends_with(',')) &&
+             (behind.peek() == ')' || behind.peek() == ',');
+    });
+  });
+}
+
+bool PathTakers::made_functions_compute(const PathTaker& taker) {
+  if (!made_functions_) find_made_functions();
+  const auto is_piece = [&](std::string_view piece) {
+    return taker.name.starts_with(piece) || taker.name.ends_with(piece);
+  };
+  return std::ranges::any_of(*made_functions_, [&](const MadeFunction& function) {
+    if (!function.pieces.empty() && std::ranges::none_of(function.pieces, is_piece)) return false;
+    if (!function.is_open && !function_computes(function.lead, function.text, taker)) return false;
+    return !function.pieces.empty() || is_given_in_parts(taker.name);
   });
 }
 
 // `text` begins with the bracket behind the function's name.
-bool PathTakers::function_computes(std::string_view text, const PathTaker& taker) {
-  Scanner scanner(text);
-  FunctionText function;
-  if (!read_parameters(scanner, function.parameters)) return true;
-  function.body = read_body(scanner);
-  if (function.body.empty()) return false;
-  const auto parameter = parameter_at(function.parameters, taker.argument, name_in_function);
+bool PathTakers::function_computes(std::string_view lead, std::string_view text,
+                                   const PathTaker& taker) {
+  const auto function = read_function(lead, text);
+  work_ += lead.size() + function.in_brackets.size() + function.behind.size();
+  const bool in_macro = lead.starts_with("define");
+  if (lead.ends_with("(*") || lead.ends_with("(&")) return true;
+  const bool is_parameter = function.end == ')' || function.end == ',' || function.end == ']';
+  if (is_parameter && !in_macro && declares(lead)) return true;
+  if (!function.has_body() && !declares(lead)) {
+    // A call, unless a macro makes something else of it.
+    return !find_word(function.tail(), [&](std::string_view word) { return opens_body(word); })
+                .empty() ||
+           (holds(function.tail(), "#") && !in_macro);
+  }
+  const auto parameters = parameters_of(function);
+  if (!parameters || function.end == '\0' || !has_plain_tail(function)) return true;
+  const auto parameter = parameter_at(*parameters, taker.argument);
   // With so many arguments, another one is called.
   if (!parameter) return false;
-  const auto declared =
-      function.parameters[std::min(taker.argument, function.parameters.size() - 1)];
-  if (parameter->name.empty()) return holds(declared, "[") || declared == "...";
-  return any_use(function.body, parameter->name, [&](std::size_t at) {
-    return use_computes({function.body, at, parameter->name, parameter->offset, nullptr});
+  const auto is_pack_before_others = [&](std::string_view each) {
+    return holds(each, "...") && each != parameters->back();
+  };
+  const auto is_made_by_macro = [&](std::string_view word) { return is_macro(word); };
+  return type_computes(function, parameter->declared) ||
+         std::ranges::any_of(*parameters, is_pack_before_others) ||
+         !find_word(function.in_brackets, is_made_by_macro).empty() ||
+         holds(function.in_brackets, "#") || body_computes(function, *parameter);
+}
+
+// A length that is deduced stands in the function's name too, where it is compiled to one of its own.
+bool PathTakers::type_computes(const FunctionText& function, std::string_view declared) {
+  const bool may_be_array = declared.find_first_of("&[") != none &&
+                            (is_deduced(function, declared) || holds(declared, "auto"));
+  return uses_deduced_type(function, declared) ||
+         (may_be_array && function.has_body() && !is_of_host(function)) ||
+         (function.has_body() && holds(declared, ">::")) ||
+         any_computes(classes_named(function, declared));
+}
+
+bool PathTakers::body_computes(const FunctionText& function, const GivenParameter& parameter) {
+  if (!function.has_body()) return false;
+  const auto declared = parameter.declared;
+  const auto name = name_in_function(declared);
+  const auto type = declared.substr(declared.starts_with("[[") ? declared.find("]]") + 2 : 0);
+  if (holds_rare(type, "[")) return true;
+  if (name.empty()) return holds_rare(type, "(") || type == "...";
+  std::set<std::string_view> seen;
+  const auto hides_use = [&](std::string_view word) {
+    return word == "include" || macro_names(word, name, seen);
+  };
+  if (!find_word(function.behind, hides_use).empty()) return true;
+  return any_use(function.behind, name, [&](std::size_t at) {
+    return use_computes({function.behind, at, name, parameter.offset, nullptr});
+  });
+}
+
+bool PathTakers::is_class(std::string_view name, bool or_alias) {
+  return std::ranges::any_of(texts_, [&](const HeaderText* text) {
+    if (!may_hold(*text, name)) return false;
+    const auto code = code_of(*text);
+    return any_use(code, name, [&](std::size_t at) {
+      const auto lead = without_space(lead_of(code, at));
+      const auto rest = without_space(code.substr(at + name.size()));
+      return begins_class(lead, rest) ||
+             (or_alias && (rest.starts_with('=') || lead.starts_with("typedef")));
+    });
+  });
+}
+
+// What is streamed is the last parameter. Without the stream's class, nobody compiles it.
+bool PathTakers::stream_computes(std::string_view lead, std::string_view text) {
+  const auto function = read_function(lead, text);
+  const auto parameters = parameters_of(function);
+  if (!parameters) return function.has_body();
+  const auto to = classes_named(function, parameters->front());
+  const bool is_compiled =
+      parameters->size() < 2 || to.empty() ||
+      std::ranges::any_of(to, [&](std::string_view name) { return is_class(name, true); });
+  const auto declared = parameters->back();
+  const auto classes = classes_named(function, declared);
+  const bool is_pointer = holds_rare(declared, "*") || holds_rare(declared, "[");
+  const bool is_number =
+      classes.empty() && !is_pointer && !holds(declared, "auto") && !is_deduced(function, declared);
+  const bool is_other_class =
+      !classes.empty() && !is_pointer &&
+      std::ranges::all_of(classes, [&](std::string_view name) { return is_class(name, false); });
+  return is_compiled && !is_number && !is_other_class && !holds_rare(declared, "(*") &&
+         function_computes(lead, text, {"", parameters->size() - 1});
+}
+
+bool PathTakers::streams_compute() {
+  const auto writes_operator = [](const auto& macro) {
+    const std::string_view text = macro.second.text;
+    return holds(text, "operator<<") || holds(text, "operator <<") ||
+           without_space(text).ends_with("operator");
+  };
+  if (std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
+        return std::ranges::any_of(*macros, writes_operator);
+      }))
+    return true;
+  return std::ranges::any_of(texts_, [&](const HeaderText* text) {
+    if (!may_hold(*text, "operator")) return false;
+    const auto code = code_of(*text);
+    return any_use(code, "operator", [&](std::size_t at) {
+      constexpr std::string_view word = "operator";
+      auto rest = without_space(code.substr(at + word.size()));
+      if (!rest.starts_with("<<")) return false;
+      rest = without_space(rest.substr(2));
+      return rest.starts_with('(') && stream_computes(without_space(lead_of(code, at)), rest);
+    });
+  });
+}
+
+// Whether an own function of this name gives something else than a reference to what it is given.
+bool PathTakers::makes_another(std::string_view name) {
+  return std::ranges::any_of(own_texts(), [&](const HeaderText* text) {
+    const auto code = code_of(*text);
+    return holds(code, name) && any_use(code, name, [&](std::size_t at) {
+             const auto lead = without_space(lead_of(code, at));
+             const auto rest = without_space(code.substr(at + name.size()));
+             if (!rest.starts_with('(') || !declares(lead) || lead.ends_with('&')) return false;
+             const auto function = read_function(lead, rest);
+             const auto parameters = parameters_of(function);
+             return function.has_body() && (!parameters || parameters->size() == 1);
+           });
   });
 }
 
@@ -251,7 +584,7 @@ bool PathTakers::use_computes(const Use& use) {
     before = without_space(before.substr(0, before.size() - 2));
     if (!before.ends_with(',')) return true;
   } else if (use.macro != nullptr && before.ends_with('#')) {
-    return false;
+    before = without_space(before.substr(0, before.size() - 1));
   }
   for (;;) {
     behind.skip_space();
@@ -259,35 +592,81 @@ bool PathTakers::use_computes(const Use& use) {
       for (int point = 0; point < 3; ++point) behind.advance();
       behind.skip_space();
     }
-    if (before.ends_with("<<") || behind.rest().starts_with("<<")) return false;
+    if (is_streamed(before, behind)) return compute({std::string(stream)});
     if (is_dropped(before, behind.peek())) return false;
     bool in_literal = false;
     if (behind.rest().starts_with("##") || !is_whole_argument(before, behind, in_literal))
       return true;
     const auto call = open_call(before, use.macro != nullptr);
-    if (call.name == "message") return false;
+    if (is_message_of_pragma(call)) return false;
     if (call.name.empty() && call.before.ends_with("(void)")) return false;
-    if (call.name.empty() || call.braced || initialises(call) ||
-        is_parameter_of(use.macro, call.name))
+    const bool hands_on =
+        is_one_of(call.name, hand_on) && !call.braced && !makes_another(call.name);
+    if ((!hands_on && !is_told_by_name(call)) || call.before.ends_with('#') || initialises(call) ||
+        is_parameter_of(use.macro, call.name) || holds_variadic_of(use.macro, call.earlier))
       return true;
-    if (!is_one_of(call.name, hand_on) || behind.peek() != ')')
-      return compute({std::string(call.name), call.argument + use.offset});
+    if (!hands_on || behind.peek() != ')')
+      return compute({std::string(call.name), call.argument + use.offset, names_before(call)});
+    if (call.name.ends_with("_cast") && any_computes(classes_named({}, call.template_arguments)))
+      return true;
     before = without_space(call.before);
     behind.advance();
   }
 }
 
-bool PathTakers::text_computes(std::string_view text, const PathTaker& taker) {
-  const std::string_view name = taker.name;
-  return any_use(text, name, [&](std::size_t at) {
-    const auto lead = without_space(lead_of(text, at));
-    // A macro is asked for by itself.
-    if (lead == "define" || is_of_directive(lead)) return false;
-    const auto rest = without_space(text.substr(at + name.size()));
-    if (!rest.starts_with('('))
-      return is_variable(lead, rest) || (begins_class(lead, rest) && !has_constructor(text, name));
-    return may_declare(lead) && function_computes(rest, taker);
+bool PathTakers::text_computes(const HeaderText& text, const PathTaker& taker) {
+  const auto code = code_of(text);
+  const bool own = is_own(text);
+  work_ += code.size();
+  return any_use(code, taker.name, [&](std::size_t at) {
+    return work_ > most_work || occurrence_computes(code, at, taker) ||
+           (own && is_unknown(code, at, taker.name));
   });
+}
+
+bool PathTakers::occurrence_computes(std::string_view text, std::size_t at,
+                                     const PathTaker& taker) {
+  const auto lead = without_space(lead_of(text, at));
+  if (is_of_directive(text, lead) && !lead.starts_with("define ")) return false;
+  const auto rest = behind_template_arguments(rest_of(text, at + taker.name.size(), lead));
+  if (rest.starts_with('(')) return function_computes(lead, rest, taker);
+  if (rest.empty() && lead.starts_with("define")) {
+    // The function may be defined by the macro's name.
+    return compute({std::string(macro_defined_by(lead)), taker.argument});
+  }
+  if (begins_class(lead, rest))
+    return holds(lead, "template") || !has_constructor(rest, taker.name);
+  if (Scanner::last_word(lead) == "using" && rest.starts_with('=')) {
+    const auto other = rest.substr(1, rest.find_first_of(";<") - 1);
+    return any_computes(classes_named({lead, {}}, other));
+  }
+  return !is_class_mention(lead, rest) && is_variable(lead, rest);
+}
+
+// `class EXPORT name;`
+bool PathTakers::is_class_mention(std::string_view lead, std::string_view rest) const {
+  auto word = Scanner::last_word(lead);
+  while (is_macro(word)) {
+    lead = without_space(lead.substr(0, lead.size() - word.size()));
+    word = Scanner::last_word(lead);
+  }
+  return rest.starts_with(';') && (word == "class" || word == "struct" || word == "union");
+}
+
+// Whether an own text has the name where it is none that is called, declared or only mentioned.
+bool PathTakers::is_unknown(std::string_view text, std::size_t at, std::string_view name) {
+  const auto lead = without_space(lead_of(text, at));
+  if (is_of_directive(text, lead) && !lead.starts_with("define ")) return false;
+  const auto rest = behind_template_arguments(rest_of(text, at + name.size(), lead));
+  if (rest.starts_with('(') || rest.starts_with("::") || begins_class(lead, rest) ||
+      is_mention(lead, rest) || is_class_mention(lead, rest) ||
+      (rest.empty() && lead.starts_with("define")))
+    return false;
+  Scanner behind(rest);
+  if (behind.peek() == '=' && Scanner::last_word(lead) == "using") return false;
+  if (begins_identifier(behind.peek())) return is_macro(behind.identifier());
+  if (std::string_view("&*").find(behind.peek()) != none) return false;
+  return std::string_view(">,){").find(behind.peek()) == none || !is_class(name, true);
 }
 
 }  // namespace kiln

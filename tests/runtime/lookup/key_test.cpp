@@ -673,7 +673,7 @@ TEST_F(PathKey, WhatIsOnlyReportedBindsNothing) {
   write_file(
       root / "check.cuh",
       "#define CHECK(ok, ...) if (!(ok)) fail(0, ##__VA_ARGS__)\n"
-      "template <class... T> __device__ inline void fail(int, T&&...) {}\n"
+      "template <class... T> __device__ inline void fail(int, T...) {}\n"
       "__device__ inline void use(int e) { CHECK(e == 0, \"(\", e, \") at \", __FILE__, \":\", "
       "__LINE__); }\n");
   ProgramSpec spec{.name = "p.cu",

@@ -197,10 +197,13 @@ TEST(Directives, TellWhoIsGivenAPathToReport) {
   EXPECT_EQ(use_of_path("#define P printf(\"%s:%d\" f, __FILE__, __LINE__)\n"), "printf:1 ");
   EXPECT_EQ(use_of_path("#define A asm volatile(\".pragma\" __FILE__ \"(\" S(__LINE__))\n"),
             "volatile:0 ");
-  EXPECT_EQ(use_of_path("#define S(x) out << __FILE__ << x\n#define T(x) x << __FILE__\n"), "");
-  EXPECT_EQ(
-      use_of_path("#define M(x) _Pragma(message(__FILE__ \":\" x))\n#define N message(__FILE__)\n"),
-      "");
+  EXPECT_EQ(use_of_path("#define S(x) out << __FILE__ << x\n#define T(x) x << __FILE__\n"),
+            "<<:0 ");
+  EXPECT_EQ(use_of_path("#define M(x) _Pragma(message(__FILE__ \":\" x))\n"
+                        "#define N DO_PRAGMA(message(__FILE__))\n#pragma message(__FILE__)\n"),
+            "");
+  EXPECT_EQ(use_of_path("void f() { g(1 > 0, a[1, 2], ',', \"ERROR\", __FILE__, __LINE__); }"),
+            "g:4 ");
   EXPECT_EQ(use_of_path("#  define _CCCL_BUILTIN_FILE() __FILE__\n"), "");
   EXPECT_EQ(use_of_path("#if HAS(__builtin_FILE) && defined(__FILE__)\n#ifdef __FILE__\n"), "");
   EXPECT_EQ(use_of_path("// __FILE__\n#define X __LINE__\n"), "");
@@ -227,6 +230,10 @@ TEST(Directives, TellWhatIsComputedWithAPath) {
                            "char c = Place{__FILE__, __LINE__}.file[3];",
                            "int i = g(/* ) */ 1, __FILE__, __LINE__);",
                            "int i = g(__FILE__[3], __LINE__);",
+                           "#define N message(__FILE__)\n",
+                           "int i = g(R\"(a)b(\"x)\", __FILE__, __LINE__);",
+                           "int i = g(pair<int, int>(), __FILE__, __LINE__);",
+                           "int i = g(F <%1, __FILE__, __LINE__%>);",
                            "int i = (f)(__FILE__, __LINE__);"}) {
     EXPECT_EQ(use_of_path(text), "computes") << text;
   }

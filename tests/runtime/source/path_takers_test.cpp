@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "source/macro_expansion.h"
-
 namespace kiln::test {
 namespace {
 
@@ -16,8 +14,7 @@ bool computes(const std::string& code, const std::vector<std::string>& options =
   text.text = code;
   text.directives = read_directives(code);
   if (text.directives.computes_path) return true;
-  const auto of_options = macros_of_options(options);
-  PathTakers takers({&text}, of_options);
+  PathTakers takers({&text}, {}, options);
   return std::ranges::any_of(text.directives.path_takers,
                              [&](const PathTaker& taker) { return takers.compute(taker); });
 }
@@ -111,8 +108,11 @@ TEST(PathTakers, ReportWhatTheyHandOn) {
         "}\n",
         "__device__ void f(const char*, int line) { printf(\"%d\", line); }\n",
         "__device__ void f(const char* s, int);\n",
-        "template <class... T> __device__ void f(T&&... t) { g(std::forward<T>(t)...); }\n"
+        "template <class... T> __device__ void f(T... t) { g(std::move(t)...); }\n"
         "__device__ void g(const char* s, int line) { printf(\"at %s\", s); }\n",
+        "template <class... T> void f(T&&... t) { std::ostringstream s; g(s, "
+        "std::forward<T>(t)...); }\n"
+        "template <class T> void g(std::ostringstream& s, T&& file, int line) { s << file; }\n",
         "struct f { __device__ f(const char* s, int) { log << \"at \" << s; } };\n"}) {
     EXPECT_FALSE(computes(declared + used)) << declared;
   }
@@ -160,6 +160,28 @@ TEST(PathTakers, OptionsDefineMacrosToo) {
   EXPECT_FALSE(computes(code));
   EXPECT_TRUE(computes(code, {"-Df=hash"}));
   EXPECT_TRUE(computes(code, {"-D", "f(a,b)=a[b]"}));
+}
+
+TEST(PathTakers, AreGivenUpWhereTheyHaveNoEnd) {
+  std::string chain = "#define m0(s, l) g(s, l)\n";
+  std::string list = "#define a0 1\n";
+  for (int step = 1; step < 20'000; ++step) {
+    const auto name = std::to_string(step);
+    const auto before = std::to_string(step - 1);
+    chain += "#define m" + name + "(s, l) m" + before + "(s, l)\n";
+    list += "#define a" + name + " a" + before + "\n";
+  }
+  std::string open;
+  for (int count = 0; count < 50'000; ++count) open += "g(a, b)\n";
+  for (const auto& code :
+       {chain + "void use() { m19999(__FILE__, __LINE__); }",
+        list + "void use() { g(a19999, __FILE__, __LINE__); }",
+        "void use() { g(__FILE__, __LINE__); }\n" + open,
+        std::string("template <class... A> int f(A... a) { return f(0, a...); }\n") + used,
+        std::string("#define f(...) h(1, __VA_ARGS__)\n#define h(...) f(1, __VA_ARGS__)\n") +
+            used}) {
+    EXPECT_TRUE(computes(code)) << code.substr(0, 100);
+  }
 }
 
 }  // namespace
