@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <functional>
@@ -81,6 +82,10 @@ struct MacroBody {
   bool function_like = false;
   std::vector<std::string> parameters = {};
   std::string text = {};
+
+  [[nodiscard]] bool takes(std::string_view name) const {
+    return std::ranges::find(parameters, name) != parameters.end();
+  }
 };
 
 /// The definitions of macros, over all branches.

@@ -280,6 +280,14 @@ std::vector<std::string_view> classes_named(const FunctionText& function,
   return classes;
 }
 
+bool begins_class(std::string_view lead, std::string_view rest) {
+  const bool begins = rest.starts_with('{') || rest.starts_with("final") ||
+                      (rest.starts_with(':') && !rest.starts_with("::"));
+  return begins && !find_word(lead, [](std::string_view word) {
+                      return word == "struct" || word == "class" || word == "union";
+                    }).empty();
+}
+
 std::string_view class_body(std::string_view text) {
   Scanner scanner(text);
   while (!scanner.done() && std::string_view("{;()").find(scanner.peek()) == none)

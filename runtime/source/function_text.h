@@ -63,6 +63,9 @@ template <class Texts>
 [[nodiscard]] std::vector<std::string_view> classes_named(const FunctionText& function,
                                                           std::string_view declared);
 
+/// Whether a class of the name between these is defined there.
+[[nodiscard]] bool begins_class(std::string_view lead, std::string_view rest);
+
 /// The text in braces of a class; `text` begins behind its name. Empty where the class is not defined there.
 [[nodiscard]] std::string_view class_body(std::string_view text);
 

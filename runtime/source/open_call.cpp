@@ -105,6 +105,12 @@ std::string_view lead_of(std::string_view text, std::size_t at) {
   return end == npos ? lead : lead.substr(end + 1);
 }
 
+std::string_view rest_behind(std::string_view text, std::size_t at, std::string_view lead) {
+  auto rest = text.substr(at);
+  if (lead.starts_with("define")) rest = rest.substr(0, rest.find('\n'));
+  return without_space(rest);
+}
+
 bool may_declare(std::string_view lead) {
   return is_of_declaration(without_angles(without_macro_name(lead)));
 }

@@ -22,6 +22,10 @@ struct OpenCall {
 /// What stands before a place since the last statement or directive, with what says of the directive which one it is.
 [[nodiscard]] std::string_view lead_of(std::string_view text, std::size_t at);
 
+/// What follows on a place with that lead: in a definition of a macro up to its end, else all.
+[[nodiscard]] std::string_view rest_behind(std::string_view text, std::size_t at,
+                                           std::string_view lead);
+
 /// Whether the name of a function may follow on such a lead: it is a type, or specifiers, or nothing, and no sign of an expression.
 [[nodiscard]] bool may_declare(std::string_view lead);
 

@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "source/characters.h"
-#include "source/host_branches.h"
-#include "source/macro_expansion.h"
 #include "source/open_call.h"
 #include "source/scanner.h"
 #include "source/text_search.h"
@@ -25,7 +21,6 @@ constexpr auto none = std::string_view::npos;
 /// and what any thread's stack holds.
 constexpr std::size_t most_work = 64 << 20;
 constexpr std::size_t most_deep = 48;
-constexpr std::size_t most_macros = 500;
 
 /// What these make of it is still the place.
 constexpr std::array<std::string_view, 6> hand_on{
@@ -36,23 +31,6 @@ constexpr std::array<std::string_view, 22> before_types{
     "struct",  "class",     "enum",    "union",  "typename", "namespace", "using", "friend",
     "public",  "protected", "private", "return", "throw",    "new",       "goto",  "case",
     "virtual", "const",     "delete",  "else",   "operator", "volatile"};
-
-/// Whether `look` holds of a place where such a word stands in code, and not in a literal.
-template <class Wanted, class Look>
-bool any_word(std::string_view code, const Wanted& wanted, const Look& look) {
-  for (Scanner scanner(code); !scanner.done();) {
-    const auto at = scanner.position();
-    scanner.skip_word_or_token();
-    if (wanted(scanner.since(at)) && look(at)) return true;
-  }
-  return false;
-}
-
-bool any_use(std::string_view code, std::string_view name,
-             const std::function<bool(std::size_t at)>& look) {
-  return any_word(
-      code, [&](std::string_view word) { return word == name; }, look);
-}
 
 /// The only name that a text consists of, its last part; empty for any other text.
 std::string_view only_name(std::string_view text) {
@@ -84,15 +62,6 @@ bool is_variable(std::string_view lead, std::string_view rest) {
   return !word.empty() && !is_one_of(word, before_types);
 }
 
-/// Whether a class of this name is defined here.
-bool begins_class(std::string_view lead, std::string_view rest) {
-  const bool begins = rest.starts_with('{') || rest.starts_with("final") ||
-                      (rest.starts_with(':') && !rest.starts_with("::"));
-  return begins && !find_word(lead, [](std::string_view word) {
-                      return word == "struct" || word == "class" || word == "union";
-                    }).empty();
-}
-
 /// Whether it is the name of one of the compiler's own functions, or of the C library's that it may know, and of none that only
 /// reports.
 bool is_of_compiler(std::string_view name) {
@@ -107,26 +76,6 @@ bool is_declared(std::string_view code, std::string_view name) {
     return without_space(code.substr(at + name.size())).starts_with('(') &&
            declares(without_space(lead_of(code, at)));
   });
-}
-
-/// Whether a comma in it is not in brackets, or they are not closed.
-bool has_open_comma(std::string_view text) {
-  int depth = 0;
-  for (Scanner scanner(text); !scanner.done(); scanner.skip_word_or_token()) {
-    const char c = scanner.peek();
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if ((c == ')' || c == ']' || c == '}') && --depth < 0) return true;
-    if (c == ',' && depth == 0) return true;
-  }
-  return depth != 0;
-}
-
-bool undefines(std::string_view text, std::string_view macro) {
-  if (!holds(text, "undef")) return false;
-  for (auto at = text.find(macro); at != none; at = text.find(macro, at + 1)) {
-    if (Scanner::last_word(without_space(text.substr(0, at))) == "undef") return true;
-  }
-  return false;
 }
 
 std::string_view name_in_macro(std::string_view parameter) {
@@ -150,11 +99,6 @@ bool is_mention(std::string_view lead, std::string_view rest) {
   return is_one_of(scanner.identifier(), words);
 }
 
-/// Then whoever uses the macro says what is called.
-bool is_parameter_of(const MacroBody* macro, std::string_view name) {
-  return macro != nullptr && std::ranges::find(macro->parameters, name) != macro->parameters.end();
-}
-
 /// Whether the arguments before hold what a macro was given more than one of.
 bool holds_variadic_of(const MacroBody* macro, std::string_view earlier) {
   if (macro == nullptr || macro->parameters.empty()) return false;
@@ -163,13 +107,6 @@ bool holds_variadic_of(const MacroBody* macro, std::string_view earlier) {
   return !find_word(earlier, [&](std::string_view word) {
             return word == name_in_macro(last);
           }).empty();
-}
-
-/// The rest of the line that a definition of a macro goes on to, else all.
-std::string_view rest_of(std::string_view text, std::size_t at, std::string_view lead) {
-  auto rest = text.substr(at);
-  if (lead.starts_with("define")) rest = rest.substr(0, rest.find('\n'));
-  return without_space(rest);
 }
 
 std::string_view macro_defined_by(std::string_view lead) {
@@ -199,37 +136,6 @@ bool has_constructor(std::string_view rest, std::string_view name) {
 
 }  // namespace
 
-PathTakers::PathTakers(Texts own, const Texts& of_toolkit, const std::vector<std::string>& options)
-    : texts_(std::move(own)),
-      own_(texts_.size()),
-      of_options_(macros_of_options(options)),
-      macros_{&of_options_} {
-  texts_.insert(texts_.end(), of_toolkit.begin(), of_toolkit.end());
-  for (const auto* text : texts_) macros_.push_back(&text->macros());
-  for (const auto* macros : macros_) {
-    for (const auto& [name, macro] : *macros) macro_names_.insert(name);
-  }
-  const auto names_it = [](const std::string& option) { return holds(option, defined_by_nvrtc); };
-  const auto undefines_it = [](const HeaderText* text) {
-    return undefines(text->text, defined_by_nvrtc);
-  };
-  knows_host_ = !is_macro(defined_by_nvrtc) && std::ranges::none_of(options, names_it) &&
-                std::ranges::none_of(texts_, undefines_it);
-}
-
-std::string_view PathTakers::code_of(const HeaderText& text) {
-  const auto& code = text.code();
-  if (!knows_host_ || text.directives.raw_literals || !holds(code, defined_by_nvrtc)) return code;
-  const auto [known, is_new] = for_device_.try_emplace(&text);
-  if (is_new) known->second = without_host_branches(code);
-  return known->second;
-}
-
-// A continued line may part a name; a toolkit's do not.
-bool PathTakers::may_hold(const HeaderText& text, std::string_view name) {
-  return holds(is_own(text) ? code_of(text) : std::string_view(text.text), name);
-}
-
 bool PathTakers::compute(const PathTaker& taker) {
   if (!asked_.insert(taker).second) return false;
   if (depth_ == most_deep || work_ > most_work) return true;
@@ -240,28 +146,18 @@ bool PathTakers::compute(const PathTaker& taker) {
 }
 
 bool PathTakers::is_computing(const PathTaker& taker) {
-  if (stands_for_several(taker.earlier)) return true;
-  if (has_digraphs()) return true;
+  if (texts_.stands_for_several(taker.earlier)) return true;
+  if (texts_.has_digraphs()) return true;
   if (taker.name == stream) return streams_compute();
-  if (macros_compute(taker) || made_functions_compute(taker)) return true;
-  bool known = is_macro(taker.name) || !is_of_compiler(taker.name);
-  for (const auto* text : texts_) {
-    if (!may_hold(*text, taker.name)) continue;
+  const auto macro_computes = [&](const MacroBody& macro) { return computes(macro, taker); };
+  if (texts_.any_macro(taker.name, macro_computes) || made_functions_compute(taker)) return true;
+  bool known = texts_.is_macro(taker.name) || !is_of_compiler(taker.name);
+  for (const auto* text : texts_.all()) {
+    if (!texts_.may_hold(*text, taker.name)) continue;
     if (text_computes(*text, taker)) return true;
-    known = known || is_declared(code_of(*text), taker.name);
+    known = known || is_declared(texts_.code_of(*text), taker.name);
   }
   return !known;
-}
-
-// Then nobody looks for directives and pastes behind them.
-bool PathTakers::has_digraphs() {
-  return std::ranges::any_of(own_texts(), [&](const HeaderText* text) {
-    const auto code = code_of(*text);
-    return holds_rare(code, "%:") &&
-           any_word(
-               code, [](std::string_view word) { return word == "%"; },
-               [&](std::size_t at) { return code.substr(at).starts_with("%:"); });
-  });
 }
 
 bool PathTakers::any_computes(const std::vector<std::string_view>& classes) {
@@ -270,62 +166,11 @@ bool PathTakers::any_computes(const std::vector<std::string_view>& classes) {
   });
 }
 
-bool PathTakers::opens_body(std::string_view name) const {
-  return std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
-    const auto [begin, end] = macros->equal_range(name);
-    return std::any_of(begin, end, [&](const auto& macro) {
-      // Another macro may hold the brace.
-      return holds(macro.second.text, "{") || holds(macro.second.text, "<%") ||
-             !find_word(macro.second.text, [&](std::string_view word) {
-                return word != name && is_macro(word);
-              }).empty();
-    });
-  });
-}
-
-// Whether a list of names has one that stands for several arguments, or for none of the usual kind.
-bool PathTakers::stands_for_several(std::string_view names) const {
-  if (holds(names, "...") || holds(names, "__VA_")) return true;
-  std::set<std::string_view> seen;
-  return !find_word(names, [&](std::string_view name) {
-            return parts_arguments(name, seen);
-          }).empty();
-}
-
-bool PathTakers::parts_arguments(std::string_view name, std::set<std::string_view>& seen) const {
-  if (!is_macro(name) || !seen.insert(name).second) return false;
-  if (seen.size() > most_macros) return true;
-  return std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
-    const auto [begin, end] = macros->equal_range(name);
-    return std::any_of(begin, end, [&](const auto& macro) {
-      return has_open_comma(macro.second.text) ||
-             !find_word(macro.second.text, [&](std::string_view word) {
-                return parts_arguments(word, seen);
-              }).empty();
-    });
-  });
-}
-
-bool PathTakers::macro_names(std::string_view macro, std::string_view name,
-                             std::set<std::string_view>& seen) const {
-  if (!is_macro(macro) || !seen.insert(macro).second) return false;
-  if (seen.size() > most_macros) return true;
-  return std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
-    const auto [begin, end] = macros->equal_range(macro);
-    return std::any_of(begin, end, [&](const auto& body) {
-      return !find_word(body.second.text, [&](std::string_view word) {
-                if (is_parameter_of(&body.second, word)) return false;
-                return word == name || macro_names(word, name, seen);
-              }).empty();
-    });
-  });
-}
-
-bool PathTakers::macros_compute(const PathTaker& taker) {
-  return std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
-    const auto [begin, end] = macros->equal_range(taker.name);
-    return std::any_of(begin, end,
-                       [&](const auto& macro) { return computes(macro.second, taker); });
+bool PathTakers::made_functions_compute(const PathTaker& taker) {
+  if (!made_functions_) made_functions_ = find_made_functions(texts_);
+  return std::ranges::any_of(*made_functions_, [&](const MadeFunction& function) {
+    return (function.is_open || function_computes(function.lead, function.text, taker)) &&
+           may_be_named(function, taker.name, texts_);
   });
 }
 
@@ -342,110 +187,6 @@ bool PathTakers::computes(const MacroBody& macro, const PathTaker& taker) {
   });
 }
 
-// `int name##_of(...) {`. Where a macro is given a whole name, that stands in a text, and is unknown there.
-void PathTakers::find_made_functions_in(const MacroBody& macro) {
-  const std::string_view text = macro.text;
-  std::vector<std::string_view> pieces;
-  bool pasted = false;
-  for (Scanner scanner(text); !scanner.done();) {
-    const auto at = scanner.position();
-    scanner.skip_word_or_token();
-    const auto word = scanner.since(at);
-    if (!begins_identifier(word.front())) continue;
-    const bool is_parameter = is_parameter_of(&macro, word);
-    if (!without_space(text.substr(0, at)).ends_with("##")) {
-      pieces.clear();
-      pasted = false;
-    } else {
-      pasted = true;
-    }
-    if (!is_parameter) pieces.push_back(word);
-    const auto rest = without_space(scanner.rest());
-    if (!rest.starts_with('(') || !pasted) continue;
-    const auto lead = lead_of(text, at);
-    const auto function = read_function(lead, rest);
-    const auto is_given_too = [&](std::string_view each) { return is_parameter_of(&macro, each); };
-    const bool is_open = !function.has_body() && function.end == '\0' && declares(lead);
-    if (!function.has_body() && !is_open) continue;
-    made_functions_->push_back(
-        {lead, rest, pieces, is_open || !find_word(function.behind, is_given_too).empty()});
-  }
-}
-
-// `NAME(x)(const char* file) { ... }`
-void PathTakers::find_made_functions_in(std::string_view code) {
-  for (auto at = code.find(')'); at != none; at = code.find(')', at + 1)) {
-    auto next = at + 1;
-    while (next < code.size() && is_space(code[next])) ++next;
-    if (next == code.size() || code[next] != '(') continue;
-    const auto call = open_call(code.substr(0, at), false);
-    if (call.name.empty() || call.braced || !is_macro(call.name)) continue;
-    const auto text = rest_of(code, next, without_space(lead_of(code, at)));
-    if (!text.starts_with('(') || !read_function({}, text).has_body()) continue;
-    made_functions_->push_back({{}, text, pieces_of_call(code.substr(0, at), call.name)});
-  }
-}
-
-// What a macro is given and what its own text has.
-std::vector<std::string_view> PathTakers::pieces_of_call(std::string_view before,
-                                                         std::string_view macro) const {
-  std::vector<std::string_view> pieces;
-  const auto add = [&](std::string_view word) {
-    pieces.push_back(word);
-    return false;
-  };
-  const auto name_ends = static_cast<std::size_t>(macro.data() - before.data()) + macro.size();
-  static_cast<void>(find_word(before.substr(name_ends), add));
-  for (const auto* macros : macros_) {
-    const auto [begin, end] = macros->equal_range(macro);
-    for (auto each = begin; each != end; ++each)
-      static_cast<void>(find_word(each->second.text, add));
-  }
-  return pieces;
-}
-
-void PathTakers::find_made_functions() {
-  made_functions_.emplace();
-  for (const auto* macros : macros_) {
-    for (const auto& [name, macro] : *macros) {
-      if (macro.function_like && holds_rare(macro.text, "##")) find_made_functions_in(macro);
-    }
-  }
-  for (const auto* text : own_texts()) find_made_functions_in(code_of(*text));
-}
-
-// Whether anything is given a part that the name begins or ends with.
-bool PathTakers::is_given_in_parts(std::string_view name) {
-  const auto is_part = [&](std::string_view word) {
-    return begins_identifier(word.front()) && (name.starts_with(word) || name.ends_with(word));
-  };
-  return std::ranges::any_of(own_texts(), [&](const HeaderText* text) {
-    const auto code = code_of(*text);
-    work_ += code.size();
-    return any_word(code, is_part, [&](std::size_t at) {
-      const auto before = without_space(code.substr(0, at));
-      Scanner behind(code);
-      behind.go_back_to(at);
-      static_cast<void>(behind.identifier());
-      behind.skip_space();
-      return (before.ends_with('(') || before.ends_with(',')) &&
-             (behind.peek() == ')' || behind.peek() == ',');
-    });
-  });
-}
-
-bool PathTakers::made_functions_compute(const PathTaker& taker) {
-  if (!made_functions_) find_made_functions();
-  const auto is_piece = [&](std::string_view piece) {
-    return taker.name.starts_with(piece) || taker.name.ends_with(piece);
-  };
-  return std::ranges::any_of(*made_functions_, [&](const MadeFunction& function) {
-    if (!function.pieces.empty() && std::ranges::none_of(function.pieces, is_piece)) return false;
-    if (!function.is_open && !function_computes(function.lead, function.text, taker)) return false;
-    return !function.pieces.empty() || is_given_in_parts(taker.name);
-  });
-}
-
 // `text` begins with the bracket behind the function's name.
 bool PathTakers::function_computes(std::string_view lead, std::string_view text,
                                    const PathTaker& taker) {
@@ -457,7 +198,8 @@ bool PathTakers::function_computes(std::string_view lead, std::string_view text,
   if (is_parameter && !in_macro && declares(lead)) return true;
   if (!function.has_body() && !declares(lead)) {
     // A call, unless a macro makes something else of it.
-    return !find_word(function.tail(), [&](std::string_view word) { return opens_body(word); })
+    return !find_word(function.tail(),
+                      [&](std::string_view word) { return texts_.opens_body(word); })
                 .empty() ||
            (holds(function.tail(), "#") && !in_macro);
   }
@@ -469,7 +211,7 @@ bool PathTakers::function_computes(std::string_view lead, std::string_view text,
   const auto is_pack_before_others = [&](std::string_view each) {
     return holds(each, "...") && each != parameters->back();
   };
-  const auto is_made_by_macro = [&](std::string_view word) { return is_macro(word); };
+  const auto is_made_by_macro = [&](std::string_view word) { return texts_.is_macro(word); };
   return type_computes(function, parameter->declared) ||
          std::ranges::any_of(*parameters, is_pack_before_others) ||
          !find_word(function.in_brackets, is_made_by_macro).empty() ||
@@ -493,26 +235,12 @@ bool PathTakers::body_computes(const FunctionText& function, const GivenParamete
   const auto type = declared.substr(declared.starts_with("[[") ? declared.find("]]") + 2 : 0);
   if (holds_rare(type, "[")) return true;
   if (name.empty()) return holds_rare(type, "(") || type == "...";
-  std::set<std::string_view> seen;
   const auto hides_use = [&](std::string_view word) {
-    return word == "include" || macro_names(word, name, seen);
+    return word == "include" || texts_.macro_has(word, name);
   };
   if (!find_word(function.behind, hides_use).empty()) return true;
   return any_use(function.behind, name, [&](std::size_t at) {
     return use_computes({function.behind, at, name, parameter.offset, nullptr});
-  });
-}
-
-bool PathTakers::is_class(std::string_view name, bool or_alias) {
-  return std::ranges::any_of(texts_, [&](const HeaderText* text) {
-    if (!may_hold(*text, name)) return false;
-    const auto code = code_of(*text);
-    return any_use(code, name, [&](std::size_t at) {
-      const auto lead = without_space(lead_of(code, at));
-      const auto rest = without_space(code.substr(at + name.size()));
-      return begins_class(lead, rest) ||
-             (or_alias && (rest.starts_with('=') || lead.starts_with("typedef")));
-    });
   });
 }
 
@@ -524,15 +252,16 @@ bool PathTakers::stream_computes(std::string_view lead, std::string_view text) {
   const auto to = classes_named(function, parameters->front());
   const bool is_compiled =
       parameters->size() < 2 || to.empty() ||
-      std::ranges::any_of(to, [&](std::string_view name) { return is_class(name, true); });
+      std::ranges::any_of(to, [&](std::string_view name) { return texts_.is_class(name, true); });
   const auto declared = parameters->back();
   const auto classes = classes_named(function, declared);
   const bool is_pointer = holds_rare(declared, "*") || holds_rare(declared, "[");
   const bool is_number =
       classes.empty() && !is_pointer && !holds(declared, "auto") && !is_deduced(function, declared);
   const bool is_other_class =
-      !classes.empty() && !is_pointer &&
-      std::ranges::all_of(classes, [&](std::string_view name) { return is_class(name, false); });
+      !classes.empty() && !is_pointer && std::ranges::all_of(classes, [&](std::string_view name) {
+        return texts_.is_class(name, false);
+      });
   return is_compiled && !is_number && !is_other_class && !holds_rare(declared, "(*") &&
          function_computes(lead, text, {"", parameters->size() - 1});
 }
@@ -543,13 +272,13 @@ bool PathTakers::streams_compute() {
     return holds(text, "operator<<") || holds(text, "operator <<") ||
            without_space(text).ends_with("operator");
   };
-  if (std::ranges::any_of(macros_, [&](const MacroBodies* macros) {
-        return std::ranges::any_of(*macros, writes_operator);
-      }))
-    return true;
-  return std::ranges::any_of(texts_, [&](const HeaderText* text) {
-    if (!may_hold(*text, "operator")) return false;
-    const auto code = code_of(*text);
+  const auto write_operator = [&](const MacroBodies* macros) {
+    return std::ranges::any_of(*macros, writes_operator);
+  };
+  if (std::ranges::any_of(texts_.macros(), write_operator)) return true;
+  return std::ranges::any_of(texts_.all(), [&](const HeaderText* text) {
+    if (!texts_.may_hold(*text, "operator")) return false;
+    const auto code = texts_.code_of(*text);
     return any_use(code, "operator", [&](std::size_t at) {
       constexpr std::string_view word = "operator";
       auto rest = without_space(code.substr(at + word.size()));
@@ -562,16 +291,17 @@ bool PathTakers::streams_compute() {
 
 // Whether an own function of this name gives something else than a reference to what it is given.
 bool PathTakers::makes_another(std::string_view name) {
-  return std::ranges::any_of(own_texts(), [&](const HeaderText* text) {
-    const auto code = code_of(*text);
-    return holds(code, name) && any_use(code, name, [&](std::size_t at) {
-             const auto lead = without_space(lead_of(code, at));
-             const auto rest = without_space(code.substr(at + name.size()));
-             if (!rest.starts_with('(') || !declares(lead) || lead.ends_with('&')) return false;
-             const auto function = read_function(lead, rest);
-             const auto parameters = parameters_of(function);
-             return function.has_body() && (!parameters || parameters->size() == 1);
-           });
+  return std::ranges::any_of(texts_.own(), [&](const HeaderText* text) {
+    if (!texts_.may_hold(*text, name)) return false;
+    const auto code = texts_.code_of(*text);
+    return any_use(code, name, [&](std::size_t at) {
+      const auto lead = without_space(lead_of(code, at));
+      const auto rest = without_space(code.substr(at + name.size()));
+      if (!rest.starts_with('(') || !declares(lead) || lead.ends_with('&')) return false;
+      const auto function = read_function(lead, rest);
+      const auto parameters = parameters_of(function);
+      return function.has_body() && (!parameters || parameters->size() == 1);
+    });
   });
 }
 
@@ -603,7 +333,8 @@ bool PathTakers::use_computes(const Use& use) {
     const bool hands_on =
         is_one_of(call.name, hand_on) && !call.braced && !makes_another(call.name);
     if ((!hands_on && !is_told_by_name(call)) || call.before.ends_with('#') || initialises(call) ||
-        is_parameter_of(use.macro, call.name) || holds_variadic_of(use.macro, call.earlier))
+        (use.macro != nullptr && use.macro->takes(call.name)) ||
+        holds_variadic_of(use.macro, call.earlier))
       return true;
     if (!hands_on || behind.peek() != ')')
       return compute({std::string(call.name), call.argument + use.offset, names_before(call)});
@@ -615,8 +346,8 @@ bool PathTakers::use_computes(const Use& use) {
 }
 
 bool PathTakers::text_computes(const HeaderText& text, const PathTaker& taker) {
-  const auto code = code_of(text);
-  const bool own = is_own(text);
+  const auto code = texts_.code_of(text);
+  const bool own = texts_.is_own(text);
   work_ += code.size();
   return any_use(code, taker.name, [&](std::size_t at) {
     return work_ > most_work || occurrence_computes(code, at, taker) ||
@@ -628,7 +359,7 @@ bool PathTakers::occurrence_computes(std::string_view text, std::size_t at,
                                      const PathTaker& taker) {
   const auto lead = without_space(lead_of(text, at));
   if (is_of_directive(text, lead) && !lead.starts_with("define ")) return false;
-  const auto rest = behind_template_arguments(rest_of(text, at + taker.name.size(), lead));
+  const auto rest = behind_template_arguments(rest_behind(text, at + taker.name.size(), lead));
   if (rest.starts_with('(')) return function_computes(lead, rest, taker);
   if (rest.empty() && lead.starts_with("define")) {
     // The function may be defined by the macro's name.
@@ -646,7 +377,7 @@ bool PathTakers::occurrence_computes(std::string_view text, std::size_t at,
 // `class EXPORT name;`
 bool PathTakers::is_class_mention(std::string_view lead, std::string_view rest) const {
   auto word = Scanner::last_word(lead);
-  while (is_macro(word)) {
+  while (texts_.is_macro(word)) {
     lead = without_space(lead.substr(0, lead.size() - word.size()));
     word = Scanner::last_word(lead);
   }
@@ -657,16 +388,16 @@ bool PathTakers::is_class_mention(std::string_view lead, std::string_view rest) 
 bool PathTakers::is_unknown(std::string_view text, std::size_t at, std::string_view name) {
   const auto lead = without_space(lead_of(text, at));
   if (is_of_directive(text, lead) && !lead.starts_with("define ")) return false;
-  const auto rest = behind_template_arguments(rest_of(text, at + name.size(), lead));
+  const auto rest = behind_template_arguments(rest_behind(text, at + name.size(), lead));
   if (rest.starts_with('(') || rest.starts_with("::") || begins_class(lead, rest) ||
       is_mention(lead, rest) || is_class_mention(lead, rest) ||
       (rest.empty() && lead.starts_with("define")))
     return false;
   Scanner behind(rest);
   if (behind.peek() == '=' && Scanner::last_word(lead) == "using") return false;
-  if (begins_identifier(behind.peek())) return is_macro(behind.identifier());
+  if (begins_identifier(behind.peek())) return texts_.is_macro(behind.identifier());
   if (std::string_view("&*").find(behind.peek()) != none) return false;
-  return std::string_view(">,){").find(behind.peek()) == none || !is_class(name, true);
+  return std::string_view(">,){").find(behind.peek()) == none || !texts_.is_class(name, true);
 }
 
 }  // namespace kiln

@@ -202,4 +202,22 @@ class Scanner {
   bool found_digit_separator_ = false;
 };
 
+/// Whether `look(at)` holds of a place where a word or token that is wanted stands in code, and not in a literal.
+template <class Wanted, class Look>
+[[nodiscard]] bool any_word(std::string_view code, const Wanted& wanted, const Look& look) {
+  for (Scanner scanner(code); !scanner.done();) {
+    const auto at = scanner.position();
+    scanner.skip_word_or_token();
+    if (wanted(scanner.since(at)) && look(at)) return true;
+  }
+  return false;
+}
+
+/// The same for one name.
+template <class Look>
+[[nodiscard]] bool any_use(std::string_view code, std::string_view name, const Look& look) {
+  return any_word(
+      code, [&](std::string_view word) { return word == name; }, look);
+}
+
 }  // namespace kiln

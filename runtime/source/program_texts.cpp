@@ -1,0 +1,139 @@
+#include "source/program_texts.h"
+
+#include <utility>
+
+#include "source/function_text.h"
+#include "source/host_branches.h"
+#include "source/macro_expansion.h"
+#include "source/open_call.h"
+#include "source/scanner.h"
+#include "source/text_search.h"
+
+namespace kiln {
+
+namespace {
+
+/// Macros that one goes through, before nobody follows it any further.
+constexpr std::size_t most_macros = 500;
+
+/// Whether a comma in it is not in brackets, or they are not closed.
+bool has_open_comma(std::string_view text) {
+  int depth = 0;
+  for (Scanner scanner(text); !scanner.done(); scanner.skip_word_or_token()) {
+    const char c = scanner.peek();
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if ((c == ')' || c == ']' || c == '}') && --depth < 0) return true;
+    if (c == ',' && depth == 0) return true;
+  }
+  return depth != 0;
+}
+
+bool undefines(std::string_view text, std::string_view macro) {
+  if (!holds(text, "undef")) return false;
+  for (auto at = text.find(macro); at != std::string_view::npos; at = text.find(macro, at + 1)) {
+    if (Scanner::last_word(without_space(text.substr(0, at))) == "undef") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+ProgramTexts::ProgramTexts(Texts own, const Texts& of_toolkit,
+                           const std::vector<std::string>& options)
+    : texts_(std::move(own)),
+      own_(texts_.size()),
+      of_options_(macros_of_options(options)),
+      macros_{&of_options_} {
+  texts_.insert(texts_.end(), of_toolkit.begin(), of_toolkit.end());
+  for (const auto* text : texts_) macros_.push_back(&text->macros());
+  for (const auto* macros : macros_) {
+    for (const auto& [name, macro] : *macros) macro_names_.insert(name);
+  }
+  const auto names_it = [](const std::string& option) { return holds(option, defined_by_nvrtc); };
+  const auto undefines_it = [](const HeaderText* text) {
+    return undefines(text->text, defined_by_nvrtc);
+  };
+  knows_host_ = !is_macro(defined_by_nvrtc) && std::ranges::none_of(options, names_it) &&
+                std::ranges::none_of(texts_, undefines_it);
+}
+
+std::string_view ProgramTexts::code_of(const HeaderText& text) {
+  const auto& code = text.code();
+  if (!knows_host_ || text.directives.raw_literals || !holds(code, defined_by_nvrtc)) return code;
+  const auto [known, is_new] = for_device_.try_emplace(&text);
+  if (is_new) known->second = without_host_branches(code);
+  return known->second;
+}
+
+// A continued line may part a name; a toolkit's do not.
+bool ProgramTexts::may_hold(const HeaderText& text, std::string_view name) {
+  return holds(is_own(text) ? code_of(text) : std::string_view(text.text), name);
+}
+
+bool ProgramTexts::opens_body(std::string_view name) const {
+  return any_macro(name, [&](const MacroBody& macro) {
+    // Another macro may hold the brace.
+    return holds(macro.text, "{") || holds(macro.text, "<%") ||
+           !find_word(macro.text, [&](std::string_view word) {
+              return word != name && is_macro(word);
+            }).empty();
+  });
+}
+
+bool ProgramTexts::stands_for_several(std::string_view names) const {
+  if (holds(names, "...") || holds(names, "__VA_")) return true;
+  Names seen;
+  return !find_word(names, [&](std::string_view name) {
+            return parts_arguments(name, seen);
+          }).empty();
+}
+
+bool ProgramTexts::parts_arguments(std::string_view macro, Names& seen) const {
+  if (!is_macro(macro) || !seen.insert(macro).second) return false;
+  if (seen.size() > most_macros) return true;
+  return any_macro(macro, [&](const MacroBody& body) {
+    return has_open_comma(body.text) || !find_word(body.text, [&](std::string_view word) {
+                                           return parts_arguments(word, seen);
+                                         }).empty();
+  });
+}
+
+bool ProgramTexts::macro_has(std::string_view macro, std::string_view name) const {
+  Names seen;
+  return has(macro, name, seen);
+}
+
+bool ProgramTexts::has(std::string_view macro, std::string_view name, Names& seen) const {
+  if (!is_macro(macro) || !seen.insert(macro).second) return false;
+  if (seen.size() > most_macros) return true;
+  return any_macro(macro, [&](const MacroBody& body) {
+    return !find_word(body.text, [&](std::string_view word) {
+              return !body.takes(word) && (word == name || has(word, name, seen));
+            }).empty();
+  });
+}
+
+bool ProgramTexts::is_class(std::string_view name, bool or_alias) {
+  return std::ranges::any_of(texts_, [&](const HeaderText* text) {
+    if (!may_hold(*text, name)) return false;
+    const auto code = code_of(*text);
+    return any_use(code, name, [&](std::size_t at) {
+      const auto lead = without_space(lead_of(code, at));
+      const auto rest = without_space(code.substr(at + name.size()));
+      return begins_class(lead, rest) ||
+             (or_alias && (rest.starts_with('=') || lead.starts_with("typedef")));
+    });
+  });
+}
+
+bool ProgramTexts::has_digraphs() {
+  return std::ranges::any_of(own(), [&](const HeaderText* text) {
+    const auto code = code_of(*text);
+    return holds_rare(code, "%:") &&
+           any_word(
+               code, [](std::string_view word) { return word == "%"; },
+               [&](std::size_t at) { return code.substr(at).starts_with("%:"); });
+  });
+}
+
+}  // namespace kiln
