@@ -1,5 +1,6 @@
 // What processes share beyond the cache's content: the turn to compile, and what it came to.
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +99,7 @@ TEST_F(Sharing, AFailureIsSharedWithThoseWhoWaitedAndNotKept) {
 TEST_F(Sharing, AStoppedProcessIsNotWaitedForForEver) {
   const pid_t stopped = ::fork();
   if (stopped == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     auto options = this->options();
     options.observer = [](const Event& event) {
       if (event.kind == EventKind::compile_begin) ::raise(SIGSTOP);
@@ -120,6 +122,7 @@ TEST_F(Sharing, AStoppedProcessIsNotWaitedForForEver) {
 TEST_F(Sharing, PatienceHasAnEnd) {
   const pid_t slow = ::fork();
   if (slow == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     auto options = this->options();
     options.observer = [](const Event& event) {
       if (event.kind == EventKind::compile_begin)
@@ -130,6 +133,7 @@ TEST_F(Sharing, PatienceHasAnEnd) {
   }
   // Until it has the turn: then its lock file is there and it sleeps.
   while (!std::filesystem::exists(cache_directory() / "kernels.v1.flights")) {
+    ASSERT_EQ(::waitpid(slow, nullptr, WNOHANG), 0) << "it ended before it had begun";
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(300));

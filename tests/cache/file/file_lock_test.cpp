@@ -1,6 +1,7 @@
 #include "file/file_lock.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,10 +68,12 @@ TEST_F(FileLockTest, EndsWithAKilledHolder) {
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t holder = ::fork();
   if (holder == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const auto lock = FileLock::acquire(file_, seconds(5));
     if (::write(ready[1], "x", 1) != 1 || !lock) ::_exit(1);
     ::pause();
   }
+  ::close(ready[1]);
   char byte;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   EXPECT_FALSE(FileLock::acquire(file_, milliseconds(0)));
@@ -78,7 +81,6 @@ TEST_F(FileLockTest, EndsWithAKilledHolder) {
   ::waitpid(holder, nullptr, 0);
   EXPECT_TRUE(FileLock::acquire(file_, seconds(5)));
   ::close(ready[0]);
-  ::close(ready[1]);
 }
 
 TEST_F(FileLockTest, ASymlinkAFifoAndADirectoryAreRefused) {

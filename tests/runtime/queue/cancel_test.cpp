@@ -1,5 +1,6 @@
 // Cancel and timeout come at once, whatever the compiler does, and leave nothing behind.
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,12 +108,14 @@ TEST_F(Cancel, AnotherProcessMayBeginAtOnce) {
   ASSERT_EQ(::pipe(answer), 0);
   const pid_t other = ::fork();
   if (other == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     char byte = 0;
     if (::read(asked[0], &byte, 1) != 1) ::_exit(1);
     expect_free_soon(long_optimiser());
     byte = HasFailure() ? 'n' : 'y';
     ::_exit(::write(answer[1], &byte, 1) == 1 ? 0 : 1);
   }
+  ::close(answer[1]);
   auto runtime = open();
   const auto compiling = runtime.compile_async(long_optimiser(), target());
   ASSERT_TRUE(gate_.wait_for_begun(1));
@@ -130,6 +133,7 @@ TEST_F(Cancel, WhoWaitsForAnotherProcessGoesAtOnce) {
   ASSERT_EQ(::pipe(begun), 0);
   const pid_t slow = ::fork();
   if (slow == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     auto options = this->options();
     options.observer = [&](const Event& event) {
       if (event.kind != EventKind::compile_begin) return;
@@ -139,6 +143,7 @@ TEST_F(Cancel, WhoWaitsForAnotherProcessGoesAtOnce) {
     auto runtime = Runtime::open(std::move(options)).value();
     ::_exit(runtime.compile(plain("a.cu"), target()) ? 0 : 1);
   }
+  ::close(begun[1]);
   char byte = 0;
   ASSERT_EQ(::read(begun[0], &byte, 1), 1);
   {
