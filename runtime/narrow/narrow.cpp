@@ -266,10 +266,8 @@ class Narrowing {
       auto& closure = kept_.closure();
       (found()[index].in_toolkit ? closure.toolkit_tells_path : closure.own_text_tells_path) |=
           texts()[index]->directives.tells_path;
-      if (found()[index].in_toolkit) continue;
-      const auto& said = texts()[index]->directives;
-      closure.own_text_computes_path |= said.computes_path;
-      closure.path_takers.insert(said.path_takers.begin(), said.path_takers.end());
+      if (!found()[index].in_toolkit)
+        closure.own_path_uses.add(texts()[index]->directives.path_uses);
     }
     if (auto reason = read.reason(); !reason.empty()) kept_.decline(std::move(reason));
   }

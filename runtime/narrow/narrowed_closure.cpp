@@ -13,8 +13,7 @@ NarrowedClosure::NarrowedClosure(const Closure& whole, HeaderFiles& files)
   closure_.itself = whole.itself;
   closure_.unresolved = whole.unresolved;
   closure_.own_text_tells_path = whole.own_text_tells_path;
-  closure_.own_text_computes_path = whole.own_text_computes_path;
-  closure_.path_takers = whole.path_takers;
+  closure_.own_path_uses = whole.own_path_uses;
   closure_.toolkit_tells_path = whole.toolkit_tells_path;
 }
 

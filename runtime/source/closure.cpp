@@ -188,13 +188,8 @@ class ClosureBuilder {
     if (whole_.misreads(said)) leave_open("where its literals and comments end is not sure", unit);
     (unit.where.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path) |=
         said.tells_path;
-    if (!unit.where.in_toolkit) note_path_uses(said);
+    if (!unit.where.in_toolkit) closure_.own_path_uses.add(said.path_uses);
     pending_.push_back(std::move(unit));
-  }
-
-  void note_path_uses(const Directives& said) {
-    closure_.own_text_computes_path |= said.computes_path;
-    closure_.path_takers.insert(said.path_takers.begin(), said.path_takers.end());
   }
 
   void note_pieces(const Directives& said) {
@@ -221,7 +216,7 @@ class ClosureBuilder {
   void read_asked(const std::string& text, const std::string& place) {
     const auto said = read_directives(text);
     closure_.own_text_tells_path |= said.tells_path;
-    note_path_uses(said);
+    closure_.own_path_uses.add(said.path_uses);
     for (auto* all : {&closure_.itself, &whole_}) all->add(said, place);
     note_pieces(said);
   }

@@ -43,8 +43,7 @@ struct Closure {
 
   /// Whether the program's own source and headers, or the toolkit's, might put a path into the output.
   bool own_text_tells_path = false;
-  bool own_text_computes_path = false;
-  PathTakerSet path_takers;  ///< To what own texts give their places to report.
+  PathUses own_path_uses;
   bool toolkit_tells_path = false;
 
   /// A header was found by so many paths that they were not all followed.

@@ -224,13 +224,17 @@ void note_path_use(std::string_view before, Scanner behind, const Definition* de
   while (!before.empty() && (is_blank(before.back()) || before.back() == '\n'))
     before.remove_suffix(1);
   if (is_message_of_pragma(call)) return;
+  const auto in_macro = definition != nullptr ? definition->name : std::string();
   if (is_streamed(before, behind)) {
-    directives.path_takers.insert({std::string(stream)});
+    directives.path_uses.given.insert({in_macro, {std::string(stream)}});
   } else if (is_told_by_name(call) && !initialises(call) && !is_up_to_macro(call, definition) &&
              !behind.found_raw_literal() && is_said_in_full(before, behind)) {
-    directives.path_takers.insert({std::string(call.name), call.argument, names_before(call)});
+    directives.path_uses.given.insert(
+        {in_macro, {std::string(call.name), call.argument, names_before(call)}});
+  } else if (definition != nullptr) {
+    directives.path_uses.macros.insert(in_macro);
   } else {
-    directives.computes_path = true;
+    directives.path_uses.computes = true;
   }
 }
 
@@ -389,6 +393,12 @@ void read_joined(Scanner& scanner, Directives& directives) {
 }
 
 }  // namespace
+
+void PathUses::add(const PathUses& other) {
+  computes |= other.computes;
+  macros.insert(other.macros.begin(), other.macros.end());
+  given.insert(other.given.begin(), other.given.end());
+}
 
 Directives read_directives(std::string_view text) {
   Directives directives;

@@ -38,7 +38,23 @@ struct PathTaker {
 
   auto operator<=>(const PathTaker&) const = default;
 };
-using PathTakerSet = std::set<PathTaker>;
+
+/// Where a place is given to one.
+struct GivenPath {
+  std::string macro;  ///< In whose definition; empty in none.
+  PathTaker to;
+
+  auto operator<=>(const GivenPath&) const = default;
+};
+
+/// What a text does with its own place. What a macro does counts where it is used.
+struct PathUses {
+  bool computes = false;           ///< More than reporting it,
+  Words macros = {};               ///< or one of these does.
+  std::set<GivenPath> given = {};  ///< To what it gives its place and line to report.
+
+  void add(const PathUses& other);
+};
 
 /// The name that whatever a place is streamed to goes by.
 inline constexpr std::string_view stream = "<<";
@@ -47,10 +63,9 @@ inline constexpr std::string_view stream = "<<";
 /// so it is more than the compiler will see, never less.
 struct Directives {
   std::vector<IncludeDirective> includes;
-  bool tells_time = false;     ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
-  bool tells_path = false;     ///< Names `__FILE__`, `assert` or another teller of its own place.
-  bool computes_path = false;  ///< Does more with its own place than report it.
-  PathTakerSet path_takers;    ///< To what it gives its place and line to report.
+  bool tells_time = false;  ///< Names `__DATE__`, `__TIME__` or `__TIMESTAMP__`.
+  bool tells_path = false;  ///< Names `__FILE__`, `assert` or another teller of its own place.
+  PathUses path_uses;
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
   Words time_pieces;
   bool pastes = false;

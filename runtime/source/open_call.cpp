@@ -105,6 +105,20 @@ std::string_view lead_of(std::string_view text, std::size_t at) {
   return end == npos ? lead : lead.substr(end + 1);
 }
 
+bool is_of_directive(std::string_view text, std::string_view lead) {
+  auto before = trimmed(text.substr(0, static_cast<std::size_t>(lead.data() - text.data())));
+  if (!before.ends_with('#')) return false;
+  before = trimmed(before.substr(0, before.size() - 1));
+  return before.empty() || before.ends_with('\n');
+}
+
+std::string_view macro_defined_by(std::string_view lead) {
+  Scanner scanner(lead);
+  if (scanner.identifier() != "define") return {};
+  scanner.skip_blanks();
+  return scanner.identifier();
+}
+
 std::string_view rest_behind(std::string_view text, std::size_t at, std::string_view lead) {
   auto rest = text.substr(at);
   if (lead.starts_with("define")) rest = rest.substr(0, rest.find('\n'));

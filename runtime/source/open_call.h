@@ -22,6 +22,12 @@ struct OpenCall {
 /// What stands before a place since the last statement or directive, with what says of the directive which one it is.
 [[nodiscard]] std::string_view lead_of(std::string_view text, std::size_t at);
 
+/// Whether a lead in this text is that of a directive; one that defines no macro declares nothing.
+[[nodiscard]] bool is_of_directive(std::string_view text, std::string_view lead);
+
+/// The macro in whose definition a place with that lead is; empty where it is in none.
+[[nodiscard]] std::string_view macro_defined_by(std::string_view lead);
+
 /// What follows on a place with that lead: in a definition of a macro up to its end, else all.
 [[nodiscard]] std::string_view rest_behind(std::string_view text, std::size_t at,
                                            std::string_view lead);

@@ -29,17 +29,17 @@ bool hides_strings(ImageKind kind) {
 
 // Whether anything does more with the places of the program's own texts than report them.
 bool computes_path(const Query& query, const Closure& closure) {
-  if (closure.own_text_computes_path) return true;
-  if (closure.path_takers.empty()) return false;
+  const auto& uses = closure.own_path_uses;
+  if (uses.computes) return true;
+  if (uses.macros.empty() && uses.given.empty()) return false;
   PathTakers::Texts own{closure.source.get()};
   PathTakers::Texts of_toolkit;
   for (std::size_t index = 0; index < closure.texts.size(); ++index) {
     const auto& text = closure.texts[index];
     if (text) (closure.found[index].in_toolkit ? of_toolkit : own).push_back(text.get());
   }
-  PathTakers takers(std::move(own), of_toolkit, query.program.options());
-  return std::ranges::any_of(closure.path_takers,
-                             [&](const PathTaker& taker) { return takers.compute(taker); });
+  PathTakers takers(std::move(own), of_toolkit, query.program.options(), query.program.kernels());
+  return takers.compute(uses);
 }
 
 // The part of a header's place that stands in the image even if the program cuts off the folder.

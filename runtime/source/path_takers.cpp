@@ -40,14 +40,6 @@ std::string_view only_name(std::string_view text) {
   return is_name ? Scanner::last_word(text) : std::string_view();
 }
 
-/// Whether the lead is that of a directive; one that defines no macro declares nothing.
-bool is_of_directive(std::string_view text, std::string_view lead) {
-  auto before = trimmed(text.substr(0, static_cast<std::size_t>(lead.data() - text.data())));
-  if (!before.ends_with('#')) return false;
-  before = trimmed(before.substr(0, before.size() - 1));
-  return before.empty() || before.ends_with('\n');
-}
-
 /// Whether a variable, a parameter or another name for something is declared here.
 bool is_variable(std::string_view lead, std::string_view rest) {
   if (rest.starts_with('=')) return !rest.starts_with("==");
@@ -109,13 +101,6 @@ bool holds_variadic_of(const MacroBody* macro, std::string_view earlier) {
           }).empty();
 }
 
-std::string_view macro_defined_by(std::string_view lead) {
-  Scanner scanner(lead);
-  static_cast<void>(scanner.identifier());
-  scanner.skip_blanks();
-  return scanner.identifier();
-}
-
 /// Without a constructor, what the class is given becomes its members.
 bool has_constructor(std::string_view rest, std::string_view name) {
   const auto body = class_body(rest);
@@ -135,6 +120,24 @@ bool has_constructor(std::string_view rest, std::string_view name) {
 }
 
 }  // namespace
+
+bool PathTakers::compute(const PathUses& uses) {
+  if (uses.computes) return true;
+  return std::ranges::any_of(uses.macros, [&](const auto& name) { return texts_.use(name); }) ||
+         std::ranges::any_of(uses.given, [&](const GivenPath& path) {
+           return computes_by_itself(path.to) && (path.macro.empty() || texts_.use(path.macro));
+         });
+}
+
+// Of one that computes, what it was asked for on the way is not known.
+bool PathTakers::computes_by_itself(const PathTaker& taker) {
+  const auto [known, is_new] = known_.try_emplace(taker);
+  if (is_new) {
+    known->second = compute(taker);
+    if (known->second) asked_.clear();
+  }
+  return known->second;
+}
 
 bool PathTakers::compute(const PathTaker& taker) {
   if (!asked_.insert(taker).second) return false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,11 +24,13 @@ class PathTakers {
  public:
   using Texts = ProgramTexts::Texts;
 
-  /// The program's own texts, those of a toolkit, and the program's options.
-  PathTakers(Texts own, const Texts& of_toolkit, const std::vector<std::string>& options)
-      : texts_(std::move(own), of_toolkit, options) {}
+  /// The program's own texts, those of a toolkit, its options and name expressions.
+  PathTakers(Texts own, const Texts& of_toolkit, const std::vector<std::string>& options,
+             const std::vector<std::string>& expressions = {})
+      : texts_(std::move(own), of_toolkit, options, expressions) {}
 
-  [[nodiscard]] bool compute(const PathTaker& taker);
+  /// Whether anything does that the texts give their places to, or a macro that they use.
+  [[nodiscard]] bool compute(const PathUses& uses);
 
  private:
   /// Where a parameter that stands for a place is used.
@@ -39,6 +42,8 @@ class PathTakers {
     const MacroBody* macro;  ///< Whose text it is; nullptr for that of a function.
   };
 
+  [[nodiscard]] bool computes_by_itself(const PathTaker& taker);
+  [[nodiscard]] bool compute(const PathTaker& taker);
   [[nodiscard]] bool is_computing(const PathTaker& taker);
   [[nodiscard]] bool computes(const MacroBody& macro, const PathTaker& taker);
   [[nodiscard]] bool made_functions_compute(const PathTaker& taker);
@@ -58,6 +63,7 @@ class PathTakers {
   [[nodiscard]] bool any_computes(const std::vector<std::string_view>& classes);
 
   ProgramTexts texts_;
+  std::map<PathTaker, bool> known_;
   std::set<PathTaker> asked_;  ///< Of which one that goes round in circles need not be asked again.
   std::optional<std::vector<MadeFunction>> made_functions_;
   std::size_t depth_ = 0;

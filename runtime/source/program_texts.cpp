@@ -39,9 +39,11 @@ bool undefines(std::string_view text, std::string_view macro) {
 }  // namespace
 
 ProgramTexts::ProgramTexts(Texts own, const Texts& of_toolkit,
-                           const std::vector<std::string>& options)
+                           const std::vector<std::string>& options,
+                           const std::vector<std::string>& expressions)
     : texts_(std::move(own)),
       own_(texts_.size()),
+      asked_with_(options),
       of_options_(macros_of_options(options)),
       macros_{&of_options_} {
   texts_.insert(texts_.end(), of_toolkit.begin(), of_toolkit.end());
@@ -49,6 +51,7 @@ ProgramTexts::ProgramTexts(Texts own, const Texts& of_toolkit,
   for (const auto* macros : macros_) {
     for (const auto& [name, macro] : *macros) macro_names_.insert(name);
   }
+  asked_with_.insert(asked_with_.end(), expressions.begin(), expressions.end());
   const auto names_it = [](const std::string& option) { return holds(option, defined_by_nvrtc); };
   const auto undefines_it = [](const HeaderText* text) {
     return undefines(text->text, defined_by_nvrtc);
@@ -68,6 +71,43 @@ std::string_view ProgramTexts::code_of(const HeaderText& text) {
 // A continued line may part a name; a toolkit's do not.
 bool ProgramTexts::may_hold(const HeaderText& text, std::string_view name) {
   return holds(is_own(text) ? code_of(text) : std::string_view(text.text), name);
+}
+
+bool ProgramTexts::use(const std::string& macro) {
+  const auto [known, is_new] = used_.try_emplace(macro);
+  if (is_new) {
+    Names seen;
+    known->second = use(macro, seen);
+  }
+  return known->second;
+}
+
+bool ProgramTexts::use(std::string_view macro, Names& seen) {
+  if (!seen.insert(macro).second) return false;
+  const auto names_it = [&](const std::string& text) { return holds(text, macro); };
+  if (seen.size() > most_macros || has_digraphs() || may_paste(macro) ||
+      std::ranges::any_of(asked_with_, names_it))
+    return true;
+  return std::ranges::any_of(texts_, [&](const HeaderText* text) {
+    if (!may_hold(*text, macro)) return false;
+    const auto code = code_of(*text);
+    return any_use(code, macro, [&](std::size_t at) {
+      const auto lead = without_space(lead_of(code, at));
+      if (!is_of_directive(code, lead)) return true;
+      // Another macro uses it where that is used; other directives only ask for it.
+      const auto other = macro_defined_by(lead);
+      return !other.empty() && use(other, seen);
+    });
+  });
+}
+
+bool ProgramTexts::may_paste(std::string_view name) {
+  const auto pastes = [](const HeaderText* text) { return text->directives.pastes; };
+  if (std::ranges::none_of(texts_, pastes)) return false;
+  const Words names{std::string(name)};
+  Words pieces;
+  for (const auto* text : own()) add_pieces(code_of(*text), names, pieces);
+  return can_be_pasted_with_letters(name, pieces);
 }
 
 bool ProgramTexts::opens_body(std::string_view name) const {

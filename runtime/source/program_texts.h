@@ -20,8 +20,9 @@ class ProgramTexts {
  public:
   using Texts = std::vector<const HeaderText*>;
 
-  /// The program's own texts, those of a toolkit, and the program's options.
-  ProgramTexts(Texts own, const Texts& of_toolkit, const std::vector<std::string>& options);
+  /// The program's own texts, those of a toolkit, its options and name expressions.
+  ProgramTexts(Texts own, const Texts& of_toolkit, const std::vector<std::string>& options,
+               const std::vector<std::string>& expressions);
   ProgramTexts(const ProgramTexts&) = delete;
   ProgramTexts& operator=(const ProgramTexts&) = delete;
   ~ProgramTexts() = default;
@@ -50,6 +51,9 @@ class ProgramTexts {
            });
   }
 
+  /// Whether a macro may be used anywhere but in its definition: by its name, or by one that is pasted together.
+  [[nodiscard]] bool use(const std::string& macro);
+
   /// Whether a macro may stand for a function's body, or for its beginning.
   [[nodiscard]] bool opens_body(std::string_view name) const;
 
@@ -67,11 +71,15 @@ class ProgramTexts {
 
  private:
   using Names = std::set<std::string_view>;
+  [[nodiscard]] bool use(std::string_view macro, Names& seen);
+  [[nodiscard]] bool may_paste(std::string_view name);
   [[nodiscard]] bool parts_arguments(std::string_view macro, Names& seen) const;
   [[nodiscard]] bool has(std::string_view macro, std::string_view name, Names& seen) const;
 
   Texts texts_;  ///< Own ones first.
   const std::size_t own_;
+  std::map<std::string, bool> used_;     ///< Macros that were asked for.
+  std::vector<std::string> asked_with_;  ///< Options and name expressions.
   const MacroBodies of_options_;
   std::vector<const MacroBodies*> macros_;
   std::unordered_set<std::string_view> macro_names_;

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -15,10 +14,8 @@ bool is_computed(const std::string& code) {
   HeaderText text;
   text.text = code;
   text.directives = read_directives(code);
-  if (text.directives.computes_path) return true;
   PathTakers takers({&text}, {}, {});
-  return std::ranges::any_of(text.directives.path_takers,
-                             [&](const PathTaker& taker) { return takers.compute(taker); });
+  return takers.compute(text.directives.path_uses);
 }
 
 void expect_computing(const std::vector<std::string>& codes) {

@@ -1,6 +1,5 @@
 #include "source/path_takers.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,10 +12,8 @@ bool computes(const std::string& code, const std::vector<std::string>& options =
   HeaderText text;
   text.text = code;
   text.directives = read_directives(code);
-  if (text.directives.computes_path) return true;
   PathTakers takers({&text}, {}, options);
-  return std::ranges::any_of(text.directives.path_takers,
-                             [&](const PathTaker& taker) { return takers.compute(taker); });
+  return takers.compute(text.directives.path_uses);
 }
 
 const std::string used = "void use() { f(__FILE__, __LINE__); }\n";
@@ -87,9 +84,10 @@ TEST(PathTakers, ComputeWithWhatTheyAreGiven) {
 }
 
 TEST(PathTakers, AreVariablesTooThatAPlaceInitialises) {
-  for (const char* code : {"constexpr Hash h(__FILE__, __LINE__);",
-                           "void f() { const View<3> v(__FILE__, __LINE__); }",
-                           "#define HERE const Place here(__FILE__, __LINE__)\n"}) {
+  for (const char* code :
+       {"constexpr Hash h(__FILE__, __LINE__);",
+        "void f() { const View<3> v(__FILE__, __LINE__); }",
+        "#define HERE const Place here(__FILE__, __LINE__)\nvoid f() { HERE; }"}) {
     EXPECT_TRUE(computes(code)) << code;
   }
   for (const char* code :
@@ -160,6 +158,26 @@ TEST(PathTakers, OptionsDefineMacrosToo) {
   EXPECT_FALSE(computes(code));
   EXPECT_TRUE(computes(code, {"-Df=hash"}));
   EXPECT_TRUE(computes(code, {"-D", "f(a,b)=a[b]"}));
+}
+
+TEST(PathTakers, CountInMacrosThatAreUsed) {
+  const std::string macros =
+      "#define CHECK_(c) if (!(c)) throw Error(std::string(\"at \") + __FILE__ + \": \" #c)\n"
+      "#define CHECK(c) CHECK_(c)\n#ifndef CHECK\n#undef CHECK\n#endif\n";
+  EXPECT_FALSE(computes(macros));
+  EXPECT_FALSE(computes(macros + "#ifndef __CUDACC_RTC__\nvoid f() { CHECK(1); }\n#endif\n"));
+  for (const auto* used_by :
+       {"void f() { CHECK(1); }", "void f() { CHECK_(1); }", "#define MORE CHECK(1)\nint x = MORE;",
+        "#define CAT(a, b) a##b\nvoid f() { CAT(CHE, CK)(1); }",
+        "#undef __CUDACC_RTC__\n#ifndef __CUDACC_RTC__\nvoid f() { CHECK(1); }\n#endif\n"}) {
+    EXPECT_TRUE(computes(macros + used_by)) << used_by;
+  }
+  EXPECT_TRUE(computes(macros, {"-DX=CHECK(1)"}));
+  const std::string given =
+      "int f(const char* s, int) { return s[3]; }\n#define CHECK(c) if (!(c)) f(__FILE__, "
+      "__LINE__)\n";
+  EXPECT_FALSE(computes(given));
+  EXPECT_TRUE(computes(given + "void g() { CHECK(1); }"));
 }
 
 TEST(PathTakers, AreGivenUpWhereTheyHaveNoEnd) {
