@@ -49,7 +49,9 @@ ProgramTexts::ProgramTexts(Texts own, const Texts& of_toolkit,
   texts_.insert(texts_.end(), of_toolkit.begin(), of_toolkit.end());
   for (const auto* text : texts_) macros_.push_back(&text->macros());
   for (const auto* macros : macros_) {
-    for (const auto& [name, macro] : *macros) macro_names_.insert(name);
+    for (const auto& [name, macro] : *macros) {
+      if (!name.empty()) macro_names_.insert(name);  // A definition may have none.
+    }
   }
   asked_with_.insert(asked_with_.end(), expressions.begin(), expressions.end());
   const auto names_it = [](const std::string& option) { return holds(option, defined_by_nvrtc); };

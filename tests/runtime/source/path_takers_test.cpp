@@ -196,6 +196,8 @@ TEST(PathTakers, AreGivenUpWhereTheyHaveNoEnd) {
         list + "void use() { g(a19999, __FILE__, __LINE__); }",
         "void use() { g(__FILE__, __LINE__); }\n" + open,
         std::string("template <class... A> int f(A... a) { return f(0, a...); }\n") + used,
+        "#define\nclass g;\nvoid g(const char*, int);\nint f(const char* s, int) { return *s; }\n" +
+            used,
         std::string("#define f(...) h(1, __VA_ARGS__)\n#define h(...) f(1, __VA_ARGS__)\n") +
             used}) {
     EXPECT_TRUE(computes(code)) << code.substr(0, 100);
