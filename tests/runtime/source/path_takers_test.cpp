@@ -1,5 +1,6 @@
 #include "source/path_takers.h"
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -202,6 +203,77 @@ TEST(PathTakers, AreGivenUpWhereTheyHaveNoEnd) {
             used}) {
     EXPECT_TRUE(computes(code)) << code.substr(0, 100);
   }
+}
+
+// Pieces of texts in any order: a definition without a name once went round for ever.
+TEST(PathTakers, AreLookedForInAnyText) {
+  const std::vector<std::string> pieces{"int ",
+                                        "f",
+                                        "g",
+                                        "h",
+                                        "(",
+                                        ")",
+                                        "{",
+                                        "}",
+                                        "[",
+                                        "]",
+                                        "<",
+                                        ">",
+                                        ",",
+                                        ";",
+                                        "=",
+                                        "::",
+                                        "->",
+                                        "&",
+                                        "*",
+                                        "#",
+                                        "##",
+                                        "\n",
+                                        "\"",
+                                        "'",
+                                        "R\"(",
+                                        ")\"",
+                                        "/*",
+                                        "*/",
+                                        "//",
+                                        "...",
+                                        "\\\n",
+                                        "%:",
+                                        "<%",
+                                        "#define ",
+                                        "#define f ",
+                                        "#define g(x) ",
+                                        "#undef f\n",
+                                        "#if 0\n",
+                                        "#else\n",
+                                        "#endif\n",
+                                        "#ifndef __CUDACC_RTC__\n",
+                                        "#include \"",
+                                        "__VA_ARGS__",
+                                        "template <class T> ",
+                                        "class ",
+                                        "struct ",
+                                        "using ",
+                                        "operator<<",
+                                        "const char* s",
+                                        "return s[3];",
+                                        "static_cast<T>(",
+                                        "std::forward<T>(",
+                                        "f(__FILE__, __LINE__)",
+                                        "g(s, 1)",
+                                        "<< __FILE__ <<",
+                                        "sizeof ",
+                                        "decltype("};
+  std::mt19937 random(1);
+  int computing = 0;
+  constexpr int texts = 20'000;
+  for (int text = 0; text < texts; ++text) {
+    std::string code = "#pragma once\n";
+    for (auto count = random() % 60; count > 0; --count) code += pieces[random() % pieces.size()];
+    computing += computes(code + "\n" + used) ? 1 : 0;
+  }
+  EXPECT_GT(computing, texts / 10);
+  EXPECT_LT(computing, texts);
 }
 
 }  // namespace
