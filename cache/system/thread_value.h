@@ -1,5 +1,11 @@
 #pragma once
 
+// Elsewhere nothing is destroyed at an exit, since threads that nobody waits for may go on.
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wexit-time-destructors"
+#endif
+
 namespace kiln::system {
 
 /// A value that each thread keeps. Destructors of a thread's older variables, and of static ones, run when it is gone already.
@@ -27,3 +33,7 @@ class ThreadValue {
 };
 
 }  // namespace kiln::system
+
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif

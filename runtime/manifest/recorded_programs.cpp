@@ -335,9 +335,8 @@ void take_from_their_places(const ListedProgram& listed, HeaderFiles& files,
 
 // Stands for a header that was embedded and that nobody read: that it is there may count, its text does not.
 std::shared_ptr<const std::string> text_of_unread() {
-  static const auto text = std::make_shared<const std::string>(
+  return std::make_shared<const std::string>(
       "#error the record holds the name of this header alone, since nobody had read it\n");
-  return text;
 }
 
 // Those that can be files, by the directory that held them, in the order of the search. What nobody knows the directory of, also

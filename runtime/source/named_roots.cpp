@@ -32,10 +32,11 @@ NamedRoots::NamedRoots(const std::vector<std::string>& directories) : directorie
 }
 
 const std::string& NamedRoots::beginning() {
-  static const std::string made = [] {
+  // Never destroyed: a compile that nobody waits for any more may go on while the process ends.
+  static const auto& made = *new const std::string([] {  // NOLINT(cppcoreguidelines-owning-memory)
     std::random_device random;
     return fmt::format("/kiln-{:08x}{:08x}/", random(), random());
-  }();
+  }());
   return made;
 }
 

@@ -68,7 +68,9 @@ function(kiln_library_defaults target)
   set_target_properties(${target} PROPERTIES
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE
-    $<$<CONFIG:Release,RelWithDebInfo>:-Os> -ffunction-sections -fdata-sections)
+    $<$<CONFIG:Release,RelWithDebInfo>:-Os> -ffunction-sections -fdata-sections
+    # Threads that nobody waits for may go on while the process ends.
+    $<$<CXX_COMPILER_ID:Clang>:-Wexit-time-destructors>)
   kiln_compile_together(${target} standard)
 endfunction()
 
