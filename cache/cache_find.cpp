@@ -60,8 +60,8 @@ class TextsOfProof final : public SignedTexts {
     return proof_.covers_source(hash);
   }
   [[nodiscard]] bool are_headers(const std::vector<std::string>& hashes) const override {
-    TextHashes stored({&cache_});
-    return proof_.covers_headers(dependencies_, hashes, std::ref(stored));
+    CacheTexts stored({&cache_});
+    return proof_.covers_headers(dependencies_, hashes, stored.hashes());
   }
 
  private:

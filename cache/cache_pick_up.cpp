@@ -90,9 +90,6 @@ std::optional<PickedUp> take(RawEntry raw, WithContents with_contents,
   return picked;
 }
 
-/// No header and no source is longer. A stranger's frame of a few bytes may hold a gigabyte.
-constexpr std::uint64_t most_text_bytes = std::uint64_t{64} << 20;
-
 bool may_be_decoded(Cache::Impl& source, std::string_view frame, const Digest& digest) {
   if (!source.asks_for_proof()) return true;
   const auto size = storage::FrameDecoder::sound_size(frame, storage::text_owner(digest));
@@ -115,6 +112,26 @@ std::optional<std::string> hash_in(Cache::Impl& source, const Digest& digest) {
   if (!frame || !may_be_decoded(source, *frame, digest)) return std::nullopt;
   const auto text = storage::text_of(*frame, digest);
   return text ? std::optional(storage::hash_of(*text)) : std::nullopt;
+}
+
+/// Reads and checks a text. Gives nothing for a damaged one, and for one that is not there.
+Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
+                                                 std::vector<Finding>& skipped) {
+  auto frame = frame_in(source, digest);
+  if (!frame) {
+    return skip_unreadable<PreparedText>(tl::unexpected(std::move(frame.error())), "text", digest,
+                                         skipped);
+  }
+  if (frame->empty()) return std::optional<PreparedText>();
+  auto text = may_be_decoded(source, *frame, digest) ? storage::prepare_again(digest, *frame)
+                                                     : std::nullopt;
+  if (!text) skipped.push_back({"text", digest.hex(), damaged});
+  return text;
+}
+
+bool is_of_hash(const PreparedText& read, const std::optional<std::string>& hash) {
+  const auto text = storage::text_of(read.frame, read.digest);
+  return text && hash == storage::hash_of(*text);
 }
 
 }  // namespace
@@ -180,41 +197,58 @@ Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_con
     if (*there || at.source->is_bundle()) skipped.push_back({"entry", at.key.hex(), unreadable});
     return std::optional<PickedUp>();
   }
-  return keys.empty() ? take(std::move(*raw), with_contents, skipped)
-                      : take_proven(std::move(*raw), keys, skipped);
+  return check(std::move(*raw), with_contents, keys, skipped);
 }
 
-Result<std::optional<PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
-                                                 std::vector<Finding>& skipped) {
-  auto frame = frame_in(source, digest);
-  if (!frame) {
-    return skip_unreadable<PreparedText>(tl::unexpected(std::move(frame.error())), "text", digest,
-                                         skipped);
+std::optional<PickedUp> check(RawEntry row, WithContents with_contents, const TrustedKeys& keys,
+                              std::vector<Finding>& skipped) {
+  return keys.empty() ? take(std::move(row), with_contents, skipped)
+                      : take_proven(std::move(row), keys, skipped);
+}
+
+Result<std::optional<PreparedText>> CacheTexts::text(const Digest& digest,
+                                                     std::vector<Finding>& skipped) {
+  std::optional<PreparedText> text;
+  for (auto cache = caches_.begin(); !text && cache != caches_.end(); ++cache) {
+    auto there = pick_up_text(**cache, digest, skipped);
+    if (!there) return there;
+    text = std::move(*there);
   }
-  if (frame->empty()) return std::optional<PreparedText>();
-  auto text = may_be_decoded(source, *frame, digest) ? storage::prepare_again(digest, *frame)
-                                                     : std::nullopt;
-  if (!text) skipped.push_back({"text", digest.hex(), damaged});
   return text;
 }
 
-bool has_any_text(const storage::Contents& contents, TextHashes& hashes) {
-  const auto is_there = [&](const Digest& text) { return hashes(text).has_value(); };
+std::optional<std::string> CacheTexts::hash(const Digest& digest) {
+  const auto [at, is_new] = known_.try_emplace(digest);
+  for (auto* const cache : caches_) {
+    if (is_new && !at->second) at->second = hash_in(*cache, digest);
+  }
+  return at->second;
+}
+
+bool has_any_text(const storage::Contents& contents, TextSource& texts) {
+  const auto is_there = [&](const Digest& text) { return texts.hash(text).has_value(); };
   return (!contents.source.empty() && is_there(contents.source)) ||
          std::ranges::any_of(contents.headers, is_there);
 }
 
-bool TextHashes::is_still(const PreparedText& read) {
-  const auto text = storage::text_of(read.frame, read.digest);
-  return text && (*this)(read.digest) == storage::hash_of(*text);
+std::vector<Digest> texts_of(const storage::PreparedEntry& entry) {
+  std::vector<Digest> texts = entry.headers;
+  texts.push_back(entry.source);
+  return texts;
 }
 
-std::optional<std::string> TextHashes::operator()(const Digest& text) {
-  const auto [at, is_new] = known_.try_emplace(text);
-  for (auto* const source : sources_) {
-    if (is_new && !at->second) at->second = hash_in(*source, text);
+Result<void> bring_texts(storage::PreparedEntry& entry, const std::vector<Digest>& texts,
+                         std::set<Digest>& brought, TextSource& from, TextsTaken taken,
+                         std::vector<Finding>& skipped) {
+  for (const Digest& digest : texts) {
+    if (!brought.insert(digest).second) continue;
+    auto text = from.text(digest, skipped);
+    if (!text) return tl::unexpected(text.error());
+    const bool as_hashed =
+        *text && (taken == TextsTaken::as_they_are || is_of_hash(**text, from.hash(digest)));
+    if (as_hashed) entry.texts.push_back(std::move(**text));
   }
-  return at->second;
+  return {};
 }
 
 }  // namespace kiln

@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache_impl.h"
+#include "rows/entry_reader.h"
 #include "rows/entry_writer.h"
 #include "rows/proof.h"
 
@@ -40,27 +43,62 @@ enum class WithContents { no, yes };
 Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_contents,
                                         std::vector<Finding>& skipped, TrustedKeys keys = {});
 
-/// Reads and checks a text. Gives nothing for a damaged one, and for one that is not there.
-Result<std::optional<storage::PreparedText>> pick_up_text(Cache::Impl& source, const Digest& digest,
-                                                          std::vector<Finding>& skipped);
+/// The same of a row that lies in no cache. Without keys, none is asked for.
+std::optional<PickedUp> check(storage::RawEntry row, WithContents with_contents,
+                              const TrustedKeys& keys, std::vector<Finding>& skipped);
 
-/// The hashes of texts, as HashOfText gives them: each text is read from the first cache that has it sound, and hashed
-/// once.
-class TextHashes {
+/// No header and no source is longer. A stranger's frame of a few bytes may hold a gigabyte.
+inline constexpr std::uint64_t most_text_bytes = std::uint64_t{64} << 20;
+
+/// Where the texts of entries come from.
+class TextSource {
  public:
-  explicit TextHashes(std::vector<Cache::Impl*> sources) : sources_(std::move(sources)) {}
+  TextSource(const TextSource&) = delete;
+  TextSource& operator=(const TextSource&) = delete;
+  virtual ~TextSource() = default;
 
-  std::optional<std::string> operator()(const Digest& text);
+  /// The text, checked. Gives nothing for a damaged one, which is a finding, and for one that is not there.
+  virtual Result<std::optional<storage::PreparedText>> text(const Digest& digest,
+                                                            std::vector<Finding>& skipped) = 0;
 
-  /// Whether what was read now has the hash that it had then.
-  bool is_still(const storage::PreparedText& read);
+  /// Its hash, as HashOfText gives it. Each text is hashed once: one that is read later need not be the same.
+  virtual std::optional<std::string> hash(const Digest& digest) = 0;
+
+  [[nodiscard]] storage::HashOfText hashes() {
+    return [this](const Digest& digest) { return hash(digest); };
+  }
+
+ protected:
+  TextSource() = default;
+};
+
+/// Those of caches: each text is read from the first that has it sound.
+class CacheTexts final : public TextSource {
+ public:
+  explicit CacheTexts(std::vector<Cache::Impl*> caches) : caches_(std::move(caches)) {}
+
+  Result<std::optional<storage::PreparedText>> text(const Digest& digest,
+                                                    std::vector<Finding>& skipped) override;
+  std::optional<std::string> hash(const Digest& digest) override;
 
  private:
-  const std::vector<Cache::Impl*> sources_;
+  const std::vector<Cache::Impl*> caches_;
   std::map<Digest, std::optional<std::string>> known_;
 };
 
 /// Whether any text of the entry is there: who leaves out sources leaves out all of an entry's.
-bool has_any_text(const storage::Contents& contents, TextHashes& hashes);
+bool has_any_text(const storage::Contents& contents, TextSource& texts);
+
+/// An entry's source and headers, in an order that follows from the entry alone.
+std::vector<Digest> texts_of(const storage::PreparedEntry& entry);
+
+/// Whether texts are taken as they are, or only with the hash that they had when they were compared with what was signed: a
+/// stranger may write meanwhile.
+enum class TextsTaken { as_they_are, as_hashed };
+
+/// Adds those of these texts to the entry that are not in `brought` yet.
+Result<void> bring_texts(storage::PreparedEntry& entry, const std::vector<Digest>& texts,
+                         std::set<Digest>& brought, TextSource& from, TextsTaken taken,
+                         std::vector<Finding>& skipped);
 
 }  // namespace kiln

@@ -52,7 +52,7 @@ Result<storage::RawEntry> signed_row_of(Cache::Impl& cache, const Digest& key) {
 class SignatureCheck {
  public:
   SignatureCheck(Cache::Impl& cache, const TrustedKeys& keys)
-      : cache_(cache), keys_(keys), hashes_({&cache}) {}
+      : cache_(cache), keys_(keys), texts_({&cache}) {}
 
   Result<SignatureReport> run() {
     const auto rows = locate_entries(cache_, report_.findings);
@@ -70,7 +70,7 @@ class SignatureCheck {
     if (!picked) return tl::unexpected(picked.error());
     if (!*picked) return {};
     const auto& [entry, contents, proof] = **picked;
-    if (has_any_text(contents, hashes_) && !proof->covers_texts(contents, std::ref(hashes_))) {
+    if (has_any_text(contents, texts_) && !proof->covers_texts(contents, texts_.hashes())) {
       report_.findings.push_back(
           {"entry", row.key.hex(),
            fmt::format("its source and headers are not all there, or not as {} signed them",
@@ -83,7 +83,7 @@ class SignatureCheck {
 
   Cache::Impl& cache_;
   const TrustedKeys& keys_;
-  TextHashes hashes_;
+  CacheTexts texts_;
   SignatureReport report_;
 };
 

@@ -161,6 +161,15 @@ Result<Target> Runtime::Impl::resolve(const Target& target) {
   return Target::parse(compile_target(device->major, device->minor), target.kind());
 }
 
+Result<Target> Runtime::Impl::resolve_single(const Program& program, const Target& target) {
+  auto resolved = resolve(target);
+  if (!resolved || resolved->kind() != ImageKind::fatbin) return resolved;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} for {}: a fatbin is looked up by its images: ask for those, the "
+                          "cubins or PTX that it holds",
+                          program.name(), resolved->arch()));
+}
+
 Program Runtime::Impl::preferred(const Program& program) const {
   if (settings.variant.empty() || program.is_pinned()) return program;
   return program.with_variant(settings.variant).value_or(program);
@@ -351,18 +360,19 @@ Mode Runtime::mode() const noexcept { return impl_->mode; }
 
 Result<Explanation> Runtime::explain(const Program& program, const Target& target) {
   const CallerState caller;
-  const auto resolved = impl_->resolve(target);
+  const auto resolved = impl_->resolve_single(program, target);
   if (!resolved) return tl::unexpected(resolved.error());
-  if (resolved->kind() == ImageKind::fatbin) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{} for {}: a fatbin is looked up by its images: have those "
-                            "explained, the cubins or PTX that it holds",
-                            program.name(), resolved->arch()));
-  }
   const auto choice = impl_->choose(program, *resolved);
   auto explanation = impl_->pipeline.explain(impl_->query(choice.program(), *resolved));
   if (!program.variants().empty()) explanation.variant = choice.variant();
   return explanation;
+}
+
+Result<Request> Runtime::request(const Program& program, const Target& target) {
+  const CallerState caller;
+  const auto resolved = impl_->resolve_single(program, target);
+  if (!resolved) return tl::unexpected(resolved.error());
+  return impl_->query(impl_->choose(program, *resolved).program(), *resolved).request;
 }
 
 const Settings& Runtime::settings() const noexcept { return impl_->settings; }

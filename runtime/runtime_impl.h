@@ -46,6 +46,8 @@ class Runtime::Impl {
 
   /// "native" is the calling thread's device.
   Result<Target> resolve(const Target& target);
+  /// The same for who asks about one image. Errors: also invalid_argument for a fatbin.
+  Result<Target> resolve_single(const Program& program, const Target& target);
 
   /// What is asked for as this program. REQUIRES: target is not native.
   [[nodiscard]] ProgramChoice choose(const Program& program, const Target& target) const {

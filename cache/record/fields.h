@@ -29,6 +29,18 @@ enum class Tag : std::uint8_t {
   standard_headers = 0x09,
   engine = 0x0a,
 
+  parcel_version = 0x10,
+  entry_key = 0x11,
+  material = 0x12,
+  dependencies_frame = 0x13,
+  payload_frame = 0x14,
+  kernels_frame = 0x15,
+  text_list = 0x16,
+  text_list_version = 0x18,
+  text_digest = 0x19,
+  object = 0x1a,
+  hint_version = 0x1c,
+
   dependencies_version = 0x20,
   working_directory = 0x21,
   spelling = 0x22,

@@ -31,6 +31,11 @@ bool is_signed_by(const PublicKey& key, const Signature& signature) {
 
 }  // namespace
 
+Result<void> prepare_to_hash() {
+  if (const auto& opened = sodium(); !opened) return tl::unexpected(opened.error());
+  return {};
+}
+
 std::string hash_of(std::string_view bytes) {
   std::array<unsigned char, hash_bytes> hash;
   sodium()->generichash(hash.data(), hash.size(), bytes_of(bytes), bytes.size(), nullptr, 0);

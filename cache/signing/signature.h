@@ -4,12 +4,16 @@
 #include <string>
 #include <string_view>
 
+#include "kiln/error.h"
 #include "kiln/signing.h"
 #include "record/signature_codec.h"
 
 namespace kiln::storage {
 
-/// BLAKE2b of 32 bytes. REQUIRES: sodium() was opened, as whoever has a key has done.
+/// Opens libsodium, for who has no key and hashes all the same. Errors: invalid_setting, naming the package.
+[[nodiscard]] Result<void> prepare_to_hash();
+
+/// BLAKE2b of 32 bytes. REQUIRES: libsodium was opened, as whoever has a key has done.
 [[nodiscard]] std::string hash_of(std::string_view bytes);
 
 /// The record of this claim's signature by the key; its signer is the key's name.

@@ -14,8 +14,8 @@ constexpr std::array sonames{"libsodium.so.26", "libsodium.so.23"};
 
 tl::unexpected<Error> missing(const std::string& why) {
   return fail(ErrorCode::invalid_setting,
-              "keys are set (KILN_TRUSTED_KEYS, KILN_SIGNING_KEY) and libsodium cannot be used: " +
-                  why + "; install libsodium (Debian: libsodium23), or set no keys");
+              "what is signed, or shared with other machines, needs libsodium, which cannot be used: " +
+                  why + "; install it (Debian: libsodium23), or set no keys");
 }
 
 template <class Function>

@@ -163,10 +163,14 @@ def carry(tool):
     tool.run("verify", "--signatures", "--cache", "signed.kiln", KILN_TRUSTED_KEYS=public)
     tool.run("import", "all.kiln", "own", "--cache", "third")
     tool.run("merge", "all.kiln", "other", "-o", "merged.kiln")
+    store = f"file://{tool.folder}/store"
+    tool.run("push", "--to", store, "--sign", KILN_SIGNING_KEY=secret)
+    tool.run("pull", "--from", store, "k.json", "--cache", "pulled", KILN_TRUSTED_KEYS=public)
     tool.run("kernels", "--cache", "all.kiln")
     tool.run("stats", "--cache", "all.kiln")
     tool.damage("other")
     tool.run("export", "damaged.kiln", "--cache", "other", status=1)
+    tool.run("push", "--to", store, "--cache", "other", status=1)
     tool.run("verify", "--cache", "other", status=1)
 
 

@@ -10,6 +10,7 @@
 #include "forge.h"
 #include "record/artifact_codec.h"
 #include "record/frame.h"
+#include "record/parcel_codec.h"
 #include "record/signature_codec.h"
 #include "record/witness_codec.h"
 #include "support.h"
@@ -94,6 +95,20 @@ void make_records(const fs::path& folder, const kiln::test::Sample& sample) {
   seed(folder, "claim", '\5' + claim);
   seed(folder, "signature", '\6' + kiln::storage::encode_signature({claim, std::string(64, 's')}));
   seed(folder, "stamps", '\3' + kiln::storage::encode_stamps(sample.witness.stamps));
+  const std::string object(32, 'o');
+  seed(folder, "parcel",
+       '\7' + kiln::storage::encode_parcel({.key = kiln::digest_of("a key"),
+                                            .material = sample.request.material(),
+                                            .toolchain = sample.toolchain,
+                                            .dependencies_frame = "dependencies",
+                                            .payload = "payload",
+                                            .kernels_frame = "kernels",
+                                            .signatures = {"signature"},
+                                            .text_list = object}));
+  seed(folder, "texts",
+       '\10' + kiln::storage::encode_text_list({{kiln::digest_of(sample.source), object}}));
+  seed(folder, "hint",
+       '\11' + kiln::storage::encode_hint({kiln::digest_of("a key"), object, {"signature"}}));
 }
 
 void make_databases(const fs::path& folder) {

@@ -3,13 +3,14 @@
 #include "fuzz.h"
 #include "kiln/request.h"
 #include "record/artifact_codec.h"
+#include "record/parcel_codec.h"
 #include "record/signature_codec.h"
 #include "record/witness_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace kiln;
   fuzz::Input input(fuzz::view(data, size));
-  const std::uint64_t which = input.number(1) % 7;
+  const std::uint64_t which = input.number(1) % 10;
   const std::string_view record = input.rest();
   if (which == 0) {
     const auto artifact = storage::decode_artifact(
@@ -30,6 +31,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else if (which == 5) {
     const auto claim = storage::decode_claim(record);
     fuzz::require(!claim || storage::encode_claim(*claim) == record, "claim");
+  } else if (which == 7) {
+    const auto parcel = storage::decode_parcel(record);
+    fuzz::require(!parcel || storage::encode_parcel(*parcel) == record, "parcel");
+  } else if (which == 8) {
+    const auto texts = storage::decode_text_list(record);
+    fuzz::require(!texts || storage::encode_text_list(*texts) == record, "list of texts");
+  } else if (which == 9) {
+    const auto hint = storage::decode_hint(record);
+    fuzz::require(!hint || storage::encode_hint(*hint) == record, "hint");
   } else {
     const auto signature = storage::decode_signature(record);
     fuzz::require(!signature || storage::encode_signature(*signature) == record, "signature");

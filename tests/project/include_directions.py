@@ -33,6 +33,7 @@ ROOMS = {
     "cache/record": SYSTEM,
     "cache/file": SYSTEM | {"cache/record"},
     "cache/signing": SYSTEM | {"cache/record"},
+    "cache/exchange": SYSTEM | {"cache/file"},
     "cache/rows": SYSTEM | {"cache/record", "cache/file", "cache/signing"},
     "cache": SYSTEM | {"cache/record", "cache/file", "cache/signing", "cache/rows"},
     "runtime/include": set(),

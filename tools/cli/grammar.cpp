@@ -207,6 +207,16 @@ std::string positive_seconds(const std::string& text) {
   return whole && seconds > 0 ? "" : fmt::format("{} is no number of seconds above nothing", text);
 }
 
+void add_targets_instead(CLI::App& verb, std::vector<std::string>& archs, std::string& image) {
+  one_each(verb.add_option("--arch", archs,
+                           "Architectures in the place of those written down: sm_90a, "
+                           "compute_90, ..."),
+           "A[,B...]")
+      ->delimiter(',');
+  verb.add_option("--image", image, "Image kind in the place of the one written down")
+      ->type_name("KIND");
+}
+
 void add_prewarm(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<PrewarmWords>(
       "prewarm", "Have everything in the cache that is written down", prewarm);
@@ -219,13 +229,7 @@ void add_prewarm(Grammar& grammar) {
   verb->add_option("--from", words->from,
                    "A bundle, or the folder of a cache, whose programs are compiled anew")
       ->type_name("FILE");
-  one_each(verb->add_option("--arch", words->archs,
-                            "Architectures in the place of those written down: sm_90a, "
-                            "compute_90, ..."),
-           "A[,B...]")
-      ->delimiter(',');
-  verb->add_option("--image", words->image, "Image kind in the place of the one written down")
-      ->type_name("KIND");
+  add_targets_instead(*verb, words->archs, words->image);
   verb->add_option("--jobs", words->jobs, "Worker processes that compile at one time")
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
@@ -505,6 +509,34 @@ void add_merge(Grammar& grammar) {
   add_sign(*verb, words->sign);
 }
 
+void add_store(CLI::App& verb, StoreWords& words, const char* way) {
+  verb.add_option(way, words.store, "A store that machines share: file:// and the path of a folder")
+      ->required()
+      ->type_name("URL");
+  verb.add_option("MANIFEST", words.manifests,
+                  "Only the entries of the programs in these manifests or records")
+      ->type_name("");
+  add_targets_instead(verb, words.archs, words.image);
+}
+
+void add_push(Grammar& grammar) {
+  const auto [verb, words] =
+      grammar.verb<PushWords>("push", "Put entries into a store that machines share", push_entries);
+  verb->footer("What is in the store already is left as it is.");
+  add_store(*verb, words->entries, "--to");
+  add_without_sources(*verb, words->without_sources);
+  add_sign(*verb, words->sign);
+}
+
+void add_pull(Grammar& grammar) {
+  const auto [verb, words] = grammar.verb<PullWords>(
+      "pull", "Add the entries of a store that machines share", pull_entries);
+  verb->footer(
+      "Where KILN_TRUSTED_KEYS is set, only what one of these keys has signed comes; else only "
+      "files of the user's own, root's, and of those that KILN_CACHE_TRUST_OWNERS names.");
+  add_store(*verb, words->entries, "--from");
+}
+
 void add_doctor(Grammar& grammar) {
   const auto [verb, words] = grammar.verb<DoctorWords>(
       "doctor", "Tell what was found on this machine, and what works", diagnose);
@@ -571,7 +603,7 @@ void add_verbs(CLI::App& app, Grammar& grammar) {
        {add_compile,          add_link,   add_explain, add_trace, add_prewarm, add_ls,
         add_kernels,          add_diff,   add_report,  add_show,  add_extract, add_disasm,
         add_compile_commands, add_stats,  add_verify,  add_gc,    add_clear,   add_pins,
-        add_export,           add_import, add_merge}) {
+        add_export,           add_import, add_merge,   add_push,  add_pull}) {
     add(grammar);
   }
   add_key(grammar);

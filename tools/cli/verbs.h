@@ -32,6 +32,8 @@ namespace kiln::cli {
 [[nodiscard]] ExitCode export_bundle(const Globals& globals, const ExportWords& words);
 [[nodiscard]] ExitCode import_files(const Globals& globals, const ImportWords& words);
 [[nodiscard]] ExitCode merge(const Globals& globals, const MergeWords& words);
+[[nodiscard]] ExitCode push_entries(const Globals& globals, const PushWords& words);
+[[nodiscard]] ExitCode pull_entries(const Globals& globals, const PullWords& words);
 [[nodiscard]] ExitCode key(const Globals& globals, const KeyWords& words);
 [[nodiscard]] ExitCode config(const Globals& globals, const ConfigWords& words);
 [[nodiscard]] ExitCode diagnose(const Globals& globals, const DoctorWords& words);

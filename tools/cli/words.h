@@ -164,6 +164,24 @@ struct ImportWords {
   std::vector<std::filesystem::path> files;
 };
 
+/// Which entries go to a store or come from it: all, where no manifest is named.
+struct StoreWords {
+  std::string store;  ///< Its URL.
+  std::vector<std::filesystem::path> manifests;
+  std::vector<std::string> archs;
+  std::string image;
+};
+
+struct PushWords {
+  StoreWords entries;
+  bool without_sources = false;
+  bool sign = false;
+};
+
+struct PullWords {
+  StoreWords entries;
+};
+
 struct ConfigWords {
   std::string action;  ///< "get", "set" or "unset"; all settings are listed where it is empty.
   std::string name;

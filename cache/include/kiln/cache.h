@@ -511,6 +511,8 @@ class Cache {
   [[nodiscard]] Result<ImportReport> import(Cache& from);
 
   class KILN_INTERNAL Impl;
+  /// For what is declared beside it: kiln/exchange.h.
+  [[nodiscard]] KILN_INTERNAL Impl& impl() noexcept { return *impl_; }
 
  private:
   explicit Cache(std::unique_ptr<Impl> impl) noexcept;

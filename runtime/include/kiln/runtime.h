@@ -25,6 +25,7 @@
 #include "kiln/manifest.h"
 #include "kiln/module.h"
 #include "kiln/program.h"
+#include "kiln/request.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
 
@@ -183,6 +184,10 @@ class Runtime {
   /// the program's headers, and on a miss the names of all entries.
   /// Errors: driver_missing for "native" without a device; invalid_argument for a fatbin: explain its images.
   [[nodiscard]] Result<Explanation> explain(const Program& program, const Target& target);
+
+  /// What caches and stores know this program and target by, for the variant that the target decides on. Looks at no cache and
+  /// no header. Errors: as explain(); those of a source that cannot be made.
+  [[nodiscard]] Result<Request> request(const Program& program, const Target& target);
 
   /// Where the compiler's time goes for this program and target: compiles it for that alone, with NVRTC's own time trace.
   /// Serves and stores nothing, and records nothing. Errors: those of compile(); compiler_missing for an NVRTC before 12.8;

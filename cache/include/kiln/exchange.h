@@ -1,0 +1,123 @@
+#pragma once
+
+// kiln/exchange.h: entries on their way to other machines and from them.
+//
+//     auto store = kiln::open_file_store("/mnt/kernels", {}).value();
+//     auto cache = kiln::Cache::open("/var/cache/farm").value();
+//     const auto pushed = kiln::push(cache, *store, {.signing_key = key}).value();
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kiln/cache.h"
+#include "kiln/cache_trust.h"
+#include "kiln/digest.h"
+#include "kiln/error.h"
+#include "kiln/export.h"
+#include "kiln/signing.h"
+
+namespace KILN_EXPORT kiln {
+
+/// A store that machines share. Its objects never change, since each is named by the hash of its bytes: an entry, a text, a list
+/// of texts. They may go at any time. Beside them lie hints: which entries answer a request. Hints may be lost, and may say
+/// anything.
+///
+/// Nobody believes a store: what it gives is compared with its name, and with signatures where keys are trusted. So an
+/// implementation only moves bytes, and bounds them. It serves one thread at a time.
+class ObjectStore {
+ public:
+  ObjectStore(const ObjectStore&) = delete;
+  ObjectStore& operator=(const ObjectStore&) = delete;
+  virtual ~ObjectStore() = default;
+
+  // Names are 64 hexadecimal digits. All errors name the store, and what to do.
+
+  /// Nothing where there is no such object. Errors: too_large, for more than `most_bytes`; cache_unusable, for what belongs to
+  /// others who are not trusted; io_failed.
+  [[nodiscard]] virtual Result<std::optional<std::string>> get(const std::string& name,
+                                                               std::uint64_t most_bytes) = 0;
+  /// Whether it was not there before. Appears whole or not at all. Errors: io_failed.
+  [[nodiscard]] virtual Result<bool> put(const std::string& name, std::string_view bytes) = 0;
+
+  /// The objects that there are hints of for a request, the latest first; of many, some. Errors: io_failed.
+  [[nodiscard]] virtual Result<std::vector<std::string>> hints(const Digest& request) = 0;
+  /// What is hinted of one. Nothing where there is none. Errors: as get().
+  [[nodiscard]] virtual Result<std::optional<std::string>> hint(const Digest& request,
+                                                                const std::string& name) = 0;
+  /// Errors: io_failed.
+  [[nodiscard]] virtual Result<void> add_hint(const Digest& request, const std::string& name,
+                                              std::string_view hint) = 0;
+  /// All requests that there are hints for. Errors: io_failed.
+  [[nodiscard]] virtual Result<std::vector<Digest>> requests() = 0;
+
+ protected:
+  ObjectStore() = default;
+};
+
+/// Whose files serve, in a store that is a folder.
+struct FileStoreOptions {
+  /// Makes the store in this folder where there is none.
+  bool create = false;
+  /// From whom files are taken. With trusted keys, anybody's.
+  CacheTrust trust = {};
+  TrustedKeys trusted_keys = {};
+};
+
+/// A store in a folder, which may lie on any filesystem that machines share: no file in it is ever locked or changed. Whoever may
+/// write the folder may write all that is made in it. Errors: not_found, where there is no store and none is to be made;
+/// io_failed.
+[[nodiscard]] Result<std::unique_ptr<ObjectStore>> open_file_store(
+    const std::filesystem::path& folder, const FileStoreOptions& options = {});
+
+/// Told after each entry or request: how many were looked at, of how many.
+using ExchangeProgress = std::function<void(std::size_t done, std::size_t total)>;
+
+struct PushOptions {
+  std::optional<std::vector<Digest>> keys = {};  ///< Only these entries.
+  bool without_sources = false;
+  SigningKey signing_key = {};  ///< Signs each entry, beside the signatures that it has.
+  ExchangeProgress progress = {};
+};
+
+struct PushReport {
+  std::uint64_t added = 0;
+  std::uint64_t present = 0;  ///< Were there already.
+  std::uint64_t signed_entries = 0;
+  std::uint64_t bytes = 0;       ///< Of all objects that were added.
+  std::vector<Finding> skipped;  ///< Damaged rows, left out; signatures that could not be made.
+};
+
+/// Puts entries of a cache or bundle into a store, and the texts that they were made of, once each. The same entry is the same
+/// object. Errors: those of the cache and of the store, and invalid_setting where libsodium is missing; what went before has been
+/// put.
+[[nodiscard]] Result<PushReport> push(Cache& from, ObjectStore& to,
+                                      const PushOptions& options = {});
+
+struct PullOptions {
+  std::optional<std::vector<Digest>> requests = {};  ///< Only what answers these.
+  /// Where there are any, only entries come that one of these has signed, and texts as they were signed.
+  TrustedKeys trusted_keys = {};
+  ExchangeProgress progress = {};
+};
+
+struct PullReport {
+  std::uint64_t added = 0;
+  std::uint64_t present = 0;  ///< Were here already.
+  std::uint64_t missing = 0;  ///< Requests that nothing in the store answers.
+  std::uint64_t bytes = 0;    ///< Of all objects that were read.
+  std::vector<Finding> skipped;
+};
+
+/// Adds the entries of a store that are not here, of each request the latest 16. Everything is checked before it is decoded, and
+/// is from then on as if it had been imported. Errors: as of push(); what went before has been added.
+[[nodiscard]] Result<PullReport> pull(ObjectStore& from, Cache& to,
+                                      const PullOptions& options = {});
+
+}  // namespace kiln

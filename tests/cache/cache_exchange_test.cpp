@@ -1,0 +1,491 @@
+// Entries on their way through a store that nobody believes.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kiln/cache.h"
+#include "kiln/exchange.h"
+#include "record/parcel_codec.h"
+#include "signatures_fixture.h"
+#include "signing/signature.h"
+
+namespace kiln {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::make_sample;
+using test::trust;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string name_of_hash(const std::string& hash) {
+  std::string name;
+  for (const unsigned char byte : hash) {
+    name += "0123456789abcdef"[byte / 16];
+    name += "0123456789abcdef"[byte % 16];
+  }
+  return name;
+}
+
+std::string object_name(std::string_view bytes) { return name_of_hash(storage::hash_of(bytes)); }
+
+std::string hash_in_name(const std::string& name) {
+  std::string hash;
+  for (std::size_t at = 0; at < name.size(); at += 2)
+    hash += static_cast<char>(std::stoi(name.substr(at, 2), nullptr, 16));
+  return hash;
+}
+
+/// Holds what it is given, and lets a test lie.
+class MemoryStore final : public ObjectStore {
+ public:
+  Result<std::optional<std::string>> get(const std::string& name, std::uint64_t) override {
+    ++gets;
+    const auto at = objects.find(name);
+    return at == objects.end() ? std::nullopt : std::optional(at->second);
+  }
+  Result<bool> put(const std::string& name, std::string_view bytes) override {
+    return objects.emplace(name, bytes).second;
+  }
+  Result<std::vector<std::string>> hints(const Digest& request) override {
+    std::vector<std::string> names;
+    for (const auto& [name, hint] : all_hints[request]) names.push_back(name);
+    return names;
+  }
+  Result<std::optional<std::string>> hint(const Digest& request, const std::string& name) override {
+    return std::optional(all_hints[request][name]);
+  }
+  Result<void> add_hint(const Digest& request, const std::string& name,
+                        std::string_view hint) override {
+    all_hints[request][name] = hint;
+    return {};
+  }
+  Result<std::vector<Digest>> requests() override {
+    std::vector<Digest> requests;
+    for (const auto& [request, hints] : all_hints) requests.push_back(request);
+    return requests;
+  }
+
+  /// Puts another object in the place of the one that a hint names, under its right name, and gives that.
+  std::string replace(const Digest& request, const std::string& bytes) {
+    auto& hints = all_hints[request];
+    auto hint = storage::decode_hint(hints.begin()->second).value();
+    const auto name = object_name(bytes);
+    hint.object = hash_in_name(name);
+    objects[name] = bytes;
+    hints = {{name, storage::encode_hint(hint)}};
+    return name;
+  }
+
+  [[nodiscard]] std::string parcel_of(const Digest& request) {
+    return objects.at(all_hints.at(request).begin()->first);
+  }
+
+  std::map<std::string, std::string> objects;
+  std::map<Digest, std::map<std::string, std::string>> all_hints;
+  int gets = 0;
+};
+
+Digest request_of(int number) { return digest_of(make_sample(number).request.material()); }
+
+class Exchange : public test::Signatures {
+ protected:
+  PushReport push_from(const std::string& cache, const std::vector<int>& numbers,
+                       PushOptions options = {}) {
+    auto from = make_cache(cache, numbers);
+    return push(from, store_, options).value();
+  }
+
+  PullReport pull_to(Cache& cache, PullOptions options = {}) {
+    return pull(store_, cache, options).value();
+  }
+
+  MemoryStore store_;
+};
+
+TEST_F(Exchange, GivesWhatWasPut) {
+  const auto pushed = push_from("from", {1, 2, 3});
+  EXPECT_EQ(pushed.added, 3);
+  EXPECT_THAT(pushed.skipped, IsEmpty());
+  auto to = open("to");
+  const auto pulled = pull_to(to);
+  EXPECT_EQ(pulled.added, 3);
+  EXPECT_EQ(pulled.missing, 0);
+  EXPECT_EQ(pulled.bytes, pushed.bytes);
+  EXPECT_THAT(pulled.skipped, IsEmpty());
+  expect_serves(to, {1, 2, 3}, Origin::local);
+  EXPECT_EQ(to.text(digest_of(make_sample(1).source)).value(), make_sample(1).source);
+  EXPECT_THAT(to.verify(true).value().findings, IsEmpty());
+}
+
+TEST_F(Exchange, TextsAndEntriesThatAreThereAreNotPutAgain) {
+  push_from("from", {1, 2});
+  const auto objects = store_.objects;
+  // Source, two headers, their list, two entries.
+  EXPECT_THAT(objects, SizeIs(6));
+  const auto again = push_from("other", {1, 2});
+  EXPECT_EQ(again.added, 0);
+  EXPECT_EQ(again.present, 2);
+  EXPECT_EQ(again.bytes, 0);
+  EXPECT_EQ(store_.objects, objects);
+}
+
+TEST_F(Exchange, WhatIsHereIsNotReadAgain) {
+  push_from("from", {1, 2});
+  auto to = open("to");
+  pull_to(to);
+  store_.gets = 0;
+  const auto again = pull_to(to);
+  EXPECT_EQ(again.present, 2);
+  EXPECT_EQ(again.added, 0);
+  EXPECT_EQ(store_.gets, 0);
+}
+
+TEST_F(Exchange, CarriesOnlyWhatWasAskedFor) {
+  auto from = make_cache("from", {1, 2, 3});
+  std::vector<Digest> keys;
+  const auto entries = from.list().value();
+  for (const auto& entry : entries)
+    if (entry.request != request_of(2)) keys.push_back(entry.key);
+  EXPECT_EQ(push(from, store_, {.keys = keys}).value().added, 2);
+  auto to = open("to");
+  const auto pulled = pull_to(to, {.requests = {{request_of(1), request_of(2)}}});
+  EXPECT_EQ(pulled.added, 1);
+  EXPECT_EQ(pulled.missing, 1);
+  expect_serves(to, {1}, Origin::local);
+}
+
+TEST_F(Exchange, TellsHowFarItIs) {
+  std::vector<std::pair<std::size_t, std::size_t>> told;
+  const auto tell = [&](std::size_t done, std::size_t total) { told.emplace_back(done, total); };
+  push_from("from", {1, 2}, {.progress = tell});
+  auto to = open("to");
+  pull_to(to, {.progress = tell});
+  const std::vector<std::pair<std::size_t, std::size_t>> twice{{1, 2}, {2, 2}, {1, 2}, {2, 2}};
+  EXPECT_EQ(told, twice);
+}
+
+TEST_F(Exchange, LeavesSourcesOutWhereAsked) {
+  push_from("from", {1}, {.without_sources = true});
+  EXPECT_THAT(store_.objects, SizeIs(1));
+  auto to = open("to");
+  EXPECT_EQ(pull_to(to).added, 1);
+  expect_serves(to, {1}, Origin::local);
+  EXPECT_FALSE(to.text(digest_of(make_sample(1).source)));
+}
+
+TEST_F(Exchange, ObjectsMayGoAtAnyTime) {
+  push_from("from", {1});
+  const auto all = store_.objects;
+  for (const auto& [gone, bytes] : all) {
+    store_.objects = all;
+    store_.objects.erase(gone);
+    auto to = open("without" + gone);
+    const auto pulled = pull_to(to);
+    EXPECT_EQ(pulled.added + pulled.missing, 1);
+    if (pulled.added == 1) expect_serves(to, {1}, Origin::local);
+  }
+}
+
+TEST_F(Exchange, OfARequestTheFirstSixteenCome) {
+  const auto sample = make_sample(1);
+  auto from = open("from");
+  for (int number = 0; number < 20; ++number) {
+    auto other = sample;
+    other.toolchain.identity = digest_of("compiler " + std::to_string(number));
+    EXPECT_TRUE(from.put(other.entry()));
+  }
+  EXPECT_EQ(push(from, store_).value().added, 20);
+  auto to = open("to");
+  EXPECT_EQ(pull_to(to).added, 16);
+}
+
+TEST_F(Exchange, SignedEntriesServeWhereKeysAreTrusted) {
+  const auto pushed = push_from("from", {1, 2}, {.signing_key = farm_});
+  EXPECT_EQ(pushed.signed_entries, 2);
+  auto to = open("to");
+  const auto pulled = pull_to(to, {.trusted_keys = trust({farm_})});
+  EXPECT_EQ(pulled.added, 2);
+  EXPECT_THAT(pulled.skipped, IsEmpty());
+  expect_serves(to, {1, 2}, Origin::local);
+  EXPECT_EQ(to.verify_signatures(trust({farm_})).value().signers.at("farm-1"), 2);
+  EXPECT_TRUE(to.text(digest_of(make_sample(1).headers.at(0))));
+}
+
+TEST_F(Exchange, NothingElseComesWhereKeysAreTrusted) {
+  push_from("from", {1});
+  push_from("stranger", {2}, {.signing_key = stranger_});
+  auto to = open("to");
+  const auto pulled = pull_to(to, {.trusted_keys = trust({farm_})});
+  EXPECT_EQ(pulled.added, 0);
+  EXPECT_EQ(pulled.missing, 2);
+  EXPECT_EQ(store_.gets, 0);
+  EXPECT_THAT(to.list().value(), IsEmpty());
+}
+
+TEST_F(Exchange, UnsignedHintsStandInNobodysWay) {
+  push_from("from", {1}, {.signing_key = farm_});
+  const auto hint =
+      storage::decode_hint(store_.all_hints.at(request_of(1)).begin()->second).value();
+  for (int number = 0; number < 40; ++number) {
+    const auto name = "00" + object_name(std::to_string(number)).substr(2);
+    store_.all_hints[request_of(1)][name] =
+        storage::encode_hint({hint.key, hash_in_name(name), {}});
+  }
+  auto to = open("to");
+  EXPECT_EQ(pull_to(to, {.trusted_keys = trust({farm_})}).added, 1);
+}
+
+// A signature of another entry, in a hint and in a parcel.
+TEST_F(Exchange, ASignatureCountsForItsOwnEntryAlone) {
+  push_from("from", {1, 2}, {.signing_key = farm_});
+  auto forged = storage::decode_parcel(store_.parcel_of(request_of(1))).value();
+  const auto other = storage::decode_parcel(store_.parcel_of(request_of(2))).value();
+  forged.signatures = other.signatures;
+  store_.replace(request_of(1), storage::encode_parcel(forged));
+  auto to = open("to");
+  const auto pulled = pull_to(to, {.trusted_keys = trust({farm_})});
+  EXPECT_EQ(pulled.added, 1);
+  EXPECT_THAT(pulled.skipped, SizeIs(1));
+  EXPECT_EQ(look_in(to, 1), "missed");
+  EXPECT_EQ(look_in(to, 2), "served");
+}
+
+// One entry under the request of another.
+TEST_F(Exchange, AnEntryAnswersItsOwnRequestAlone) {
+  push_from("from", {1, 2}, {.signing_key = farm_});
+  store_.replace(request_of(1), store_.parcel_of(request_of(2)));
+  auto to = open("to");
+  const auto pulled = pull_to(to, {.requests = {{request_of(1)}}});
+  EXPECT_EQ(pulled.added, 0);
+  ASSERT_THAT(pulled.skipped, SizeIs(1));
+  EXPECT_THAT(pulled.skipped[0].problem, HasSubstr("is not the entry"));
+}
+
+TEST_F(Exchange, AnObjectIsWhatItIsNamedBy) {
+  push_from("from", {1});
+  auto& parcel = store_.objects.at(store_.all_hints.at(request_of(1)).begin()->first);
+  parcel.back() ^= 1;
+  auto to = open("to");
+  const auto pulled = pull_to(to);
+  EXPECT_EQ(pulled.added, 0);
+  ASSERT_THAT(pulled.skipped, SizeIs(1));
+  EXPECT_EQ(pulled.skipped[0].what, "object");
+  EXPECT_THAT(pulled.skipped[0].problem, HasSubstr("damaged"));
+}
+
+// A bit of each byte of a parcel changed, and each beginning of it, under its right name. What names the list of texts, at the
+// end, may be lost like the texts themselves; it is compared with what was signed when it is there.
+TEST_F(Exchange, NothingTamperedWithIsTaken) {
+  push_from("from", {1}, {.signing_key = farm_});
+  const auto parcel = store_.parcel_of(request_of(1));
+  const auto keys = trust({farm_});
+  auto to = open("to");
+  std::size_t refused = 0;
+  const auto attempt = [&](const std::string& tampered) {
+    MemoryStore store;
+    store.objects = store_.objects;
+    store.all_hints = store_.all_hints;
+    store.replace(request_of(1), tampered);
+    const auto pulled = pull(store, to, {.trusted_keys = keys}).value();
+    refused += pulled.skipped.size();
+    return pulled.added;
+  };
+  constexpr std::size_t name_of_list = 34;
+  const auto signed_part = parcel.size() - name_of_list;
+  std::minstd_rand random(1);
+  for (std::size_t at = 0; at < signed_part; ++at) {
+    auto tampered = parcel;
+    tampered[at] = static_cast<char>(tampered[at] ^ (1U << (random() % 8)));
+    ASSERT_EQ(attempt(tampered), 0) << at;
+    ASSERT_EQ(attempt(parcel.substr(0, at)), 0) << at;
+  }
+  EXPECT_GE(refused, 2 * signed_part);
+  EXPECT_THAT(to.list().value(), IsEmpty());
+  EXPECT_EQ(attempt(parcel.substr(0, signed_part)), 1);
+  EXPECT_EQ(look_in(to, 1), "served");
+  EXPECT_FALSE(to.text(digest_of(make_sample(1).source)));
+}
+
+// Another header of the same digest cannot be made here; another header under the digest can.
+TEST_F(Exchange, TextsComeAsTheyWereSignedOrNotAtAll) {
+  push_from("from", {1}, {.signing_key = farm_});
+  auto parcel = storage::decode_parcel(store_.parcel_of(request_of(1))).value();
+  auto list = storage::decode_text_list(store_.objects.at(name_of_hash(parcel.text_list))).value();
+  std::swap(list[0].object, list[1].object);
+  const auto swapped = storage::encode_text_list(list);
+  parcel.text_list = storage::hash_of(swapped);
+  store_.objects[object_name(swapped)] = swapped;
+  store_.replace(request_of(1), storage::encode_parcel(parcel));
+  auto to = open("to");
+  const auto pulled = pull_to(to, {.trusted_keys = trust({farm_})});
+  EXPECT_EQ(pulled.added, 1);
+  EXPECT_FALSE(to.text(digest_of(make_sample(1).headers.at(0))));
+  EXPECT_FALSE(to.text(digest_of(make_sample(1).headers.at(1))));
+  EXPECT_EQ(look_in(to, 1), "served");
+}
+
+TEST_F(Exchange, BundlesOfStrangersArePushedWithTheirSignaturesAlone) {
+  const auto bundle = signed_bundle({1, 2}, farm_);
+  auto from = Cache::open_bundle(bundle, {.trusted_keys = trust({farm_})}).value();
+  EXPECT_EQ(push(from, store_).value().added, 2);
+  auto unsigned_ones = make_bundle({3});
+  auto refused = Cache::open_bundle(unsigned_ones, {.trusted_keys = trust({farm_})}).value();
+  EXPECT_EQ(push(refused, store_).value().added, 0);
+  auto to = open("to");
+  EXPECT_EQ(pull_to(to, {.trusted_keys = trust({farm_})}).added, 2);
+}
+
+class FileStore : public Exchange {
+ protected:
+  FileStore() { fs::create_directory(root_); }
+
+  std::unique_ptr<ObjectStore> open_store(FileStoreOptions options = {.create = true}) const {
+    return open_file_store(root_, options).value();
+  }
+
+  [[nodiscard]] std::vector<fs::path> files() const {
+    std::vector<fs::path> files;
+    for (const auto& item : fs::recursive_directory_iterator(root_))
+      if (item.is_regular_file()) files.push_back(item.path());
+    return files;
+  }
+
+  const fs::path root_ = folder_.path() / "store";
+};
+
+TEST_F(FileStore, GivesWhatWasPut) {
+  auto from = make_cache("from", {1, 2, 3});
+  EXPECT_EQ(push(from, *open_store()).value().added, 3);
+  auto to = open("to");
+  const auto pulled = pull(*open_store({}), to).value();
+  EXPECT_EQ(pulled.added, 3);
+  EXPECT_THAT(pulled.skipped, IsEmpty());
+  expect_serves(to, {1, 2, 3}, Origin::local);
+  EXPECT_EQ(push(from, *open_store()).value().present, 3);
+}
+
+TEST_F(FileStore, SaysThatThereIsNone) {
+  const auto none = open_file_store(root_);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::not_found);
+  EXPECT_THAT(none.error().message, HasSubstr(root_.string()));
+  EXPECT_THAT(none.error().message, HasSubstr("kiln push"));
+  const auto nowhere = open_file_store(root_ / "not" / "there", {.create = true});
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().code, ErrorCode::io_failed);
+  EXPECT_THAT(nowhere.error().message, HasSubstr((root_ / "not" / "there").string()));
+}
+
+TEST_F(FileStore, FoldersTakeTheRightsOfTheirs) {
+  for (const auto& [mode, umask] : {std::pair{0755, 077}, std::pair{02770, 022}}) {
+    fs::remove_all(root_);
+    fs::create_directory(root_);
+    ASSERT_EQ(::chmod(root_.c_str(), mode), 0);
+    auto from = open("from" + std::to_string(mode));
+    EXPECT_TRUE(from.put(make_sample(1).entry()));
+    const auto before = ::umask(umask);
+    EXPECT_TRUE(push(from, *open_store()));
+    ::umask(before);
+    for (const auto& item : fs::recursive_directory_iterator(root_)) {
+      EXPECT_EQ(test::mode_of(item.path()), item.is_directory() ? mode : 0644) << item.path();
+    }
+  }
+}
+
+TEST_F(FileStore, SaysWhereItCannotWrite) {
+  auto from = make_cache("from", {1});
+  auto store = open_store();
+  // A file stands for a disk that takes no more.
+  fs::remove_all(root_ / "kiln-store.v1" / "objects");
+  test::write_file(root_ / "kiln-store.v1" / "objects", "");
+  const auto pushed = push(from, *store);
+  ASSERT_FALSE(pushed);
+  EXPECT_EQ(pushed.error().code, ErrorCode::io_failed);
+  EXPECT_THAT(files(), SizeIs(1));
+}
+
+TEST_F(FileStore, MendsWhatIsOfAnotherSize) {
+  auto from = make_cache("from", {1});
+  push(from, *open_store()).value();
+  for (const auto& file : files()) fs::resize_file(file, 3);
+  auto to = open("to");
+  EXPECT_EQ(pull(*open_store(), to).value().added, 0);
+  EXPECT_EQ(push(from, *open_store()).value().added, 1);
+  EXPECT_EQ(pull(*open_store(), to).value().added, 1);
+  expect_serves(to, {1}, Origin::local);
+}
+
+TEST_F(FileStore, FollowsNoLinksAndReadsOnlyFiles) {
+  auto from = make_cache("from", {1});
+  push(from, *open_store(), {.signing_key = farm_}).value();
+  const auto secret = folder_.path() / "secret";
+  test::write_file(secret, "secret");
+  for (const auto& file : files()) {
+    fs::remove(file);
+    if (file.string().find("requests") == std::string::npos) {
+      ASSERT_EQ(::mkfifo(file.c_str(), 0644), 0);
+    } else {
+      fs::create_symlink(secret, file);
+    }
+  }
+  auto to = open("to");
+  for (const auto& keys : {TrustedKeys(), trust({farm_})}) {
+    const auto pulled =
+        pull(*open_store({.trusted_keys = keys}), to, {.trusted_keys = keys}).value();
+    EXPECT_EQ(pulled.added, 0);
+    EXPECT_THAT(pulled.skipped, SizeIs(1));
+  }
+}
+
+TEST_F(FileStore, OnlyFilesOfTrustedOwnersComeWithoutKeys) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  auto from = make_cache("from", {1});
+  push(from, *open_store(), {.signing_key = farm_}).value();
+  for (const auto& file : files()) ASSERT_EQ(::chown(file.c_str(), test::nobody, test::nobody), 0);
+  auto to = open("to");
+  const auto refused = pull(*open_store(), to).value();
+  EXPECT_EQ(refused.added, 0);
+  ASSERT_THAT(refused.skipped, SizeIs(1));
+  EXPECT_THAT(refused.skipped[0].problem, HasSubstr("belongs to user 65534"));
+  EXPECT_THAT(refused.skipped[0].problem, HasSubstr("KILN_CACHE_TRUST_OWNERS"));
+  // Whose they are is all the same where keys are trusted.
+  const auto keys = trust({farm_});
+  EXPECT_EQ(pull(*open_store({.trusted_keys = keys}), to, {.trusted_keys = keys}).value().added, 1);
+  auto other = open("other");
+  EXPECT_EQ(pull(*open_store({.trust = {.owners = {test::nobody}}}), other).value().added, 1);
+}
+
+TEST_F(FileStore, ManyPushAndPullAtATime) {
+  const auto outcomes = test::run_processes(6, [&](int process) {
+    auto cache = open("cache" + std::to_string(process));
+    for (int number = 0; number < 20; ++number)
+      if (!cache.put(make_sample(number).entry())) return 1;
+    if (!push(cache, *open_store())) return 2;
+    auto to = open("to" + std::to_string(process));
+    const auto pulled = pull(*open_store(), to);
+    if (!pulled || pulled->added != 20 || !pulled->skipped.empty()) return 3;
+    return 0;
+  });
+  EXPECT_THAT(outcomes, Each(0));
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,47 @@
+#include <optional>
+#include <string>
+
+#include "kiln/exchange.h"
+#include "output.h"
+#include "table.h"
+#include "verbs.h"
+#include "verbs/inspect.h"
+#include "verbs/progress.h"
+#include "verbs/ship.h"
+#include "verbs/store.h"
+
+namespace kiln::cli {
+
+ExitCode pull_entries(const Globals& globals, const PullWords& words) {
+  auto cache = open_to_fill(globals);
+  const auto store = open_store(globals, words.entries, false);
+  const auto wanted = wanted_requests(globals, words.entries);
+  std::optional<Progress> progress;
+  const PullOptions options{.requests = wanted.requests,
+                            .trusted_keys = settings_of(globals).trusted_keys,
+                            .progress = [&](std::size_t done, std::size_t total) {
+                              if (!progress) progress.emplace(shape_of_progress(globals), total);
+                              progress->show(done, done, 0, {});
+                            }};
+  const auto pulled = pull(*store, cache, options).value();
+  progress.reset();
+  warn_of_skipped(globals, pulled.skipped);
+  print_report(globals,
+               {{"store", words.entries.store},
+                {"added", pulled.added},
+                {"present", pulled.present},
+                {"missing", pulled.missing},
+                {"bytes", pulled.bytes},
+                {"skipped", skipped_json(pulled.skipped)}},
+               field_list({{"store", words.entries.store},
+                           {"added", std::to_string(pulled.added)},
+                           {"there already", std::to_string(pulled.present)},
+                           {"not in the store", std::to_string(pulled.missing)},
+                           {"read", format_bytes(pulled.bytes)},
+                           {"left out", std::to_string(pulled.skipped.size())}},
+                          wants_colour(stdout)));
+  if (!wanted.complete) return ExitCode::failure;
+  return pulled.missing == 0 ? exit_code_of(pulled.skipped) : ExitCode::findings;
+}
+
+}  // namespace kiln::cli

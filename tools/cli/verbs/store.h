@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kiln/exchange.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+
+/// The store of this URL. Errors: invalid_argument for what names none; those of open_file_store().
+[[nodiscard]] std::unique_ptr<ObjectStore> open_store(const Globals& globals,
+                                                      const StoreWords& words, bool create);
+
+/// What the programs in the manifests are looked up by, each once; nothing where none is named. Warns of what cannot be looked up,
+/// which `complete` then tells. Errors: those of plan_prewarm().
+struct WantedRequests {
+  std::optional<std::vector<Digest>> requests;
+  bool complete = true;
+};
+[[nodiscard]] WantedRequests wanted_requests(const Globals& globals, const StoreWords& words);
+
+}  // namespace kiln::cli
