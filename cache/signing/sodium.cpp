@@ -13,9 +13,10 @@ namespace {
 constexpr std::array sonames{"libsodium.so.26", "libsodium.so.23"};
 
 tl::unexpected<Error> missing(const std::string& why) {
-  return fail(ErrorCode::invalid_setting,
-              "what is signed, or shared with other machines, needs libsodium, which cannot be used: " +
-                  why + "; install it (Debian: libsodium23), or set no keys");
+  return fail(
+      ErrorCode::invalid_setting,
+      "what is signed, or shared with other machines, needs libsodium, which cannot be used: " +
+          why + "; install it (Debian: libsodium23), or set no keys");
 }
 
 template <class Function>
