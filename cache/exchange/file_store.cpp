@@ -1,12 +1,15 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -14,7 +17,9 @@
 
 #include <fmt/format.h>
 
+#include "exchange/store_files.h"
 #include "file/private_path.h"
+#include "file/wall_clock.h"
 #include "kiln/exchange.h"
 #include "system/descriptor.h"
 #include "system/standard_streams.h"
@@ -34,90 +39,22 @@ constexpr std::size_t digits_of_folders = 2;
 constexpr std::uint64_t most_hint_bytes = std::uint64_t{2} << 20;
 constexpr std::size_t most_hints = 64;
 
-constexpr mode_t mode_of_files = 0644;
-constexpr mode_t all_rights = 02777;
-
-bool is_name(std::string_view name, std::size_t digits) {
-  return name.size() == digits && name.find_first_not_of("0123456789abcdef") == name.npos;
-}
-
-tl::unexpected<Error> failed(const fs::path& path, std::string_view doing, int error) {
-  return fail(
-      ErrorCode::io_failed,
-      fmt::format("store: {} '{}' failed: {}; free some room, or give the user the right to "
-                  "it",
-                  doing, path.string(), std::generic_category().message(error)));
-}
-
-/// Makes the folder where there is none, with the rights of the one that it lies in.
-Result<void> make_folder(const fs::path& folder) {
-  if (::mkdir(folder.c_str(), 0700) != 0) {
-    return errno == EEXIST ? Result<void>() : failed(folder, "making", errno);
-  }
-  struct stat parent;
-  if (::stat(folder.parent_path().c_str(), &parent) != 0 ||
-      ::chmod(folder.c_str(), parent.st_mode & all_rights) != 0) {
-    return failed(folder, "setting the rights of", errno);
-  }
-  return {};
-}
-
-/// Where it is one of a store already: its size; and as used just now, which those who collect go by.
-std::optional<std::uint64_t> size_of_used(const fs::path& file) {
-  struct stat status;
-  if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  // Who may not mark another's file leaves it as old as it is.
-  static_cast<void>(::utimensat(AT_FDCWD, file.c_str(), nullptr, AT_SYMLINK_NOFOLLOW));
-  return static_cast<std::uint64_t>(status.st_size);
-}
-
-/// A file that has another name until it is whole.
-class NewFile {
- public:
-  explicit NewFile(const fs::path& place) : place_(place) {
-    std::random_device random;
-    temporary_ = place.parent_path() / fmt::format(".{:08x}{:08x}.kiln-tmp", random(), random());
-    file_ = system::Descriptor(system::open_file(
-        temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-  ~NewFile() {
-    if (file_) ::unlink(temporary_.c_str());
-  }
-
-  Result<void> publish(std::string_view bytes) {
-    const bool whole = file_ && system::write_whole(file_.get(), bytes) &&
-                       ::fchmod(file_.get(), mode_of_files) == 0 && ::fsync(file_.get()) == 0 &&
-                       ::rename(temporary_.c_str(), place_.c_str()) == 0;
-    if (!whole) return failed(place_, "writing", errno);
-    file_.reset();
-    return {};
-  }
-
- private:
-  const fs::path place_;
-  fs::path temporary_;
-  system::Descriptor file_;
+/// As it lies in a store.
+struct StoreFile {
+  std::int64_t used = 0;  ///< Seconds since 1970.
+  std::uint64_t size = 0;
+  fs::path path;
 };
 
-/// The names in a folder that have so many hexadecimal digits; none where there is no such folder.
-Result<std::vector<std::string>> names_in(const fs::path& folder, std::size_t digits) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator item(folder, error), end; !error && item != end;
-       item.increment(error)) {
-    auto name = item->path().filename().string();
-    if (is_name(name, digits)) names.push_back(std::move(name));
-  }
-  if (error && error != std::errc::no_such_file_or_directory)
-    return failed(folder, "listing", error.value());
-  return names;
+std::optional<StoreFile> look_at(const fs::path& path) {
+  struct stat status;
+  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  return StoreFile{status.st_mtim.tv_sec, static_cast<std::uint64_t>(status.st_size), path};
 }
 
 class FileStore final : public ObjectStore {
  public:
-  FileStore(fs::path folder, const FileStoreOptions& options)
+  FileStore(const fs::path& folder, const FileStoreOptions& options)
       : objects_(folder / "objects"),
         requests_(folder / "requests"),
         believes_nobody_(!options.trusted_keys.empty()),
@@ -126,10 +63,10 @@ class FileStore final : public ObjectStore {
     trust_.cache.group.reset();
   }
 
-  Result<void> make() const {
-    if (auto made = make_folder(objects_.parent_path()); !made) return made;
-    if (auto made = make_folder(objects_); !made) return made;
-    return make_folder(requests_);
+  [[nodiscard]] Result<void> make() const {
+    for (const auto& folder : {objects_.parent_path(), objects_, requests_})
+      if (auto made = storage::make_store_folder(folder); !made) return made;
+    return {};
   }
 
   Result<std::optional<std::string>> get(const std::string& name,
@@ -138,24 +75,23 @@ class FileStore final : public ObjectStore {
   }
 
   Result<bool> put(const std::string& name, std::string_view bytes) override {
-    return write(place_in(objects_, name), bytes);
+    return storage::write_store_file(place_in(objects_, name), bytes);
   }
 
   Result<std::vector<std::string>> hints(const Digest& request) override {
     const auto folder = place_in(requests_, request.hex());
-    auto names = names_in(folder, digits_of_objects);
+    const auto names = storage::store_names_in(folder, digits_of_objects);
     if (!names) return names;
-    std::vector<std::pair<std::int64_t, std::string>> by_time;
-    for (auto& name : *names) {
-      struct stat status;
-      if (::lstat((folder / name).c_str(), &status) == 0)
-        by_time.emplace_back(-status.st_mtim.tv_sec, std::move(name));
-    }
-    std::ranges::sort(by_time);
-    by_time.resize(std::min(by_time.size(), most_hints));
-    names->clear();
-    for (auto& [time, name] : by_time) names->push_back(std::move(name));
-    return names;
+    std::vector<StoreFile> files;
+    for (const auto& name : *names)
+      if (auto file = look_at(folder / name)) files.push_back(std::move(*file));
+    std::ranges::sort(files, [](const StoreFile& a, const StoreFile& b) {
+      return std::pair(b.used, a.path.native()) < std::pair(a.used, b.path.native());
+    });
+    files.resize(std::min(files.size(), most_hints));
+    std::vector<std::string> latest;
+    for (const auto& file : files) latest.push_back(file.path.filename());
+    return latest;
   }
 
   Result<std::optional<std::string>> hint(const Digest& request, const std::string& name) override {
@@ -165,23 +101,47 @@ class FileStore final : public ObjectStore {
   Result<void> add_hint(const Digest& request, const std::string& name,
                         std::string_view hint) override {
     const auto folder = place_in(requests_, request.hex());
-    if (auto made = make_folder(folder.parent_path()); !made) return made;
-    auto written = write(folder / name, hint);
+    if (auto made = storage::make_store_folder(folder.parent_path()); !made) return made;
+    auto written = storage::write_store_file(folder / name, hint);
     if (!written) return tl::unexpected(std::move(written.error()));
     return {};
   }
 
   Result<std::vector<Digest>> requests() override {
+    auto folders = folders_of_requests();
+    if (!folders) return tl::unexpected(std::move(folders.error()));
     std::vector<Digest> all;
-    const auto folders = names_in(requests_, digits_of_folders);
-    if (!folders) return tl::unexpected(folders.error());
-    for (const auto& folder : *folders) {
-      const auto names = names_in(requests_ / folder, digits_of_requests);
-      if (!names) return tl::unexpected(names.error());
-      for (const auto& name : *names) all.push_back(*Digest::from_hex(name));
-    }
+    for (const auto& folder : *folders)
+      if (const auto request = Digest::from_hex(folder.filename().native()))
+        all.push_back(*request);
     std::ranges::sort(all);
     return all;
+  }
+
+  Result<GcReport> collect(const GcOptions& options) override {
+    auto files = all_objects();
+    if (!files) return tl::unexpected(std::move(files.error()));
+    std::ranges::sort(*files, {}, &StoreFile::used);
+    std::uint64_t left = 0;
+    for (const auto& file : *files) left += file.size;
+    const auto made_before =
+        storage::seconds_since_1970() - options.older_than.value_or(std::chrono::seconds()).count();
+    GcReport report;
+    for (const auto& file : *files) {
+      const bool too_old = options.older_than && file.used < made_before;
+      const bool too_many = options.max_bytes && left > *options.max_bytes;
+      if (!too_old && !too_many) break;
+      if (!options.dry_run && ::unlink(file.path.c_str()) != 0 && errno != ENOENT)
+        return storage::store_failure(file.path, "removing", errno);
+      left -= file.size;
+      ++report.entries;
+      report.bytes += file.size;
+    }
+    if (!options.dry_run) {
+      if (auto removed = remove_hints_of_none(); !removed)
+        return tl::unexpected(std::move(removed.error()));
+    }
+    return report;
   }
 
  private:
@@ -189,13 +149,46 @@ class FileStore final : public ObjectStore {
     return folder / name.substr(0, digits_of_folders) / name;
   }
 
-  /// Whether it was not there before. One of another size has been damaged.
-  static Result<bool> write(const fs::path& place, std::string_view bytes) {
-    if (size_of_used(place) == bytes.size()) return false;
-    if (auto made = make_folder(place.parent_path()); !made) return tl::unexpected(made.error());
-    if (auto published = NewFile(place).publish(bytes); !published)
-      return tl::unexpected(published.error());
-    return true;
+  [[nodiscard]] Result<std::vector<StoreFile>> all_objects() const {
+    const auto folders = storage::store_names_in(objects_, digits_of_folders);
+    if (!folders) return tl::unexpected(folders.error());
+    std::vector<StoreFile> files;
+    for (const auto& folder : *folders) {
+      const auto names = storage::store_names_in(objects_ / folder, digits_of_objects);
+      if (!names) return tl::unexpected(names.error());
+      for (const auto& name : *names)
+        if (auto file = look_at(objects_ / folder / name)) files.push_back(std::move(*file));
+    }
+    return files;
+  }
+
+  [[nodiscard]] Result<std::vector<fs::path>> folders_of_requests() const {
+    const auto folders = storage::store_names_in(requests_, digits_of_folders);
+    if (!folders) return tl::unexpected(folders.error());
+    std::vector<fs::path> all;
+    for (const auto& folder : *folders) {
+      const auto names = storage::store_names_in(requests_ / folder, digits_of_requests);
+      if (!names) return tl::unexpected(names.error());
+      for (const auto& name : *names) all.push_back(requests_ / folder / name);
+    }
+    return all;
+  }
+
+  /// And what writers left behind. Folders stay: somebody may be about to write there.
+  [[nodiscard]] Result<void> remove_hints_of_none() const {
+    const auto folders = folders_of_requests();
+    if (!folders) return tl::unexpected(folders.error());
+    for (const auto& folder : *folders) {
+      storage::remove_left_behind(folder);
+      const auto names = storage::store_names_in(folder, digits_of_objects);
+      if (!names) return tl::unexpected(names.error());
+      for (const auto& name : *names)
+        if (!look_at(place_in(objects_, name))) ::unlink((folder / name).c_str());
+    }
+    const auto of_objects = storage::store_names_in(objects_, digits_of_folders);
+    if (!of_objects) return tl::unexpected(of_objects.error());
+    for (const auto& folder : *of_objects) storage::remove_left_behind(objects_ / folder);
+    return {};
   }
 
   [[nodiscard]] Result<std::optional<std::string>> read(const fs::path& file,
@@ -205,7 +198,8 @@ class FileStore final : public ObjectStore {
     const system::Descriptor descriptor(*opened);
     if (!descriptor) return std::optional<std::string>();
     struct stat status;
-    if (::fstat(descriptor.get(), &status) != 0) return failed(file, "reading", errno);
+    if (::fstat(descriptor.get(), &status) != 0)
+      return storage::store_failure(file, "reading", errno);
     const auto size = static_cast<std::uint64_t>(status.st_size);
     if (!S_ISREG(status.st_mode) || size > most_bytes) {
       return fail(ErrorCode::too_large,
@@ -213,7 +207,8 @@ class FileStore final : public ObjectStore {
                               file.string()));
     }
     auto bytes = system::read_whole(descriptor.get(), size);
-    if (!bytes) return failed(file, "reading", errno);
+    if (!bytes) return storage::store_failure(file, "reading", errno);
+    storage::mark_store_file_used(descriptor.get());
     return bytes;
   }
 
@@ -221,7 +216,7 @@ class FileStore final : public ObjectStore {
   [[nodiscard]] Result<int> open(const fs::path& file) const {
     if (!believes_nobody_) return storage::open_private_file(file, trust_);
     const int opened = system::open_file(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (opened < 0 && errno != ENOENT) return failed(file, "opening", errno);
+    if (opened < 0 && errno != ENOENT) return storage::store_failure(file, "opening", errno);
     return opened;
   }
 
@@ -239,8 +234,9 @@ Result<std::unique_ptr<ObjectStore>> open_file_store(const fs::path& folder,
   const auto absolute = fs::absolute(folder, error).lexically_normal();
   auto store = std::make_unique<FileStore>(absolute / folder_of_stores, options);
   if (options.create) {
-    if (auto made = make_folder(absolute); !made) return tl::unexpected(made.error());
-    if (auto made = store->make(); !made) return tl::unexpected(made.error());
+    if (auto made = storage::make_store_folder(absolute); !made)
+      return tl::unexpected(std::move(made.error()));
+    if (auto made = store->make(); !made) return tl::unexpected(std::move(made.error()));
   } else if (!fs::is_directory(absolute / folder_of_stores, error)) {
     return fail(ErrorCode::not_found,
                 fmt::format("there is no store in '{}'; kiln push makes one", absolute.string()));

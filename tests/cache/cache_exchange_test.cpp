@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -82,6 +83,7 @@ class MemoryStore final : public ObjectStore {
     for (const auto& [request, hints] : all_hints) requests.push_back(request);
     return requests;
   }
+  Result<GcReport> collect(const GcOptions&) override { return GcReport(); }
 
   /// Puts another object in the place of the one that a hint names, under its right name, and gives that.
   std::string replace(const Digest& request, const std::string& bytes) {
@@ -471,6 +473,71 @@ TEST_F(FileStore, OnlyFilesOfTrustedOwnersComeWithoutKeys) {
   EXPECT_EQ(pull(*open_store({.trusted_keys = keys}), to, {.trusted_keys = keys}).value().added, 1);
   auto other = open("other");
   EXPECT_EQ(pull(*open_store({.trust = {.owners = {test::nobody}}}), other).value().added, 1);
+}
+
+// As long ago as the test says.
+void set_used(const fs::path& file, std::chrono::hours ago) {
+  fs::last_write_time(file, fs::file_time_type::clock::now() - ago);
+}
+
+TEST_F(FileStore, CollectsWhatWasNotUsedForLongest) {
+  auto from = make_cache("from", {1, 2});
+  const auto store = open_store();
+  push(from, *store).value();
+  for (const auto& file : files()) set_used(file, std::chrono::hours(24 * 40));
+  // Marks the one entry and its texts as used again.
+  const auto entries = from.list().value();
+  const auto kept = entries[0].request == request_of(1) ? entries[0].key : entries[1].key;
+  push(from, *store, {.keys = {{kept}}}).value();
+  const auto before = files().size();
+  const GcOptions of_a_month{.older_than = std::chrono::hours(24 * 30)};
+  auto only_told = of_a_month;
+  only_told.dry_run = true;
+  EXPECT_EQ(store->collect(only_told).value().entries, 1);
+  EXPECT_EQ(files().size(), before);
+  const auto removed = store->collect(of_a_month).value();
+  EXPECT_EQ(removed.entries, 1);
+  EXPECT_GT(removed.bytes, 0);
+  EXPECT_EQ(files().size(), before - 2) << "its hint has gone too";
+  auto to = open("to");
+  const auto pulled = pull(*store, to).value();
+  EXPECT_EQ(pulled.added, 1);
+  EXPECT_EQ(pulled.missing, 1);
+  EXPECT_THAT(pulled.skipped, IsEmpty());
+  expect_serves(to, {1}, Origin::local);
+}
+
+TEST_F(FileStore, CollectsDownToASize) {
+  auto from = make_cache("from", {1, 2, 3});
+  const auto store = open_store();
+  const auto pushed = push(from, *store).value();
+  EXPECT_EQ(store->collect({.max_bytes = pushed.bytes}).value().entries, 0);
+  const auto removed = store->collect({.max_bytes = pushed.bytes - 1}).value();
+  EXPECT_EQ(removed.entries, 1);
+  EXPECT_EQ(store->collect({.max_bytes = 0}).value().bytes, pushed.bytes - removed.bytes);
+  EXPECT_THAT(files(), IsEmpty());
+  EXPECT_EQ(push(from, *store).value().added, 3);
+}
+
+TEST_F(FileStore, WhatIsReadIsUsed) {
+  auto from = make_cache("from", {1});
+  push(from, *open_store()).value();
+  for (const auto& file : files()) set_used(file, std::chrono::hours(24 * 40));
+  auto to = open("to");
+  pull(*open_store(), to).value();
+  EXPECT_EQ(open_store()->collect({.older_than = std::chrono::hours(24)}).value().entries, 0);
+}
+
+TEST_F(FileStore, WhatAWriterLeftBehindGoesAfterAnHour) {
+  auto from = make_cache("from", {1});
+  push(from, *open_store()).value();
+  const auto object = fs::directory_iterator(root_ / "kiln-store.v1" / "objects")->path();
+  for (const auto* const name : {".1.kiln-tmp", ".2.kiln-tmp"})
+    test::write_file(object / name, "left behind");
+  set_used(object / ".1.kiln-tmp", std::chrono::hours(2));
+  EXPECT_EQ(open_store()->collect({.older_than = std::chrono::hours(24)}).value().entries, 0);
+  EXPECT_FALSE(fs::exists(object / ".1.kiln-tmp"));
+  EXPECT_TRUE(fs::exists(object / ".2.kiln-tmp"));
 }
 
 TEST_F(FileStore, ManyPushAndPullAtATime) {

@@ -166,6 +166,7 @@ def carry(tool):
     store = f"file://{tool.folder}/store"
     tool.run("push", "--to", store, "--sign", KILN_SIGNING_KEY=secret)
     tool.run("pull", "--from", store, "k.json", "--cache", "pulled", KILN_TRUSTED_KEYS=public)
+    tool.run("gc", "--store", store, "--older-than", "30d")
     tool.run("kernels", "--cache", "all.kiln")
     tool.run("stats", "--cache", "all.kiln")
     tool.damage("other")

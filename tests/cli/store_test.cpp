@@ -102,6 +102,18 @@ TEST_F(Store, SaysWhatNamesNone) {
   EXPECT_THAT(without.err, HasSubstr("--arch"));
 }
 
+TEST_F(Store, IsCollected) {
+  ASSERT_EQ(push().exit_code, 0);
+  const auto all = run_with({}, {"--json", "gc", "--store", url(), "--max-size", "0B"});
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_EQ(all.documents().at(0)["objects"], 4);
+  EXPECT_THAT(run_with({}, {"gc", "--store", url(), "--older-than", "30d"}).out,
+              HasSubstr("removed 0 objects"));
+  const auto unsaid = run_with({}, {"gc", "--store", url()});
+  EXPECT_EQ(unsaid.exit_code, 2);
+  EXPECT_THAT(unsaid.err, HasSubstr("--max-size"));
+}
+
 TEST_F(Store, ChangesNothingInTheCacheItComesFrom) {
   const auto before = snapshot(cache());
   ASSERT_EQ(push({"--sign"}).exit_code, 0);

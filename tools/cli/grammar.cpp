@@ -445,6 +445,9 @@ void add_gc(Grammar& grammar) {
   verb->add_option("--older-than", words->older_than, "Those made longer ago than this, e.g. 30d")
       ->type_name("AGE");
   verb->add_flag("--dry-run", words->dry_run, "Only tell what would be removed");
+  verb->add_option("--store", words->store,
+                   "Of a store that machines share, and not of the cache; there nothing is pinned")
+      ->type_name("URL");
 }
 
 void add_clear(Grammar& grammar) {

@@ -139,6 +139,7 @@ struct VerifyWords {
 };
 
 struct GcWords {
+  std::string store;  ///< Its URL, in the place of the cache; empty for none.
   std::string max_size;
   std::string older_than;
   bool dry_run = false;

@@ -57,6 +57,10 @@ class ObjectStore {
   /// All requests that there are hints for. Errors: io_failed.
   [[nodiscard]] virtual Result<std::vector<Digest>> requests() = 0;
 
+  /// Removes objects, those not used for longest first, and what was hinted of them. An object is used when somebody pushes it,
+  /// or reads it who may mark that. The report's entries are objects. Errors: io_failed; what went before is gone.
+  [[nodiscard]] virtual Result<GcReport> collect(const GcOptions& options) = 0;
+
  protected:
   ObjectStore() = default;
 };

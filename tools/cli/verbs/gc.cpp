@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include "json.h"
+#include "kiln/exchange.h"
 #include "kiln/size.h"
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
 #include "verbs/entry_list.h"
 #include "verbs/inspect.h"
+#include "verbs/store.h"
 
 namespace kiln::cli {
 
@@ -29,9 +31,25 @@ GcOptions parse(const GcWords& words, std::uint64_t usual_cap) {
   return options;
 }
 
+ExitCode collect_store(const Globals& globals, const GcWords& words) {
+  if (words.max_size.empty() && words.older_than.empty())
+    refuse(ErrorCode::invalid_argument,
+           "--store: say how much to leave, with --max-size or --older-than");
+  const auto removed = open_store(globals, words.store, false)->collect(parse(words, 0)).value();
+  print_report(globals,
+               {{"store", words.store},
+                {"objects", removed.entries},
+                {"bytes", removed.bytes},
+                {"dry_run", words.dry_run}},
+               fmt::format("{} {} objects, {}\n", words.dry_run ? "would remove" : "removed",
+                           removed.entries, format_bytes(removed.bytes)));
+  return ExitCode::done;
+}
+
 }  // namespace
 
 ExitCode collect(const Globals& globals, const GcWords& words) {
+  if (!words.store.empty()) return collect_store(globals, words);
   const auto options = parse(words, settings_of(globals).cache_max_bytes);
   auto cache = words.dry_run ? open_for_inspection(globals).value() : open_for_change(globals);
   const auto removed = cache.collect(options).value();

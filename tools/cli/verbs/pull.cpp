@@ -14,7 +14,7 @@ namespace kiln::cli {
 
 ExitCode pull_entries(const Globals& globals, const PullWords& words) {
   auto cache = open_to_fill(globals);
-  const auto store = open_store(globals, words.entries, false);
+  const auto store = open_store(globals, words.entries.store, false);
   const auto wanted = wanted_requests(globals, words.entries);
   std::optional<Progress> progress;
   const PullOptions options{.requests = wanted.requests,

@@ -49,7 +49,7 @@ ExitCode push_entries(const Globals& globals, const PushWords& words) {
   const auto wanted = wanted_requests(globals, words.entries);
   auto chosen = choose_entries(cache, wanted.requests);
   options.keys = std::move(chosen.keys);
-  const auto store = open_store(globals, words.entries, true);
+  const auto store = open_store(globals, words.entries.store, true);
   std::optional<Progress> progress;
   options.progress = [&](std::size_t done, std::size_t total) {
     if (!progress) progress.emplace(shape_of_progress(globals), total);

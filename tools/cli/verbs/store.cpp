@@ -28,12 +28,12 @@ std::filesystem::path folder_of(const std::string& url) {
 
 }  // namespace
 
-std::unique_ptr<ObjectStore> open_store(const Globals& globals, const StoreWords& words,
+std::unique_ptr<ObjectStore> open_store(const Globals& globals, const std::string& url,
                                         bool create) {
   const auto settings = settings_of(globals);
-  return open_file_store(folder_of(words.store), {.create = create,
-                                                  .trust = settings.cache_trust,
-                                                  .trusted_keys = settings.trusted_keys})
+  return open_file_store(folder_of(url), {.create = create,
+                                          .trust = settings.cache_trust,
+                                          .trusted_keys = settings.trusted_keys})
       .value();
 }
 

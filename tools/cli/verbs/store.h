@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kiln/exchange.h"
@@ -11,7 +12,7 @@ namespace kiln::cli {
 
 /// The store of this URL. Errors: invalid_argument for what names none; those of open_file_store().
 [[nodiscard]] std::unique_ptr<ObjectStore> open_store(const Globals& globals,
-                                                      const StoreWords& words, bool create);
+                                                      const std::string& url, bool create);
 
 /// What the programs in the manifests are looked up by, each once; nothing where none is named. Warns of what cannot be looked up,
 /// which `complete` then tells. Errors: those of plan_prewarm().
