@@ -28,7 +28,7 @@ Result<bool> Arrival::is_present(const Digest& key) {
 Result<void> Arrival::take(PickedUp picked) {
   auto& entry = picked.entry;
   if (!picked.proof || has_signed_texts(picked)) {
-    const auto missing = texts_missing(entry);
+    const auto missing = texts_missing(picked);
     if (!missing) return tl::unexpected(missing.error());
     if (picked.proof && !relies_on_signed_texts(entry)) {
       report_.skipped.push_back({"entry", entry.key.hex(),
@@ -68,14 +68,14 @@ Result<void> Arrival::finish() {
 }
 
 /// The texts of the entry that the cache does not hold sound. Notes the others in the entry.
-Result<std::vector<Digest>> Arrival::texts_missing(PreparedEntry& entry) {
+Result<std::vector<Digest>> Arrival::texts_missing(PickedUp& picked) {
   std::vector<Digest> missing;
   Hold hold = to_.open();
   if (!hold) return to_.not_open();
-  for (const Digest& digest : texts_of(entry)) {
+  for (const Digest& digest : texts_of(picked)) {
     const auto stored = storage::has_sound_text(hold.connection(), digest);
     if (!stored) return hold.failure("looking for a text");
-    (*stored ? entry.relied_on : missing).push_back(digest);
+    (*stored ? picked.entry.relied_on : missing).push_back(digest);
   }
   return missing;
 }

@@ -37,7 +37,7 @@ class Arrival {
     TextsTaken taken = TextsTaken::as_they_are;  ///< By what asks the most.
   };
 
-  [[nodiscard]] Result<std::vector<Digest>> texts_missing(storage::PreparedEntry& entry);
+  [[nodiscard]] Result<std::vector<Digest>> texts_missing(PickedUp& picked);
   [[nodiscard]] bool has_signed_texts(const PickedUp& picked);
   [[nodiscard]] bool relies_on_signed_texts(const storage::PreparedEntry& entry);
   Result<std::uint64_t> store_whole(std::span<storage::PreparedEntry> entries);

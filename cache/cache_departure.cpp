@@ -38,9 +38,10 @@ Result<std::optional<Departure::Leaving>> Departure::prepare(const Located& row)
       !options_.without_sources &&
       (!proof || proof->covers_texts((*picked)->contents, texts_of_cache(row).hashes()));
   if (leaving.with_texts) {
+    leaving.texts = texts_of(**picked);
     const auto taken = proof ? TextsTaken::as_hashed : TextsTaken::as_they_are;
     auto& texts = proof ? texts_of_cache(row) : own_texts_;
-    auto brought = bring_texts(entry, texts_of(entry), brought_, texts, taken, skipped_);
+    auto brought = bring_texts(entry, leaving.texts, brought_, texts, taken, skipped_);
     if (!brought) return tl::unexpected(brought.error());
   }
   leaving.is_signed = !options_.signing_key.empty() && add_signature(row, **picked);

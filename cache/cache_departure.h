@@ -28,9 +28,11 @@ class Departure {
 
   struct Leaving {
     storage::PreparedEntry
-        entry;                ///< Without times; its texts are those that left with none before it.
-    bool with_texts = false;  ///< Whether texts may be taken along with it at all.
-    bool is_signed = false;   ///< By the key of the options.
+        entry;  ///< Without times; its texts are those that left with none before it.
+    std::vector<Digest>
+        texts;  ///< That it may take along, each in that entry or in one before it, as far as there.
+    bool with_texts = false;
+    bool is_signed = false;  ///< By the key of the options.
   };
   /// Nothing, and a finding, for what cannot leave. Errors: io_failed, cache_unusable.
   Result<std::optional<Leaving>> prepare(const Located& row);

@@ -28,8 +28,16 @@ namespace {
 
 /// Of one entry, and of all its texts together: more than any compiler makes.
 constexpr std::uint64_t most_object_bytes = std::uint64_t{256} << 20;
+/// What a parcel has beside the records that its claim knows the sizes of.
+constexpr std::uint64_t most_bytes_beside = std::uint64_t{16} << 20;
 /// So many entries are taken for a request. They differ in their headers, or in their compiler.
 constexpr std::size_t most_of_a_request = 16;
+/// So many hints are read for one: others may have put any number there.
+constexpr std::size_t most_hints = 1'000;
+/// A store that gives so much which leads to nothing is left.
+constexpr std::uint64_t most_wasted_bytes = std::uint64_t{1} << 30;
+/// Of a list, for each text: two fields with their tags and lengths.
+constexpr std::uint64_t bytes_of_listed_text = 52;
 
 /// A hash as an object's name.
 std::string name_of(std::string_view hash) {
@@ -73,7 +81,7 @@ class Pusher {
     if (auto put = put_texts(entry); !put) return put;
     auto parcel = parcel_of(entry);
     if ((*leaving)->with_texts) {
-      auto list = put_list_of(entry);
+      auto list = put_list_of((*leaving)->texts);
       if (!list) return tl::unexpected(std::move(list.error()));
       parcel.text_list = std::move(*list);
     }
@@ -92,6 +100,10 @@ class Pusher {
   }
 
   static Parcel parcel_of(storage::PreparedEntry& entry) {
+    auto& signatures = entry.signatures;
+    // The latest count.
+    if (signatures.size() > storage::most_signatures)
+      signatures.erase(signatures.begin(), signatures.end() - storage::most_signatures);
     return {.key = entry.key,
             .material = std::move(entry.material),
             .toolchain = {entry.toolchain, std::move(entry.toolchain_text)},
@@ -104,6 +116,8 @@ class Pusher {
 
   Result<void> put_texts(const storage::PreparedEntry& entry) {
     for (const auto& text : entry.texts) {
+      // Nobody would take it.
+      if (text.raw_bytes > most_text_bytes) continue;
       const auto hash = storage::hash_of(text.frame);
       if (auto is_new = put(hash, text.frame); !is_new) return tl::unexpected(is_new.error());
       objects_of_texts_[text.digest] = hash;
@@ -112,13 +126,11 @@ class Pusher {
   }
 
   /// Gives its hash.
-  Result<std::string> put_list_of(const storage::PreparedEntry& entry) {
+  Result<std::string> put_list_of(const std::vector<Digest>& texts) {
     std::vector<ListedText> list;
-    std::set<Digest> listed;
-    for (const auto& digest : texts_of(entry)) {
+    for (const auto& digest : std::set<Digest>(texts.begin(), texts.end())) {
       const auto object = objects_of_texts_.find(digest);
-      if (object == objects_of_texts_.end() || !listed.insert(digest).second) continue;
-      list.push_back({digest, object->second});
+      if (object != objects_of_texts_.end()) list.push_back({digest, object->second});
     }
     const auto record = storage::encode_text_list(list);
     auto hash = storage::hash_of(record);
@@ -203,13 +215,12 @@ class ObjectTexts final : public TextSource {
   std::optional<std::string> hash(const Digest& digest) override {
     const auto object = object_of_.find(digest);
     if (object == object_of_.end()) return std::nullopt;
-    const auto [known, is_new] = hash_of_.try_emplace(object->second);
-    if (is_new) {
-      const auto* const frame = frame_of(digest);
-      const auto text = frame ? storage::text_of(*frame, digest) : std::nullopt;
-      if (text) known->second = storage::hash_of(*text);
-    }
-    return known->second;
+    const auto known = hash_of_.find(object->second);
+    if (known != hash_of_.end()) return known->second;
+    const auto* const frame = frame_of(digest);
+    const auto text = frame != nullptr ? storage::text_of(*frame, digest) : std::nullopt;
+    if (!text) return std::nullopt;
+    return hash_of_[object->second] = storage::hash_of(*text);
   }
 
  private:
@@ -230,7 +241,7 @@ class ObjectTexts final : public TextSource {
 
   ObjectReader& objects_;
   std::map<Digest, std::string> object_of_;
-  std::map<std::string, std::optional<std::string>> hash_of_;  ///< By object.
+  std::map<std::string, std::string> hash_of_;  ///< By object.
   // Of the last entry:
   std::map<std::string, std::optional<std::string>> frames_;
   std::uint64_t bytes_ = 0;
@@ -254,6 +265,7 @@ class Puller {
  public:
   Puller(ObjectStore& from, Cache::Impl& to, const PullOptions& options)
       : from_(from),
+        to_(to),
         options_(options),
         objects_(from, report_),
         texts_(objects_),
@@ -264,9 +276,8 @@ class Puller {
         options_.requests ? Result<std::vector<Digest>>(*options_.requests) : from_.requests();
     if (!requests) return tl::unexpected(std::move(requests.error()));
     for (std::size_t at = 0; at < requests->size(); ++at) {
-      const auto found = pull_all_of((*requests)[at]);
-      if (!found) return tl::unexpected(found.error());
-      if (!*found) ++report_.missing;
+      if (auto pulled = pull_all_of((*requests)[at]); !pulled)
+        return tl::unexpected(std::move(pulled.error()));
       if (options_.progress) options_.progress(at + 1, requests->size());
     }
     if (auto finished = arrival_.finish(); !finished) return tl::unexpected(finished.error());
@@ -277,73 +288,112 @@ class Puller {
   }
 
  private:
-  /// Whether anything answers it.
-  Result<bool> pull_all_of(const Digest& request) {
+  struct Hint {
+    ParcelHint said;
+    std::uint64_t most_bytes = most_object_bytes;  ///< Of the parcel.
+  };
+
+  Result<void> pull_all_of(const Digest& request) {
     const auto names = from_.hints(request);
-    if (!names) return tl::unexpected(names.error());
-    std::size_t taken = 0;
+    if (!names) report_.skipped.push_back({"request", request.hex(), names.error().message});
     bool found = false;
-    for (const auto& name : *names) {
-      const auto hint = read_hint(request, name);
-      if (!hint || !may_be_signed(*hint)) continue;
-      if (++taken > most_of_a_request) break;
-      const auto present = arrival_.is_present(hint->key);
-      if (!present) return present;
-      const auto there = *present ? Result<bool>(true) : pull_one(*hint, request);
-      if (!there) return there;
+    std::size_t taken = 0;
+    for (std::size_t at = 0; names && at < names->size() && taken < most_of_a_request; ++at) {
+      if (at == most_hints) {
+        report_.skipped.push_back({"request", request.hex(), "has more hints than are read"});
+        break;
+      }
+      const auto hint = read_hint(request, (*names)[at]);
+      if (!hint) continue;
+      ++taken;
+      const auto there = pull_counting(*hint, request);
+      if (!there) return tl::unexpected(there.error());
       found |= *there;
     }
-    return found;
+    if (!found) ++report_.missing;
+    return {};
   }
 
-  std::optional<ParcelHint> read_hint(const Digest& request, const std::string& name) {
+  /// What nobody signed shall not stand in the way of what somebody did.
+  std::optional<Hint> read_hint(const Digest& request, const std::string& name) {
     const auto record = from_.hint(request, name);
     if (record && !*record) return std::nullopt;
-    auto hint = record ? storage::decode_hint(**record) : std::nullopt;
-    if (hint && name_of(hint->object) == name) return hint;
-    report_.skipped.push_back({"hint", name, record ? "is damaged" : record.error().message});
+    auto said = record ? storage::decode_hint(**record) : std::nullopt;
+    if (!said || name_of(said->object) != name) {
+      report_.skipped.push_back({"hint", name, record ? "is damaged" : record.error().message});
+      return std::nullopt;
+    }
+    Hint hint{std::move(*said)};
+    const auto& keys = from_.trusted_keys();
+    if (keys.empty()) return hint;
+    for (const auto& signature : hint.said.signatures) {
+      const auto claim = storage::trusted_claim(signature, keys);
+      if (!claim) continue;
+      hint.most_bytes = std::min(
+          most_object_bytes, claim->dependencies_bytes + claim->artifact_bytes + most_bytes_beside);
+      return hint;
+    }
     return std::nullopt;
   }
 
-  /// Whether the entry itself will be asked. What nobody signed shall not stand in the way of what somebody did.
-  [[nodiscard]] bool may_be_signed(const ParcelHint& hint) const {
-    const auto& keys = options_.trusted_keys;
-    return keys.empty() || std::ranges::any_of(hint.signatures, [&](const std::string& one) {
-             return storage::trusted_claim(one, keys).has_value();
-           });
+  /// Gives a store up that costs too much for nothing.
+  Result<bool> pull_counting(const Hint& hint, const Digest& request) {
+    const auto before = report_.bytes;
+    auto there = pull_one(hint, request);
+    if (there == false) wasted_bytes_ += report_.bytes - before;
+    if (wasted_bytes_ <= most_wasted_bytes) return there;
+    return fail(
+        ErrorCode::cache_unusable,
+        "the store is given up: more than 1 GiB of it led to no entry; somebody has written "
+        "there what kiln has not");
   }
 
-  /// Whether it came.
-  Result<bool> pull_one(const ParcelHint& hint, const Digest& request) {
-    const auto record = objects_.read(hint.object, most_object_bytes);
+  /// Whether it is here now.
+  Result<bool> pull_one(const Hint& hint, const Digest& request) {
+    const auto here = is_here(hint.said.key, request);
+    if (!here || *here) return here;
+    const auto& object = hint.said.object;
+    const auto record = objects_.read(object, hint.most_bytes);
     if (!record) return false;
     auto parcel = storage::decode_parcel(*record);
-    if (!parcel || parcel->key != hint.key || digest_of(parcel->material) != request) {
-      objects_.refuse(name_of(hint.object), "is not the entry that the store says it is");
+    if (!parcel || parcel->key != hint.said.key || digest_of(parcel->material) != request) {
+      objects_.refuse(name_of(object), "is not the entry that the store says it is");
       return false;
     }
     const auto list = std::exchange(parcel->text_list, {});
     const bool tells_kernels = !parcel->kernels_frame.empty();
-    auto picked = check(row_of(std::move(*parcel)), WithContents::yes, options_.trusted_keys,
+    auto picked = check(row_of(std::move(*parcel)), WithContents::yes, from_.trusted_keys(),
                         arrived_.skipped);
     if (!picked) return false;
     if (tells_kernels && picked->entry.kernels_frame.empty()) {
-      objects_.refuse(name_of(hint.object), "tells kernels that are not those of its image");
+      objects_.refuse(name_of(object), "tells kernels that are not those of its image");
       return false;
     }
-    if (auto read = read_texts(list); !read) return tl::unexpected(read.error());
+    if (auto read = read_texts(list, *picked); !read) return tl::unexpected(read.error());
     if (auto took = arrival_.take(std::move(*picked)); !took) return tl::unexpected(took.error());
     return true;
   }
 
-  /// Entries of one list follow each other. What was taken before is stored before its texts mean something else.
-  Result<void> read_texts(const std::string& list) {
-    if (list == texts_read_) return {};
+  /// A hint may name any entry.
+  Result<bool> is_here(const Digest& key, const Digest& request) {
+    const auto here = answers(to_, key, request);
+    return here == true ? arrival_.is_present(key) : here;
+  }
+
+  /// Only of those texts that the entry has. What was taken before is stored before its texts mean something else.
+  Result<void> read_texts(const std::string& list, const PickedUp& picked) {
+    // Entries of one list follow each other.
+    if (!list.empty() && list == texts_read_) return {};
     texts_read_ = list;
-    const auto record = list.empty() ? std::nullopt : objects_.read(list, most_object_bytes);
+    // Its source, and the list's own beginning.
+    const auto most_bytes = (picked.entry.headers.size() + 2) * bytes_of_listed_text;
+    const auto record = list.empty() ? std::nullopt : objects_.read(list, most_bytes);
     auto texts = record ? storage::decode_text_list(*record) : std::nullopt;
     if (record && !texts) objects_.refuse(name_of(list), "is no list of texts");
     if (!texts) texts.emplace();
+    const auto of_entry = texts_of(picked);
+    const std::set<Digest> wanted(of_entry.begin(), of_entry.end());
+    std::erase_if(*texts, [&](const ListedText& text) { return !wanted.contains(text.digest); });
     if (texts_.contradicts(*texts)) {
       if (auto finished = arrival_.finish(); !finished) return finished;
       texts_.forget_all();
@@ -353,7 +403,9 @@ class Puller {
   }
 
   ObjectStore& from_;
+  Cache::Impl& to_;
   const PullOptions& options_;
+  std::uint64_t wasted_bytes_ = 0;
   PullReport report_;
   ImportReport arrived_;
   ObjectReader objects_;

@@ -176,6 +176,15 @@ Result<bool> has_entry(Cache::Impl& cache, const Digest& key) {
   return *there;
 }
 
+Result<bool> answers(Cache::Impl& cache, const Digest& key, const Digest& request) {
+  Hold hold = cache.open();
+  if (!hold) return cache.not_open();
+  const auto there = hold.connection().has_row(
+      "SELECT 1 FROM entries WHERE key = ? AND request = ?", key, request);
+  if (!there) return hold.failure("looking for an entry");
+  return *there;
+}
+
 Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_contents,
                                         std::vector<Finding>& skipped, TrustedKeys keys) {
   std::optional<RawEntry> raw;
@@ -231,9 +240,11 @@ bool has_any_text(const storage::Contents& contents, TextSource& texts) {
          std::ranges::any_of(contents.headers, is_there);
 }
 
-std::vector<Digest> texts_of(const storage::PreparedEntry& entry) {
-  std::vector<Digest> texts = entry.headers;
-  texts.push_back(entry.source);
+std::vector<Digest> texts_of(const PickedUp& picked) {
+  const auto& [entry, contents, proof] = picked;
+  auto texts = proof ? contents.headers : entry.headers;
+  const auto& source = proof ? contents.source : entry.source;
+  if (!source.empty()) texts.push_back(source);
   return texts;
 }
 

@@ -30,6 +30,9 @@ Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Find
 
 Result<bool> has_entry(Cache::Impl& cache, const Digest& key);
 
+/// Whether it has one of this key that answers the request.
+Result<bool> answers(Cache::Impl& cache, const Digest& key, const Digest& request);
+
 struct PickedUp {
   storage::PreparedEntry entry;
   storage::Contents contents;           ///< Where it was asked for, or there is proof.
@@ -89,8 +92,9 @@ class CacheTexts final : public TextSource {
 /// Whether any text of the entry is there: who leaves out sources leaves out all of an entry's.
 bool has_any_text(const storage::Contents& contents, TextSource& texts);
 
-/// An entry's source and headers, in an order that follows from the entry alone.
-std::vector<Digest> texts_of(const storage::PreparedEntry& entry);
+/// The entry's source and headers, in an order that follows from the entry alone. Where there is proof, those that it is of: what
+/// was only asked for nobody has signed.
+std::vector<Digest> texts_of(const PickedUp& picked);
 
 /// Whether texts are taken as they are, or only with the hash that they had when they were compared with what was signed: a
 /// stranger may write meanwhile.

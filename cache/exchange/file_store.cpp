@@ -1,13 +1,9 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,18 +13,16 @@
 
 #include <fmt/format.h>
 
-#include "exchange/store_files.h"
-#include "file/private_path.h"
+#include "exchange/store_folder.h"
 #include "file/wall_clock.h"
 #include "kiln/exchange.h"
-#include "system/descriptor.h"
-#include "system/standard_streams.h"
-#include "system/whole_io.h"
 
 namespace kiln {
 namespace {
 
 namespace fs = std::filesystem;
+
+using storage::StoreFolder;
 
 constexpr const char* folder_of_stores = "kiln-store.v1";
 constexpr std::size_t digits_of_objects = 64;
@@ -36,212 +30,247 @@ constexpr std::size_t digits_of_requests = 32;
 /// Folders of very many files are slow: names are spread by their first digits.
 constexpr std::size_t digits_of_folders = 2;
 
-constexpr std::uint64_t most_hint_bytes = std::uint64_t{2} << 20;
-constexpr std::size_t most_hints = 64;
+constexpr std::uint64_t most_hint_bytes = std::uint64_t{64} << 10;
 
-/// As it lies in a store.
-struct StoreFile {
-  std::int64_t used = 0;  ///< Seconds since 1970.
+std::string folder_name_of(const std::string& name) { return name.substr(0, digits_of_folders); }
+
+/// Some object, by where it lies.
+struct Object {
+  std::int64_t used = 0;
   std::uint64_t size = 0;
-  fs::path path;
+  std::string name;
 };
-
-std::optional<StoreFile> look_at(const fs::path& path) {
-  struct stat status;
-  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
-  return StoreFile{status.st_mtim.tv_sec, static_cast<std::uint64_t>(status.st_size), path};
-}
 
 class FileStore final : public ObjectStore {
  public:
-  FileStore(const fs::path& folder, const FileStoreOptions& options)
-      : objects_(folder / "objects"),
-        requests_(folder / "requests"),
-        believes_nobody_(!options.trusted_keys.empty()),
-        trust_{.cache = options.trust, .owned_by_root = true} {
+  FileStore(StoreFolder objects, StoreFolder requests, const FileStoreOptions& options)
+      : ObjectStore(options.trusted_keys),
+        objects_(std::move(objects)),
+        requests_(std::move(requests)),
+        readers_{.of_anybody = !options.trusted_keys.empty(),
+                 .trust = {.cache = options.trust, .owned_by_root = true}} {
     // The rights of a group's cache are not those of a store.
-    trust_.cache.group.reset();
-  }
-
-  [[nodiscard]] Result<void> make() const {
-    for (const auto& folder : {objects_.parent_path(), objects_, requests_})
-      if (auto made = storage::make_store_folder(folder); !made) return made;
-    return {};
+    readers_.trust.cache.group.reset();
   }
 
   Result<std::optional<std::string>> get(const std::string& name,
                                          std::uint64_t most_bytes) override {
-    return read(place_in(objects_, name), most_bytes);
+    const auto folder = objects_.folder(folder_name_of(name));
+    if (!folder) return tl::unexpected(folder.error());
+    if (!*folder) return std::optional<std::string>();
+    return (*folder)->read(name, most_bytes, readers_);
   }
 
   Result<bool> put(const std::string& name, std::string_view bytes) override {
-    return storage::write_store_file(place_in(objects_, name), bytes);
+    const auto folder = objects_.make_folder(folder_name_of(name));
+    if (!folder) return tl::unexpected(folder.error());
+    return folder->write(name, bytes, readers_);
   }
 
   Result<std::vector<std::string>> hints(const Digest& request) override {
-    const auto folder = place_in(requests_, request.hex());
-    const auto names = storage::store_names_in(folder, digits_of_objects);
-    if (!names) return names;
-    std::vector<StoreFile> files;
-    for (const auto& name : *names)
-      if (auto file = look_at(folder / name)) files.push_back(std::move(*file));
-    std::ranges::sort(files, [](const StoreFile& a, const StoreFile& b) {
-      return std::pair(b.used, a.path.native()) < std::pair(a.used, b.path.native());
+    const auto folder = folder_of(request);
+    if (!folder) return tl::unexpected(folder.error());
+    if (!*folder) return std::vector<std::string>();
+    auto files = (*folder)->files(digits_of_objects);
+    if (!files) return tl::unexpected(std::move(files.error()));
+    std::ranges::sort(*files, [](const auto& a, const auto& b) {
+      return a.used != b.used ? a.used > b.used : a.name < b.name;
     });
-    files.resize(std::min(files.size(), most_hints));
-    std::vector<std::string> latest;
-    for (const auto& file : files) latest.push_back(file.path.filename());
-    return latest;
+    std::vector<std::string> names;
+    names.reserve(files->size());
+    for (auto& file : *files) names.push_back(std::move(file.name));
+    return names;
   }
 
   Result<std::optional<std::string>> hint(const Digest& request, const std::string& name) override {
-    return read(place_in(requests_, request.hex()) / name, most_hint_bytes);
+    const auto folder = folder_of(request);
+    if (!folder) return tl::unexpected(folder.error());
+    if (!*folder) return std::optional<std::string>();
+    return (*folder)->read(name, most_hint_bytes, readers_);
   }
 
   Result<void> add_hint(const Digest& request, const std::string& name,
                         std::string_view hint) override {
-    const auto folder = place_in(requests_, request.hex());
-    if (auto made = storage::make_store_folder(folder.parent_path()); !made) return made;
-    auto written = storage::write_store_file(folder / name, hint);
+    const auto outer = requests_.make_folder(folder_name_of(request.hex()));
+    if (!outer) return tl::unexpected(outer.error());
+    const auto folder = outer->make_folder(request.hex());
+    if (!folder) return tl::unexpected(folder.error());
+    auto written = folder->write(name, hint, readers_);
     if (!written) return tl::unexpected(std::move(written.error()));
     return {};
   }
 
   Result<std::vector<Digest>> requests() override {
-    auto folders = folders_of_requests();
-    if (!folders) return tl::unexpected(std::move(folders.error()));
     std::vector<Digest> all;
-    for (const auto& folder : *folders)
-      if (const auto request = Digest::from_hex(folder.filename().native()))
-        all.push_back(*request);
+    const auto add = [&](const StoreFolder&, const std::string& name) -> Result<void> {
+      if (const auto request = Digest::from_hex(name)) all.push_back(*request);
+      return {};
+    };
+    if (auto listed = for_each_in(requests_, digits_of_requests, add); !listed)
+      return tl::unexpected(std::move(listed.error()));
     std::ranges::sort(all);
     return all;
   }
 
   Result<GcReport> collect(const GcOptions& options) override {
-    auto files = all_objects();
-    if (!files) return tl::unexpected(std::move(files.error()));
-    std::ranges::sort(*files, {}, &StoreFile::used);
+    auto objects = all_objects();
+    if (!objects) return tl::unexpected(std::move(objects.error()));
+    std::ranges::sort(*objects, {}, &Object::used);
     std::uint64_t left = 0;
-    for (const auto& file : *files) left += file.size;
+    for (const auto& object : *objects) left += object.size;
     const auto made_before =
         storage::seconds_since_1970() - options.older_than.value_or(std::chrono::seconds()).count();
     GcReport report;
-    for (const auto& file : *files) {
-      const bool too_old = options.older_than && file.used < made_before;
+    for (const auto& object : *objects) {
+      const bool too_old = options.older_than && object.used < made_before;
       const bool too_many = options.max_bytes && left > *options.max_bytes;
       if (!too_old && !too_many) break;
-      if (!options.dry_run && ::unlink(file.path.c_str()) != 0 && errno != ENOENT)
-        return storage::store_failure(file.path, "removing", errno);
-      left -= file.size;
-      ++report.entries;
-      report.bytes += file.size;
-    }
-    if (!options.dry_run) {
-      if (auto removed = remove_hints_of_none(); !removed)
+      if (auto removed = options.dry_run ? Result<void>() : remove(object.name); !removed)
         return tl::unexpected(std::move(removed.error()));
+      left -= object.size;
+      ++report.entries;
+      report.bytes += object.size;
     }
+    if (auto cleaned = options.dry_run ? Result<void>() : remove_what_is_of_none(); !cleaned)
+      return tl::unexpected(std::move(cleaned.error()));
     return report;
   }
 
  private:
-  static fs::path place_in(const fs::path& folder, const std::string& name) {
-    return folder / name.substr(0, digits_of_folders) / name;
-  }
+  using InFolder = std::function<Result<void>(const StoreFolder& folder, const std::string& name)>;
 
-  [[nodiscard]] Result<std::vector<StoreFile>> all_objects() const {
-    const auto folders = storage::store_names_in(objects_, digits_of_folders);
-    if (!folders) return tl::unexpected(folders.error());
-    std::vector<StoreFile> files;
-    for (const auto& folder : *folders) {
-      const auto names = storage::store_names_in(objects_ / folder, digits_of_objects);
+  /// Each name of so many digits that lies where it belongs.
+  static Result<void> for_each_in(const StoreFolder& folders, std::size_t digits,
+                                  const InFolder& visit) {
+    const auto names_of_folders = folders.names(digits_of_folders);
+    if (!names_of_folders) return tl::unexpected(names_of_folders.error());
+    for (const auto& name_of_folder : *names_of_folders) {
+      const auto folder = folders.folder(name_of_folder);
+      // What is no folder, such as a link, is none of a store's.
+      if (!folder || !*folder) continue;
+      const auto names = (*folder)->names(digits);
       if (!names) return tl::unexpected(names.error());
-      for (const auto& name : *names)
-        if (auto file = look_at(objects_ / folder / name)) files.push_back(std::move(*file));
+      for (const auto& name : *names) {
+        if (folder_name_of(name) != name_of_folder) continue;
+        if (auto visited = visit(**folder, name); !visited) return visited;
+      }
     }
-    return files;
-  }
-
-  [[nodiscard]] Result<std::vector<fs::path>> folders_of_requests() const {
-    const auto folders = storage::store_names_in(requests_, digits_of_folders);
-    if (!folders) return tl::unexpected(folders.error());
-    std::vector<fs::path> all;
-    for (const auto& folder : *folders) {
-      const auto names = storage::store_names_in(requests_ / folder, digits_of_requests);
-      if (!names) return tl::unexpected(names.error());
-      for (const auto& name : *names) all.push_back(requests_ / folder / name);
-    }
-    return all;
-  }
-
-  /// And what writers left behind. Folders stay: somebody may be about to write there.
-  [[nodiscard]] Result<void> remove_hints_of_none() const {
-    const auto folders = folders_of_requests();
-    if (!folders) return tl::unexpected(folders.error());
-    for (const auto& folder : *folders) {
-      storage::remove_left_behind(folder);
-      const auto names = storage::store_names_in(folder, digits_of_objects);
-      if (!names) return tl::unexpected(names.error());
-      for (const auto& name : *names)
-        if (!look_at(place_in(objects_, name))) ::unlink((folder / name).c_str());
-    }
-    const auto of_objects = storage::store_names_in(objects_, digits_of_folders);
-    if (!of_objects) return tl::unexpected(of_objects.error());
-    for (const auto& folder : *of_objects) storage::remove_left_behind(objects_ / folder);
     return {};
   }
 
-  [[nodiscard]] Result<std::optional<std::string>> read(const fs::path& file,
-                                                        std::uint64_t most_bytes) const {
-    const auto opened = open(file);
-    if (!opened) return tl::unexpected(opened.error());
-    const system::Descriptor descriptor(*opened);
-    if (!descriptor) return std::optional<std::string>();
-    struct stat status;
-    if (::fstat(descriptor.get(), &status) != 0)
-      return storage::store_failure(file, "reading", errno);
-    const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (!S_ISREG(status.st_mode) || size > most_bytes) {
-      return fail(ErrorCode::too_large,
-                  fmt::format("store: '{}' is no file of a store, or is larger than it can be",
-                              file.string()));
+  [[nodiscard]] Result<std::vector<Object>> all_objects() const {
+    std::vector<Object> objects;
+    const auto names_of_folders = objects_.names(digits_of_folders);
+    if (!names_of_folders) return tl::unexpected(names_of_folders.error());
+    for (const auto& name_of_folder : *names_of_folders) {
+      const auto folder = objects_.folder(name_of_folder);
+      if (!folder || !*folder) continue;
+      auto files = (*folder)->files(digits_of_objects);
+      if (!files) return tl::unexpected(std::move(files.error()));
+      for (auto& file : *files) {
+        if (folder_name_of(file.name) == name_of_folder)
+          objects.push_back({file.used, file.size, std::move(file.name)});
+      }
     }
-    auto bytes = system::read_whole(descriptor.get(), size);
-    if (!bytes) return storage::store_failure(file, "reading", errno);
-    storage::mark_store_file_used(descriptor.get());
-    return bytes;
+    return objects;
   }
 
-  /// -1 where there is nothing.
-  [[nodiscard]] Result<int> open(const fs::path& file) const {
-    if (!believes_nobody_) return storage::open_private_file(file, trust_);
-    const int opened = system::open_file(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (opened < 0 && errno != ENOENT) return storage::store_failure(file, "opening", errno);
-    return opened;
+  [[nodiscard]] Result<void> remove(const std::string& name) const {
+    const auto folder = objects_.folder(folder_name_of(name));
+    if (!folder) return tl::unexpected(folder.error());
+    return *folder ? (*folder)->remove_file(name) : Result<void>();
   }
 
-  const fs::path objects_;
-  const fs::path requests_;
-  const bool believes_nobody_;
-  storage::Trust trust_;
+  [[nodiscard]] bool has_object(const std::string& name) const {
+    const auto folder = objects_.folder(folder_name_of(name));
+    return !folder || (*folder && (*folder)->has_file(name));
+  }
+
+  /// Hints of objects that are gone, and what writers left behind. Folders stay: somebody may be about to write there.
+  [[nodiscard]] Result<void> remove_what_is_of_none() const {
+    requests_.remove_left_behind();
+    objects_.remove_left_behind();
+    const auto of_request = [&](const StoreFolder& outer, const std::string& name) -> Result<void> {
+      const auto folder = outer.folder(name);
+      if (!folder || !*folder) return {};
+      (*folder)->remove_left_behind();
+      const auto hints = (*folder)->names(digits_of_objects);
+      if (!hints) return tl::unexpected(hints.error());
+      for (const auto& hint : *hints) {
+        if (has_object(hint)) continue;
+        if (auto removed = (*folder)->remove_file(hint); !removed) return removed;
+      }
+      return {};
+    };
+    if (auto cleaned = for_each_in(requests_, digits_of_requests, of_request); !cleaned)
+      return cleaned;
+    const auto names_of_folders = objects_.names(digits_of_folders);
+    if (!names_of_folders) return tl::unexpected(names_of_folders.error());
+    for (const auto& name : *names_of_folders) {
+      const auto folder = objects_.folder(name);
+      if (folder && *folder) (*folder)->remove_left_behind();
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<std::optional<StoreFolder>> folder_of(const Digest& request) const {
+    auto outer = requests_.folder(folder_name_of(request.hex()));
+    if (!outer || !*outer) return outer;
+    return (*outer)->folder(request.hex());
+  }
+
+  const StoreFolder objects_;
+  const StoreFolder requests_;
+  storage::StoreReaders readers_;
 };
+
+tl::unexpected<Error> no_store(const fs::path& folder) {
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no store in '{}'; kiln push makes one", folder.string()));
+}
+
+/// Made where it is to be and is not there; nothing where it is not.
+Result<std::optional<StoreFolder>> open_folder(const StoreFolder& parent, const std::string& name,
+                                               bool create) {
+  if (!create) return parent.folder(name);
+  auto made = parent.make_folder(name);
+  if (!made) return tl::unexpected(std::move(made.error()));
+  return std::optional(std::move(*made));
+}
+
+/// The one that a person named. The one that it lies in is there.
+Result<std::optional<StoreFolder>> open_named(const fs::path& folder, bool create) {
+  auto opened = StoreFolder::open(folder);
+  if (!opened || *opened || !create) return opened;
+  const auto parent = StoreFolder::open(folder.parent_path());
+  if (!parent) return tl::unexpected(parent.error());
+  if (!*parent) {
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no folder '{}' for a store in '{}'; make it first",
+                            folder.parent_path().string(), folder.string()));
+  }
+  return open_folder(**parent, folder.filename(), create);
+}
 
 }  // namespace
 
 Result<std::unique_ptr<ObjectStore>> open_file_store(const fs::path& folder,
                                                      const FileStoreOptions& options) {
   std::error_code error;
-  const auto absolute = fs::absolute(folder, error).lexically_normal();
-  auto store = std::make_unique<FileStore>(absolute / folder_of_stores, options);
-  if (options.create) {
-    if (auto made = storage::make_store_folder(absolute); !made)
-      return tl::unexpected(std::move(made.error()));
-    if (auto made = store->make(); !made) return tl::unexpected(std::move(made.error()));
-  } else if (!fs::is_directory(absolute / folder_of_stores, error)) {
-    return fail(ErrorCode::not_found,
-                fmt::format("there is no store in '{}'; kiln push makes one", absolute.string()));
-  }
-  return store;
+  auto place = fs::absolute(folder, error).lexically_normal();
+  if (!place.has_filename()) place = place.parent_path();
+  auto named = open_named(place, options.create);
+  if (!named) return tl::unexpected(std::move(named.error()));
+  if (!*named) return no_store(place);
+  auto root = open_folder(**named, folder_of_stores, options.create);
+  if (!root) return tl::unexpected(std::move(root.error()));
+  if (!*root) return no_store(place);
+  auto objects = open_folder(**root, "objects", options.create);
+  if (!objects) return tl::unexpected(std::move(objects.error()));
+  auto requests = open_folder(**root, "requests", options.create);
+  if (!requests) return tl::unexpected(std::move(requests.error()));
+  if (!*objects || !*requests) return no_store(place);
+  return std::make_unique<FileStore>(std::move(**objects), std::move(**requests), options);
 }
 
 }  // namespace kiln

@@ -193,6 +193,10 @@ Result<int> open_private_file(const fs::path& file, const Trust& trust) {
   return tl::unexpected(checked.error());
 }
 
+Result<void> check_private(const fs::path& path, const struct stat& status, const Trust& trust) {
+  return check_owner_and_mode(path, status, trust);
+}
+
 bool is_of_another(const fs::path& directory, const CacheTrust& trust) noexcept {
   struct stat status;
   return !trust.group && ::stat(directory.c_str(), &status) == 0 && status.st_uid != ::geteuid();

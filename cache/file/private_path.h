@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "kiln/cache_trust.h"
@@ -43,6 +45,10 @@ struct Trust {
 /// the reading. The descriptor is the caller's; -1 when there is nothing.
 [[nodiscard]] Result<int> open_private_file(const std::filesystem::path& file,
                                             const Trust& trust = {});
+
+/// Whether a regular file is private, for who has opened it himself; `path` is for the message.
+[[nodiscard]] Result<void> check_private(const std::filesystem::path& path,
+                                         const struct stat& status, const Trust& trust);
 
 /// Whether another user owns the directory, and no group shares it. His own processes could not use what this one
 /// would make there.

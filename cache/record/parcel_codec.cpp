@@ -10,7 +10,10 @@ namespace {
 constexpr std::size_t object_name_bytes = 32;
 
 constexpr auto signatures_fields = [](auto& fields, auto& signatures) {
-  fields.list(Tag::signature, signatures, [&](auto& one) { fields.field(Tag::signature, one); });
+  fields.list(Tag::signature, signatures, [&](auto& one) {
+    fields.field(Tag::signature, one);
+    fields.require(signatures.size() < most_signatures);
+  });
 };
 
 constexpr auto parcel_fields = [](auto& fields, auto& parcel) {

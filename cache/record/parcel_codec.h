@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@ namespace kiln::storage {
 
 // What lies in a store that machines share (kiln/exchange.h). Objects are named by the hash of their bytes: BLAKE2b of 32
 // bytes, as they are in records.
+
+/// Of one entry, as many as a cache keeps: to look at each takes time.
+inline constexpr std::size_t most_signatures = 16;
 
 /// One entry as it travels, its frames as its cache has them. Without texts: entries share these, so each is an object of its
 /// own, and is the frame of its row.

@@ -13,6 +13,7 @@
 
 #include <kiln/cache.h>
 #include <kiln/caller_state.h>
+#include <kiln/exchange.h>
 #include <kiln/kiln.h>
 #include <kiln/nvrtc.h>
 #include <kiln/size.h>

@@ -2,9 +2,10 @@
 
 // kiln/exchange.h: entries on their way to other machines and from them.
 //
-//     auto store = kiln::open_file_store("/mnt/kernels", {}).value();
 //     auto cache = kiln::Cache::open("/var/cache/farm").value();
-//     const auto pushed = kiln::push(cache, *store, {.signing_key = key}).value();
+//     const auto store = kiln::open_file_store("/mnt/kernels", {.create = true}).value();
+//     const auto pushed = kiln::push(cache, *store).value();
+//     std::printf("%llu new\n", static_cast<unsigned long long>(pushed.added));
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kiln/cache.h"
@@ -33,6 +35,9 @@ namespace KILN_EXPORT kiln {
 /// implementation only moves bytes, and bounds them. It serves one thread at a time.
 class ObjectStore {
  public:
+  /// Where there are any, only entries come out of it that one of these has signed, and texts as they were signed.
+  [[nodiscard]] const TrustedKeys& trusted_keys() const noexcept { return trusted_keys_; }
+
   ObjectStore(const ObjectStore&) = delete;
   ObjectStore& operator=(const ObjectStore&) = delete;
   virtual ~ObjectStore() = default;
@@ -43,10 +48,12 @@ class ObjectStore {
   /// others who are not trusted; io_failed.
   [[nodiscard]] virtual Result<std::optional<std::string>> get(const std::string& name,
                                                                std::uint64_t most_bytes) = 0;
-  /// Whether it was not there before. Appears whole or not at all. Errors: io_failed.
+  /// Whether it was not there before, as get() gives it; what is damaged is replaced. Appears whole or not at all. Errors:
+  /// io_failed.
   [[nodiscard]] virtual Result<bool> put(const std::string& name, std::string_view bytes) = 0;
 
-  /// The objects that there are hints of for a request, the latest first; of many, some. Errors: io_failed.
+  /// The objects that there are hints of for a request, the latest first. Errors: io_failed; too_large, for more than there can
+  /// be.
   [[nodiscard]] virtual Result<std::vector<std::string>> hints(const Digest& request) = 0;
   /// What is hinted of one. Nothing where there is none. Errors: as get().
   [[nodiscard]] virtual Result<std::optional<std::string>> hint(const Digest& request,
@@ -54,29 +61,32 @@ class ObjectStore {
   /// Errors: io_failed.
   [[nodiscard]] virtual Result<void> add_hint(const Digest& request, const std::string& name,
                                               std::string_view hint) = 0;
-  /// All requests that there are hints for. Errors: io_failed.
+  /// All requests that there are hints for. Errors: as hints().
   [[nodiscard]] virtual Result<std::vector<Digest>> requests() = 0;
 
   /// Removes objects, those not used for longest first, and what was hinted of them. An object is used when somebody pushes it,
-  /// or reads it who may mark that. The report's entries are objects. Errors: io_failed; what went before is gone.
+  /// or reads it who may mark that. The report's entries are objects. Errors: as hints(); what went before is gone.
   [[nodiscard]] virtual Result<GcReport> collect(const GcOptions& options) = 0;
 
  protected:
-  ObjectStore() = default;
+  explicit ObjectStore(TrustedKeys keys) noexcept : trusted_keys_(std::move(keys)) {}
+
+ private:
+  const TrustedKeys trusted_keys_;
 };
 
 /// Whose files serve, in a store that is a folder.
 struct FileStoreOptions {
   /// Makes the store in this folder where there is none.
   bool create = false;
-  /// From whom files are taken. With trusted keys, anybody's.
+  /// From whom files are taken. With trusted keys, anybody's: then only signatures count.
   CacheTrust trust = {};
   TrustedKeys trusted_keys = {};
 };
 
 /// A store in a folder, which may lie on any filesystem that machines share: no file in it is ever locked or changed. Whoever may
-/// write the folder may write all that is made in it. Errors: not_found, where there is no store and none is to be made;
-/// io_failed.
+/// write the folder may write all that is made in it. No link is followed below it. Errors: not_found, where there is no store and
+/// none is to be made; io_failed.
 [[nodiscard]] Result<std::unique_ptr<ObjectStore>> open_file_store(
     const std::filesystem::path& folder, const FileStoreOptions& options = {});
 
@@ -106,8 +116,6 @@ struct PushReport {
 
 struct PullOptions {
   std::optional<std::vector<Digest>> requests = {};  ///< Only what answers these.
-  /// Where there are any, only entries come that one of these has signed, and texts as they were signed.
-  TrustedKeys trusted_keys = {};
   ExchangeProgress progress = {};
 };
 

@@ -18,7 +18,6 @@ ExitCode pull_entries(const Globals& globals, const PullWords& words) {
   const auto wanted = wanted_requests(globals, words.entries);
   std::optional<Progress> progress;
   const PullOptions options{.requests = wanted.requests,
-                            .trusted_keys = settings_of(globals).trusted_keys,
                             .progress = [&](std::size_t done, std::size_t total) {
                               if (!progress) progress.emplace(shape_of_progress(globals), total);
                               progress->show(done, done, 0, {});

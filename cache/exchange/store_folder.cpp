@@ -1,0 +1,284 @@
+#include "exchange/store_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "system/standard_streams.h"
+#include "system/whole_io.h"
+
+namespace kiln::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t mode_of_files = 0644;
+constexpr mode_t rights_of_folders = 03777;
+constexpr mode_t rights_of_others = 077;
+
+constexpr std::string_view unfinished = ".kiln-tmp";
+constexpr std::time_t an_hour = 3600;
+constexpr std::time_t a_day = 24 * an_hour;
+
+/// A store has some thousands of names in a folder. Others may have put any number there.
+constexpr std::size_t most_names = 100'000;
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const noexcept { ::closedir(directory); }
+};
+using Directory = std::unique_ptr<DIR, CloseDirectory>;
+
+int open_in(int folder, const char* name, int flags, mode_t mode = 0) {
+  return system::above_standard_streams(::openat(folder, name, flags | O_CLOEXEC, mode));
+}
+
+/// To be read from its beginning; null with errno.
+Directory list(int folder) {
+  // A copy, which closedir() closes, with a place of its own.
+  const int copy = open_in(folder, ".", O_RDONLY | O_DIRECTORY);
+  Directory directory(copy < 0 ? nullptr : ::fdopendir(copy));
+  if (!directory && copy >= 0) ::close(copy);
+  return directory;
+}
+
+std::string unfinished_name() {
+  std::random_device random;
+  return fmt::format(".{:08x}{:08x}{}", random(), random(), unfinished);
+}
+
+/// A folder that this process made a moment ago, and nobody has put another one in its place.
+bool is_new_and_own(int folder) {
+  struct stat status;
+  if (::fstat(folder, &status) != 0) return false;
+  const auto directory = list(folder);
+  if (!directory) return false;
+  int count = 0;
+  while (::readdir(directory.get()) != nullptr) ++count;
+  errno = EPERM;
+  return status.st_uid == ::geteuid() && (status.st_mode & rights_of_others) == 0 &&
+         count <= 2;  // "." and ".."
+}
+
+/// Some filesystems know no renaming that spares what is there: then an empty folder may be replaced.
+bool name_folder(int parent, const char* made, const char* name) {
+  return ::renameat2(parent, made, parent, name, RENAME_NOREPLACE) == 0 || errno == EEXIST ||
+         (errno == EINVAL &&
+          (::renameat(parent, made, parent, name) == 0 || errno == ENOTEMPTY || errno == EEXIST));
+}
+
+void mark_used(int file, const struct stat& status) {
+  // Who may not mark another's file leaves it as old as it is.
+  if (status.st_mtim.tv_sec < std::time(nullptr) - a_day)
+    static_cast<void>(::futimens(file, nullptr));
+}
+
+}  // namespace
+
+StoreFolder::StoreFolder(system::Descriptor descriptor, fs::path path) noexcept
+    : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+
+Result<std::optional<StoreFolder>> StoreFolder::open(const fs::path& path) {
+  system::Descriptor opened(system::open_file(path.c_str(), O_RDONLY | O_DIRECTORY));
+  if (!opened && errno == ENOENT) return std::optional<StoreFolder>();
+  const int error = errno;
+  StoreFolder folder(std::move(opened), path);
+  if (!folder.descriptor_) return folder.failure("opening", {}, error);
+  return std::optional(std::move(folder));
+}
+
+Result<std::optional<StoreFolder>> StoreFolder::folder(const std::string& name) const {
+  system::Descriptor opened(
+      open_in(descriptor_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (!opened && errno == ENOENT) return std::optional<StoreFolder>();
+  if (!opened) return failure("opening", name, errno);
+  return std::optional(StoreFolder(std::move(opened), path_ / name));
+}
+
+Result<StoreFolder> StoreFolder::make_folder(const std::string& name) const {
+  auto there = folder(name);
+  if (!there) return tl::unexpected(std::move(there.error()));
+  if (*there) return std::move(**there);
+  const auto made = unfinished_name();
+  struct stat own;
+  if (::fstat(descriptor_.get(), &own) != 0 ||
+      ::mkdirat(descriptor_.get(), made.c_str(), S_IRWXU) != 0) {
+    return failure("making", name, errno);
+  }
+  const system::Descriptor opened(
+      open_in(descriptor_.get(), made.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  const bool named = opened && is_new_and_own(opened.get()) &&
+                     ::fchmod(opened.get(), own.st_mode & rights_of_folders) == 0 &&
+                     name_folder(descriptor_.get(), made.c_str(), name.c_str());
+  const int error = errno;
+  ::unlinkat(descriptor_.get(), made.c_str(), AT_REMOVEDIR);
+  if (!named) return failure("making", name, error);
+  there = folder(name);
+  if (!there) return tl::unexpected(std::move(there.error()));
+  if (!*there) return failure("making", name, ENOENT);
+  return std::move(**there);
+}
+
+Result<std::optional<std::string>> StoreFolder::read(const std::string& name,
+                                                     std::uint64_t most_bytes,
+                                                     const StoreReaders& readers) const {
+  const auto file = open_file(name, readers);
+  if (!file) return tl::unexpected(file.error());
+  if (!*file) return std::optional<std::string>();
+  struct stat status;
+  if (::fstat(file->get(), &status) != 0) return failure("reading", name, errno);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > most_bytes) {
+    return fail(ErrorCode::too_large, fmt::format("store: '{}' has {} bytes, more than it can have",
+                                                  (path_ / name).string(), size));
+  }
+  auto bytes = system::read_whole(file->get(), size);
+  if (!bytes) return failure("reading", name, errno);
+  mark_used(file->get(), status);
+  return bytes;
+}
+
+/// An empty descriptor where there is nothing.
+Result<system::Descriptor> StoreFolder::open_file(const std::string& name,
+                                                  const StoreReaders& readers) const {
+  struct stat status;
+  if (::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return system::Descriptor();
+    return failure("looking at", name, errno);
+  }
+  const auto is_no_file = [&] {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("store: '{}' is no regular file; remove it", (path_ / name).string()));
+  };
+  // Devices are not even opened.
+  if (!S_ISREG(status.st_mode)) return is_no_file();
+  system::Descriptor opened(
+      open_in(descriptor_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  if (!opened) return failure("opening", name, errno);
+  if (::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) return is_no_file();
+  if (!readers.of_anybody) {
+    if (auto own = check_private(path_ / name, status, readers.trust); !own)
+      return tl::unexpected(std::move(own.error()));
+  }
+  return opened;
+}
+
+Result<bool> StoreFolder::write(const std::string& name, std::string_view bytes,
+                                const StoreReaders& readers) const {
+  if (is_there(name, bytes, readers)) return false;
+  const auto unnamed = unfinished_name();
+  const system::Descriptor file(open_in(descriptor_.get(), unnamed.c_str(),
+                                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                                        S_IRUSR | S_IWUSR));
+  const bool whole =
+      file && system::write_whole(file.get(), bytes) && ::fchmod(file.get(), mode_of_files) == 0 &&
+      ::fsync(file.get()) == 0 &&
+      ::renameat(descriptor_.get(), unnamed.c_str(), descriptor_.get(), name.c_str()) == 0;
+  if (whole) return true;
+  const int error = errno;
+  if (file) ::unlinkat(descriptor_.get(), unnamed.c_str(), 0);
+  return failure("writing", name, error);
+}
+
+/// What is damaged, or of somebody whom the readers do not trust, is not.
+bool StoreFolder::is_there(const std::string& name, std::string_view bytes,
+                           const StoreReaders& readers) const {
+  struct stat status;
+  const bool may_be =
+      ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      static_cast<std::uint64_t>(status.st_size) == bytes.size();
+  if (!may_be) return false;
+  const auto there = read(name, bytes.size(), readers);
+  return there && *there == bytes;
+}
+
+Result<std::vector<std::string>> StoreFolder::names(std::size_t digits) const {
+  return names_that([&](std::string_view name) {
+    return name.size() == digits && name.find_first_not_of("0123456789abcdef") == name.npos;
+  });
+}
+
+Result<std::vector<StoreFile>> StoreFolder::files(std::size_t digits) const {
+  auto names = this->names(digits);
+  if (!names) return tl::unexpected(std::move(names.error()));
+  std::vector<StoreFile> files;
+  const auto tomorrow = std::time(nullptr) + a_day;
+  for (auto& name : *names) {
+    struct stat status;
+    const bool regular =
+        ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(status.st_mode);
+    if (!regular) continue;
+    const auto used = status.st_mtim.tv_sec > tomorrow ? 0 : status.st_mtim.tv_sec;
+    files.push_back({std::move(name), used, static_cast<std::uint64_t>(status.st_size)});
+  }
+  return files;
+}
+
+bool StoreFolder::has_file(const std::string& name) const noexcept {
+  struct stat status;
+  return ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISREG(status.st_mode);
+}
+
+Result<void> StoreFolder::remove_file(const std::string& name) const {
+  if (::unlinkat(descriptor_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return failure("removing", name, errno);
+}
+
+void StoreFolder::remove_left_behind() const {
+  const auto names = names_that([](std::string_view name) { return name.ends_with(unfinished); });
+  // What cannot be listed has nothing that could be removed.
+  if (!names) return;
+  for (const auto& name : *names) {
+    struct stat status;
+    if (::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        status.st_mtim.tv_sec > std::time(nullptr) - an_hour) {
+      continue;
+    }
+    ::unlinkat(descriptor_.get(), name.c_str(), S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
+  }
+}
+
+Result<std::vector<std::string>> StoreFolder::names_that(
+    const std::function<bool(std::string_view name)>& is_wanted) const {
+  const auto directory = list(descriptor_.get());
+  if (!directory) return failure("listing", {}, errno);
+  std::vector<std::string> names;
+  std::size_t seen = 0;
+  errno = 0;
+  for (const auto* item = ::readdir(directory.get()); item != nullptr;
+       item = ::readdir(directory.get())) {
+    if (++seen > most_names) {
+      return fail(ErrorCode::too_large, fmt::format("store: '{}' has more than {} names; remove it",
+                                                    path_.string(), most_names));
+    }
+    const std::string_view name = static_cast<const char*>(item->d_name);
+    if (is_wanted(name)) names.emplace_back(name);
+  }
+  if (errno != 0) return failure("listing", {}, errno);
+  return names;
+}
+
+tl::unexpected<Error> StoreFolder::failure(std::string_view doing, const std::string& name,
+                                           int error) const {
+  const char* const remedy = error == ENOSPC || error == EDQUOT ? "free some room"
+                             : error == EACCES || error == EPERM || error == EROFS
+                                 ? "give the user the right to it"
+                                 : "look at what is there";
+  return fail(ErrorCode::io_failed, fmt::format("store: {} '{}' failed: {}; {}", doing,
+                                                (name.empty() ? path_ : path_ / name).string(),
+                                                std::generic_category().message(error), remedy));
+}
+
+}  // namespace kiln::storage
