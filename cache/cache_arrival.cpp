@@ -20,7 +20,7 @@ constexpr std::uint64_t bytes_in_a_batch = std::uint64_t{16} << 20;
 }  // namespace
 
 Result<bool> Arrival::is_present(const Digest& key) {
-  const auto present = has_entry(to_, key);
+  auto present = has_entry(to_, key);
   if (present == true) ++report_.present;
   return present;
 }

@@ -350,7 +350,7 @@ class Puller {
 
   /// Whether it is here now.
   Result<bool> pull_one(const Hint& hint, const Digest& request) {
-    const auto here = is_here(hint.said.key, request);
+    auto here = is_here(hint.said.key, request);
     if (!here || *here) return here;
     const auto& object = hint.said.object;
     const auto record = objects_.read(object, hint.most_bytes);
@@ -376,7 +376,7 @@ class Puller {
 
   /// A hint may name any entry.
   Result<bool> is_here(const Digest& key, const Digest& request) {
-    const auto here = answers(to_, key, request);
+    auto here = answers(to_, key, request);
     return here == true ? arrival_.is_present(key) : here;
   }
 

@@ -19,9 +19,10 @@ namespace {
 constexpr std::string_view file_scheme = "file://";
 
 std::filesystem::path folder_of(const std::string& url) {
-  const std::filesystem::path folder =
-      url.starts_with(file_scheme) ? url.substr(file_scheme.size()) : std::string();
-  if (folder.is_absolute()) return folder;
+  if (url.starts_with(file_scheme)) {
+    std::filesystem::path folder = url.substr(file_scheme.size());
+    if (folder.is_absolute()) return folder;
+  }
   refuse(ErrorCode::invalid_argument,
          fmt::format("'{}' names no store: name a folder, such as file:///mnt/kernels", url));
 }
@@ -62,7 +63,7 @@ WantedRequests wanted_requests(const Globals& globals, const StoreWords& words) 
     }
   }
   std::ranges::sort(requests);
-  requests.erase(std::ranges::unique(requests).begin(), requests.end());
+  requests.erase(std::unique(requests.begin(), requests.end()), requests.end());
   warn_of_each(globals, faults);
   wanted.complete = faults.empty();
   return wanted;
