@@ -380,6 +380,14 @@ TEST_F(Exchange, OnlyTextsThatWereSignedCome) {
   EXPECT_EQ(pull_to(to, trust({farm_})).added, 1);
   EXPECT_TRUE(to.text(digest_of(sample.source)));
   EXPECT_FALSE(to.text(sample.dependencies.lookups.at(1).content));
+  EXPECT_THAT(to.verify(true).value().findings, IsEmpty());
+  const auto bundle = out_ / "signed.kiln";
+  ASSERT_TRUE(from.export_bundle(bundle, {.signing_key = farm_}));
+  auto shipped = Cache::open_bundle(bundle, {.trusted_keys = trust({farm_})}).value();
+  auto imported = open("imported");
+  EXPECT_EQ(imported.import(shipped).value().added, 1);
+  EXPECT_TRUE(imported.text(digest_of(sample.source)));
+  EXPECT_FALSE(imported.text(sample.dependencies.lookups.at(1).content));
   auto unsigned_one = open("unsigned one");
   EXPECT_EQ(pull_to(unsigned_one).added, 1);
   EXPECT_TRUE(unsigned_one.text(sample.dependencies.lookups.at(1).content));
