@@ -362,8 +362,8 @@ class Puller {
     }
     const auto list = std::exchange(parcel->text_list, {});
     const bool tells_kernels = !parcel->kernels_frame.empty();
-    auto picked = check(row_of(std::move(*parcel)), WithContents::yes, from_.trusted_keys(),
-                        arrived_.skipped);
+    auto picked = examine(row_of(std::move(*parcel)), WithContents::yes, from_.trusted_keys(),
+                          arrived_.skipped);
     if (!picked) return false;
     if (tells_kernels && picked->entry.kernels_frame.empty()) {
       objects_.refuse(name_of(object), "tells kernels that are not those of its image");

@@ -206,11 +206,11 @@ Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_con
     if (*there || at.source->is_bundle()) skipped.push_back({"entry", at.key.hex(), unreadable});
     return std::optional<PickedUp>();
   }
-  return check(std::move(*raw), with_contents, keys, skipped);
+  return examine(std::move(*raw), with_contents, keys, skipped);
 }
 
-std::optional<PickedUp> check(RawEntry row, WithContents with_contents, const TrustedKeys& keys,
-                              std::vector<Finding>& skipped) {
+std::optional<PickedUp> examine(RawEntry row, WithContents with_contents, const TrustedKeys& keys,
+                                std::vector<Finding>& skipped) {
   return keys.empty() ? take(std::move(row), with_contents, skipped)
                       : take_proven(std::move(row), keys, skipped);
 }

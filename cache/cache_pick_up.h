@@ -47,8 +47,8 @@ Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_con
                                         std::vector<Finding>& skipped, TrustedKeys keys = {});
 
 /// The same of a row that lies in no cache. Without keys, none is asked for.
-std::optional<PickedUp> check(storage::RawEntry row, WithContents with_contents,
-                              const TrustedKeys& keys, std::vector<Finding>& skipped);
+std::optional<PickedUp> examine(storage::RawEntry row, WithContents with_contents,
+                                const TrustedKeys& keys, std::vector<Finding>& skipped);
 
 /// No header and no source is longer. A stranger's frame of a few bytes may hold a gigabyte.
 inline constexpr std::uint64_t most_text_bytes = std::uint64_t{64} << 20;

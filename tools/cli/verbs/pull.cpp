@@ -6,7 +6,6 @@
 #include "table.h"
 #include "verbs.h"
 #include "verbs/inspect.h"
-#include "verbs/progress.h"
 #include "verbs/ship.h"
 #include "verbs/store.h"
 
@@ -17,11 +16,7 @@ ExitCode pull_entries(const Globals& globals, const PullWords& words) {
   const auto store = open_store(globals, words.entries.store, false);
   const auto wanted = wanted_requests(globals, words.entries);
   std::optional<Progress> progress;
-  const PullOptions options{.requests = wanted.requests,
-                            .progress = [&](std::size_t done, std::size_t total) {
-                              if (!progress) progress.emplace(shape_of_progress(globals), total);
-                              progress->show(done, done, 0, {});
-                            }};
+  const PullOptions options{.requests = wanted.requests, .progress = show_in(progress, globals)};
   const auto pulled = pull(*store, cache, options).value();
   progress.reset();
   warn_of_skipped(globals, pulled.skipped);

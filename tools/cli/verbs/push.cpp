@@ -9,7 +9,6 @@
 #include "table.h"
 #include "verbs.h"
 #include "verbs/inspect.h"
-#include "verbs/progress.h"
 #include "verbs/ship.h"
 #include "verbs/store.h"
 
@@ -51,10 +50,7 @@ ExitCode push_entries(const Globals& globals, const PushWords& words) {
   options.keys = std::move(chosen.keys);
   const auto store = open_store(globals, words.entries.store, true);
   std::optional<Progress> progress;
-  options.progress = [&](std::size_t done, std::size_t total) {
-    if (!progress) progress.emplace(shape_of_progress(globals), total);
-    progress->show(done, done, 0, {});
-  };
+  options.progress = show_in(progress, globals);
   const auto pushed = push(cache, *store, options).value();
   progress.reset();
   warn_of_skipped(globals, pushed.skipped);

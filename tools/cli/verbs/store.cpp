@@ -38,6 +38,13 @@ std::unique_ptr<ObjectStore> open_store(const Globals& globals, const std::strin
       .value();
 }
 
+ExchangeProgress show_in(std::optional<Progress>& progress, const Globals& globals) {
+  return [&](std::size_t done, std::size_t total) {
+    if (!progress) progress.emplace(shape_of_progress(globals), total);
+    progress->show(done, done, 0, {});
+  };
+}
+
 WantedRequests wanted_requests(const Globals& globals, const StoreWords& words) {
   WantedRequests wanted;
   if (words.manifests.empty()) {
