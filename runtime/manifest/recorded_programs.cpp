@@ -381,7 +381,8 @@ Result<void> put_in_place(const ListedProgram& listed, const EmbeddedThen& embed
   }
   std::erase_if(lacking, was_file);
   std::vector<HeaderSet::SharedText> unread;
-  for (const auto name : embedded.names()) unread.push_back({std::string(name), text_of_unread()});
+  const auto text = text_of_unread();
+  for (const auto name : embedded.names()) unread.push_back({std::string(name), text});
   if (!unread.empty()) spec.headers.push_back(HeaderSet::from_shared(std::move(unread)));
   return {};
 }
