@@ -31,9 +31,9 @@ Result<std::optional<Departure::Leaving>> Departure::prepare(const Located& row)
   if (!*picked) return std::optional<Leaving>();
   const auto& proof = (*picked)->proof;
   auto& entry = (*picked)->entry;
-  entry.created = 0;
-  entry.compile_us = 0;
   Leaving leaving;
+  leaving.compile_us = std::exchange(entry.compile_us, 0);
+  entry.created = 0;
   leaving.with_texts =
       !options_.without_sources &&
       (!proof || proof->covers_texts((*picked)->contents, texts_of_cache(row).hashes()));

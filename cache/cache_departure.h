@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -31,6 +32,7 @@ class Departure {
         entry;  ///< Without times; its texts are those that left with none before it.
     std::vector<Digest>
         texts;  ///< That it may take along, each in that entry or in one before it, as far as there.
+    std::uint64_t compile_us = 0;
     bool with_texts = false;
     bool is_signed = false;  ///< By the key of the options.
   };

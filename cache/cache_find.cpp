@@ -262,9 +262,10 @@ std::optional<Artifact> Cache::peek(const Request& request, const Digest& roots,
 void Cache::count_hit(Origin origin, std::uint64_t compile_us) noexcept {
   // No checksum protects the column; a damaged time must not spoil the sum.
   constexpr std::uint64_t a_day = 86'400'000'000;
-  const Counter counter = origin == Origin::memory  ? Counter::hits_memory
-                          : origin == Origin::local ? Counter::hits_local
-                                                    : Counter::hits_bundle;
+  const Counter counter = origin == Origin::memory   ? Counter::hits_memory
+                          : origin == Origin::local  ? Counter::hits_local
+                          : origin == Origin::remote ? Counter::hits_remote
+                                                     : Counter::hits_bundle;
   impl_->tally.add(counter);
   if (compile_us <= a_day) impl_->tally.add(Counter::saved_us, compile_us);
 }

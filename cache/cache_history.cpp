@@ -44,8 +44,8 @@ void Cache::Impl::flush() noexcept {
     if (!hold) return;
     all = storage::difference(tally.now(), hold.session().told);
     auto news = all;
-    for (const Counter hits :
-         {Counter::hits_memory, Counter::hits_local, Counter::hits_bundle, Counter::saved_us}) {
+    for (const Counter hits : {Counter::hits_memory, Counter::hits_local, Counter::hits_bundle,
+                               Counter::hits_remote, Counter::saved_us}) {
       news.values[static_cast<std::size_t>(hits)] = 0;
     }
     used = storage::aged(hold.connection(), hold.session().used,

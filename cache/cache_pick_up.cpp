@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -165,6 +166,19 @@ Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Find
   }
   std::sort(found.begin(), found.end(),
             [](const Located& a, const Located& b) { return a.key < b.key; });
+  return found;
+}
+
+Result<std::vector<Located>> locate_entries(Cache::Impl& cache, const std::vector<Digest>& keys) {
+  std::vector<Located> found;
+  for (const Digest& key : std::set<Digest>(keys.begin(), keys.end())) {
+    Hold hold = cache.open();
+    if (!hold) return cache.not_open();
+    Statement row(hold.connection(), "SELECT id FROM entries WHERE key = ?", key);
+    const auto there = row.next();
+    if (!there) return hold.failure("looking for an entry");
+    if (*there) found.push_back({key, row.integer(0), &cache});
+  }
   return found;
 }
 

@@ -28,6 +28,9 @@ struct Located {
 /// All entries in key order, with the ids that they have now.
 Result<std::vector<Located>> locate_entries(Cache::Impl& cache, std::vector<Finding>& skipped);
 
+/// The same of those that have one of these keys.
+Result<std::vector<Located>> locate_entries(Cache::Impl& cache, const std::vector<Digest>& keys);
+
 Result<bool> has_entry(Cache::Impl& cache, const Digest& key);
 
 /// Whether it has one of this key that answers the request.

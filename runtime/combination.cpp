@@ -12,7 +12,7 @@ Combination::Combination(const Recipe& recipe, Layers& layers, Result<const Tool
       tool_(std::move(tool)),
       make_(make) {}
 
-tl::expected<Making::Found, Miss> Combination::look_up() {
+tl::expected<Making::Found, Miss> Combination::ask(Layers::Ask ask) {
   WhyNot why_not;
   const auto accept = [&](const DependencySet&, const Toolchain& toolchain, const Witness*,
                           const SignedTexts*) {
@@ -20,7 +20,7 @@ tl::expected<Making::Found, Miss> Combination::look_up() {
     if (!fits) why_not.refuse("it was made by another build of the tool");
     return fits;
   };
-  auto found = layers_.find({request, request_digest}, accept, why_not);
+  auto found = (layers_.*ask)({request, request_digest}, accept, why_not);
   if (!found) return tl::unexpected(why_not.miss());
   return Found{std::move(*found)};
 }

@@ -21,12 +21,17 @@ class Combination final : public Making {
               bool keep);
 
   /// What the tool of this machine made, or any did where it has none.
-  [[nodiscard]] tl::expected<Found, Miss> look_up() override;
+  [[nodiscard]] tl::expected<Found, Miss> look_up() override { return ask(&Layers::find); }
+  [[nodiscard]] tl::expected<Found, Miss> fetch(Heard heard) override {
+    return ask(heard == Heard::anew ? &Layers::fetch_anew : &Layers::fetch);
+  }
   [[nodiscard]] Digest flight() const override { return request_digest; }
   [[nodiscard]] Result<const Toolchain*> maker() const override { return tool_; }
   [[nodiscard]] Result<Made> make(const std::stop_token& stop, LookUpCounters& counters) override;
 
  private:
+  [[nodiscard]] tl::expected<Found, Miss> ask(Layers::Ask ask);
+
   const Recipe& recipe_;
   Layers& layers_;
   const Result<const Toolchain*> tool_;

@@ -96,8 +96,12 @@ const Closure& Compilation::closure() {
 
 tl::expected<Making::Found, Miss> Compilation::look_up() { return ask(&Layers::find); }
 
+tl::expected<Making::Found, Miss> Compilation::fetch(Heard heard) {
+  return ask(heard == Heard::anew ? &Layers::fetch_anew : &Layers::fetch);
+}
+
 // Asks once, again where that may be trusted which is not here, and then for what other compilers made.
-tl::expected<Making::Found, Miss> Compilation::ask(Ask ask) const {
+tl::expected<Making::Found, Miss> Compilation::ask(Layers::Ask ask) const {
   WhyNot why_not;
   Fitness fitness(query_, tools_.compiler, tools_.eligible, tools_.files, why_not, loading_);
   const Layers::Wanted wanted{request, request_digest, query_.search.roots()};

@@ -57,6 +57,7 @@ class Compilation final : public Making {
                                         std::string remark);
 
   [[nodiscard]] tl::expected<Found, Miss> look_up() override;
+  [[nodiscard]] tl::expected<Found, Miss> fetch(Heard heard) override;
   [[nodiscard]] Digest flight() const override { return query_.flight(); }
   [[nodiscard]] Result<const Toolchain*> maker() const override {
     return tools_.compiler.identity();
@@ -65,10 +66,7 @@ class Compilation final : public Making {
   [[nodiscard]] Explanation explain_miss(std::string why_not) override;
 
  private:
-  /// Layers::find or Layers::peek.
-  using Ask = std::optional<ServedArtifact> (Layers::*)(const Layers::Wanted&,
-                                                        const Layers::Accept&, WhyNot&);
-  [[nodiscard]] tl::expected<Found, Miss> ask(Ask ask) const;
+  [[nodiscard]] tl::expected<Found, Miss> ask(Layers::Ask ask) const;
   [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
   [[nodiscard]] const std::shared_ptr<const HeaderText>& source();
   [[nodiscard]] bool prelude_repeats();

@@ -33,6 +33,13 @@ class Making {
   /// Asks the layers; the error says why nothing serves.
   [[nodiscard]] virtual tl::expected<Found, Miss> look_up() = 0;
 
+  /// Asks the stores that machines share, for what look_up() did not find.
+  enum class Heard {
+    lately,  ///< What this machine heard of them a moment ago does as well.
+    anew,
+  };
+  [[nodiscard]] virtual tl::expected<Found, Miss> fetch(Heard heard) = 0;
+
   /// Names what threads must agree in to share what is made; processes must agree in the maker as well.
   [[nodiscard]] virtual Digest flight() const = 0;
 

@@ -1,6 +1,6 @@
 #include "obtainer.h"
 
-#include <optional>
+#include <condition_variable>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,6 +32,18 @@ tl::unexpected<Error> not_cached(Making& making, const std::string& why_not) {
               fmt::format("{}; the mode cache-only forbids {} it: fill the cache beforehand, or "
                           "set KILN_MODE=jit",
                           making.explain_miss(why_not).summary(), making.doing));
+}
+
+// How often it is looked whether another machine is done.
+constexpr std::chrono::milliseconds time_between_looks{100};
+
+// Whether it was ended by a stop.
+bool nap(std::chrono::milliseconds time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any woken;
+  std::unique_lock lock(mutex);
+  woken.wait_for(lock, stop, time, [] { return false; });
+  return stop.stop_requested();
 }
 
 // What processes must agree in to share what is made.
@@ -97,6 +109,7 @@ Result<ServedArtifact> Obtainer::obtain(Making& making, const std::stop_token& s
 // It took so many milliseconds to find out that no layer has it.
 Result<ServedArtifact> Obtainer::make_missing(Making& making, const Miss& miss, double milliseconds,
                                               const std::stop_token& stop) {
+  if (auto fetched = fetch(making, Making::Heard::lately)) return std::move(*fetched);
   ++counters_.misses;
   layers_.count_miss(miss.reason);
   tell(EventKind::miss, making, milliseconds, miss.why_not);
@@ -114,6 +127,8 @@ Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_no
     auto found = look_up(making);
     if (found) return std::move(*found);
     if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
+    // Whoever had the turn may have found it elsewhere, and the cache may not have it yet.
+    if (auto fetched = fetch(making, Making::Heard::lately)) return std::move(*fetched);
     why_not = std::move(found.error().why_not);
   }
   // Asked here, since it may have been set while others had the turn.
@@ -121,13 +136,54 @@ Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_no
   if (mode == Mode::cache_only) return not_cached(making, why_not);
   if (mode == Mode::warn)
     reporter_.warn(fmt::format("{} {}", making.doing, making.explain_miss(why_not).summary()));
-  auto made = make_and_keep(making, stop);
+  std::unique_ptr<Lease> lease;
+  if (auto made_elsewhere = wait_for_others(making, lease, stop)) return std::move(*made_elsewhere);
+  if (stop.stop_requested()) return making.cancelled();
+  auto made = make_and_keep(making, std::move(lease), stop);
   // That there is no compiler, say, is this process's own affair.
   if (turn && !made && meets_every_process(made.error())) turn->fail(made.error());
   return made;
 }
 
-Result<ServedArtifact> Obtainer::make_and_keep(Making& making, const std::stop_token& stop) {
+std::optional<ServedArtifact> Obtainer::fetch(Making& making, Making::Heard heard) {
+  if (!making.keep || !layers_.has_remotes()) return std::nullopt;
+  const Stopwatch watch;
+  auto found = making.fetch(heard);
+  if (!found) return std::nullopt;
+  const auto& [artifact, origin] = found->served;
+  counters_.count_hit(origin);
+  reporter_.tell(EventKind::hit, *artifact, origin, watch.milliseconds(), found->remark);
+  if (found->trusted) warn_of_trust(*artifact, found->remark);
+  return std::move(found->served);
+}
+
+std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
+                                                        std::unique_ptr<Lease>& lease,
+                                                        const std::stop_token& stop) {
+  if (!making.keep || !layers_.has_remotes()) return std::nullopt;
+  const auto what = turn_of(making);
+  const auto end = Clock::now() + patience_;
+  const Stopwatch watch;
+  for (bool waited = false;; waited = true) {
+    auto leased = layers_.lease(what);
+    const bool held = leased.held;
+    lease = std::move(leased.lease);
+    // Between the look-up and now another machine may have put it there.
+    if (lease || waited) {
+      if (auto fetched = fetch(making, Making::Heard::anew)) return fetched;
+    }
+    if (!held || Clock::now() >= end) break;
+    if (!waited) {
+      ++counters_.lease_waits;
+      tell(EventKind::lease_wait, making, watch.milliseconds());
+    }
+    if (nap(time_between_looks, stop)) break;
+  }
+  return std::nullopt;
+}
+
+Result<ServedArtifact> Obtainer::make_and_keep(Making& making, std::unique_ptr<Lease> lease,
+                                               const std::stop_token& stop) {
   const auto maker = making.maker();
   if (!maker) return tl::unexpected(maker.error());
   const Toolchain& toolchain = **maker;
@@ -146,9 +202,11 @@ Result<ServedArtifact> Obtainer::make_and_keep(Making& making, const std::stop_t
   if (artifact->not_kept.empty()) {
     if (making.keep && layers_.writable()) {
       const auto code = kernel_code(*artifact);
-      store({making.request, made->dependencies, toolchain, *artifact,
-             made->witness.stamps.empty() ? nullptr : &made->witness, std::move(made->texts),
-             &code});
+      const bool stored = store({making.request, made->dependencies, toolchain, *artifact,
+                                 made->witness.stamps.empty() ? nullptr : &made->witness,
+                                 std::move(made->texts), &code});
+      if (stored && layers_.share(artifact->key, std::move(lease)))
+        reporter_.tell(EventKind::remote_store, *artifact, Origin::compiled, 0);
     }
     layers_.remember(making.request_digest, std::move(made->dependencies), toolchain, artifact);
   } else {
@@ -160,14 +218,16 @@ Result<ServedArtifact> Obtainer::make_and_keep(Making& making, const std::stop_t
   return ServedArtifact{artifact, Origin::compiled};
 }
 
-void Obtainer::store(const NewEntry& entry) {
+bool Obtainer::store(const NewEntry& entry) {
   const Stopwatch watch;
   if (const auto stored = layers_.store(entry); !stored) {
-    return reporter_.tell(EventKind::not_stored, entry.artifact, Origin::compiled,
-                          watch.milliseconds(), stored.error().message);
+    reporter_.tell(EventKind::not_stored, entry.artifact, Origin::compiled, watch.milliseconds(),
+                   stored.error().message);
+    return false;
   }
   ++counters_.stores;
   reporter_.tell(EventKind::store, entry.artifact, Origin::compiled, watch.milliseconds());
+  return true;
 }
 
 void Obtainer::tell(EventKind kind, const Making& making, double milliseconds,

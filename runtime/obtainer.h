@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -54,8 +55,17 @@ class Obtainer {
                                                     const std::stop_token& stop);
   [[nodiscard]] Result<ServedArtifact> make_in_turn(Making& making, std::string why_not,
                                                     const std::stop_token& stop);
-  [[nodiscard]] Result<ServedArtifact> make_and_keep(Making& making, const std::stop_token& stop);
-  void store(const NewEntry& entry);
+  /// From a store that machines share, where there is one.
+  [[nodiscard]] std::optional<ServedArtifact> fetch(Making& making, Making::Heard heard);
+  /// What another machine is making, which may take as long as the patience. Else this one makes it; with a lease, for others
+  /// too.
+  [[nodiscard]] std::optional<ServedArtifact> wait_for_others(Making& making,
+                                                              std::unique_ptr<Lease>& lease,
+                                                              const std::stop_token& stop);
+  [[nodiscard]] Result<ServedArtifact> make_and_keep(Making& making, std::unique_ptr<Lease> lease,
+                                                     const std::stop_token& stop);
+  /// Whether it is in the local cache now.
+  [[nodiscard]] bool store(const NewEntry& entry);
   void tell(EventKind kind, const Making& making, double milliseconds,
             std::string_view detail = {}) const;
   void warn_of_not_kept(const Artifact& artifact);

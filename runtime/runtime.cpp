@@ -378,6 +378,11 @@ Result<Request> Runtime::request(const Program& program, const Target& target) {
 const Settings& Runtime::settings() const noexcept { return impl_->settings; }
 std::string Runtime::cache_fault() const { return impl_->layers.cache_fault(); }
 
+std::vector<RemoteState> Runtime::remotes(bool reach) const {
+  const CallerState caller;
+  return impl_->layers.remotes(reach);
+}
+
 RuntimeCounters Runtime::counters() const {
   const CallerState caller;
   const auto& counted = impl_->obtainer.counters();
@@ -387,7 +392,8 @@ RuntimeCounters Runtime::counters() const {
           counted.combined,       counted.waits,
           counted.stores,         impl_->kernels.refusals(),
           impl_->layers.faults(), impl_->kernels.loads(),
-          counted.not_kept};
+          counted.not_kept,       counted.remote_hits,
+          counted.lease_waits};
 }
 
 }  // namespace kiln

@@ -19,6 +19,7 @@
 #include "image/toolchains.h"
 #include "kiln/cache.h"
 #include "kiln/size.h"
+#include "remote/remote_address.h"
 #include "system/environment.h"
 #include "system/nearest_name.h"
 
@@ -252,7 +253,8 @@ std::string text_of(LogLevel value) {
 
 // Which file the nonsense stands in; the environment is where everybody looks first.
 Error with_origin(Error error, const std::string& origin) {
-  if (origin != "environment") error.message += fmt::format(" (in {})", origin);
+  if (origin != "environment" && origin != "option")
+    error.message += fmt::format(" (in {})", origin);
   return error;
 }
 
@@ -454,6 +456,31 @@ Outcome decide_keys(const RuntimeOptions& options, Decisions& decisions, Setting
   return {};
 }
 
+// What is listed tells no password.
+Outcome decide_remotes(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
+  constexpr const char* variable = "KILN_REMOTE";
+  auto given = options.remotes ? std::optional(Given{*options.remotes, "option"})
+                               : decisions.given(variable);
+  Setting listed{variable, "", given ? given->origin : "default"};
+  if (given) {
+    const auto addresses = parse_remotes(given->value);
+    if (!addresses) {
+      auto error = addresses.error();
+      error.code = ErrorCode::invalid_setting;
+      error.message.insert(0, fmt::format("{}: ", variable));
+      return tl::unexpected(with_origin(std::move(error), given->origin));
+    }
+    for (const auto& address : *addresses)
+      listed.value += (listed.value.empty() ? "" : " ") + address.shown();
+    settings.remotes = std::move(given->value);
+  }
+  decisions.add(std::move(listed));
+  auto helper = decide_path("KILN_REMOTE_HELPER", options.remote_helper, std::nullopt, decisions);
+  if (!helper) return tl::unexpected(helper.error());
+  settings.remote_helper = std::move(*helper);
+  return {};
+}
+
 Outcome decide_workers(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
   const auto workers = decide<unsigned>("KILN_COMPILE_WORKERS", options.compile_workers,
                                         parse_workers, automatic_workers, decisions);
@@ -554,6 +581,8 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (!engine) return tl::unexpected(engine.error());
   auto bundles = decide_bundles(options, decisions);
   if (!bundles) return tl::unexpected(bundles.error());
+  if (auto decided = decide_remotes(options, decisions, settings); !decided)
+    return tl::unexpected(std::move(decided.error()));
   const auto patience =
       decide<std::chrono::milliseconds>("KILN_COMPILE_PATIENCE", options.compile_patience,
                                         parse_seconds, std::chrono::seconds(60), decisions);

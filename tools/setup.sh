@@ -21,6 +21,7 @@ kiln_demo_packages=(
 )
 kiln_test_packages=(
   "${kiln_demo_packages[@]}" clang clang-format clang-tidy libclang-rt-14-dev
+  libhiredis-dev libcurl4-openssl-dev redis-server nginx-light
   libgtest-dev libgmock-dev libbenchmark-dev python3 strace binutils git zsh fish groff-base e2fsprogs
   erofs-utils python3-jsonschema python3-pytest chromium-headless-shell
 )

@@ -31,6 +31,7 @@ constexpr std::size_t digits_of_requests = 32;
 constexpr std::size_t digits_of_folders = 2;
 
 constexpr std::uint64_t most_hint_bytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t most_bytes_of_hints = std::uint64_t{16} << 20;
 
 std::string folder_name_of(const std::string& name) { return name.substr(0, digits_of_folders); }
 
@@ -67,26 +68,28 @@ class FileStore final : public ObjectStore {
     return folder->write(name, bytes, readers_);
   }
 
-  Result<std::vector<std::string>> hints(const Digest& request) override {
+  Result<std::vector<StoreHint>> hints(const Digest& request, std::size_t most) override {
     const auto folder = folder_of(request);
     if (!folder) return tl::unexpected(folder.error());
-    if (!*folder) return std::vector<std::string>();
+    if (!*folder) return std::vector<StoreHint>();
     auto files = (*folder)->files(digits_of_objects);
     if (!files) return tl::unexpected(std::move(files.error()));
     std::ranges::sort(*files, [](const auto& a, const auto& b) {
       return a.used != b.used ? a.used > b.used : a.name < b.name;
     });
-    std::vector<std::string> names;
-    names.reserve(files->size());
-    for (auto& file : *files) names.push_back(std::move(file.name));
-    return names;
-  }
-
-  Result<std::optional<std::string>> hint(const Digest& request, const std::string& name) override {
-    const auto folder = folder_of(request);
-    if (!folder) return tl::unexpected(folder.error());
-    if (!*folder) return std::optional<std::string>();
-    return (*folder)->read(name, most_hint_bytes, readers_);
+    std::vector<StoreHint> hints;
+    std::uint64_t left = most_bytes_of_hints;
+    for (auto& file : *files) {
+      if (hints.size() == most || left == 0) break;
+      auto record = (*folder)->read(file.name, most_hint_bytes, readers_);
+      if (!record) {
+        hints.push_back({std::move(file.name), tl::unexpected(std::move(record.error()))});
+      } else if (*record) {
+        left -= std::min<std::uint64_t>(left, (*record)->size());
+        hints.push_back({std::move(file.name), std::move(**record)});
+      }
+    }
+    return hints;
   }
 
   Result<void> add_hint(const Digest& request, const std::string& name,

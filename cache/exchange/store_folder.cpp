@@ -129,6 +129,27 @@ Result<StoreFolder> StoreFolder::make_folder(const std::string& name) const {
   return std::move(**there);
 }
 
+Result<bool> StoreFolder::make_new_folder(const std::string& name) const {
+  struct stat own;
+  if (::fstat(descriptor_.get(), &own) != 0) return failure("making", name, errno);
+  if (::mkdirat(descriptor_.get(), name.c_str(), S_IRWXU) != 0)
+    return errno == EEXIST ? Result<bool>(false) : failure("making", name, errno);
+  const system::Descriptor opened(
+      open_in(descriptor_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (!opened || !is_new_and_own(opened.get()) ||
+      ::fchmod(opened.get(), own.st_mode & rights_of_folders) != 0)
+    return failure("making", name, errno);
+  return true;
+}
+
+void StoreFolder::remove_folder(const std::string& name,
+                                const std::vector<std::string>& files) const {
+  const auto inner = folder(name);
+  if (!inner || !*inner) return;
+  for (const auto& file : files) ::unlinkat((*inner)->descriptor_.get(), file.c_str(), 0);
+  ::unlinkat(descriptor_.get(), name.c_str(), AT_REMOVEDIR);
+}
+
 Result<std::optional<std::string>> StoreFolder::read(const std::string& name,
                                                      std::uint64_t most_bytes,
                                                      const StoreReaders& readers) const {

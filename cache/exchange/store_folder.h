@@ -43,6 +43,11 @@ class StoreFolder {
   /// The same, made where there is none: with the rights of this one, whatever the umask, from its first moment on.
   [[nodiscard]] Result<StoreFolder> make_folder(const std::string& name) const;
 
+  /// Makes one that is not there, which one of several can; whether this one did. With the rights of this one, a moment later.
+  [[nodiscard]] Result<bool> make_new_folder(const std::string& name) const;
+  /// Removes a folder with these files in it, as far as there are any; leaves one with others as it is.
+  void remove_folder(const std::string& name, const std::vector<std::string>& files) const;
+
   /// The file's bytes. Nothing where there is none. Errors: also too_large.
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& name,
                                                         std::uint64_t most_bytes,

@@ -14,6 +14,8 @@ const char* to_string(Origin origin) noexcept {
       return "local";
     case Origin::bundle:
       return "bundle";
+    case Origin::remote:
+      return "remote";
   }
   return "unknown";
 }

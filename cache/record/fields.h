@@ -40,6 +40,7 @@ enum class Tag : std::uint8_t {
   text_digest = 0x19,
   object = 0x1a,
   hint_version = 0x1c,
+  compile_us = 0x1d,
 
   dependencies_version = 0x20,
   working_directory = 0x21,

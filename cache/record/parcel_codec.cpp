@@ -45,6 +45,12 @@ constexpr auto hint_fields = [](auto& fields, auto& hint) {
   fields.field(Tag::object, hint.object);
   fields.require(hint.object.size() == object_name_bytes);
   signatures_fields(fields, hint.signatures);
+  fields.known(Tag::toolchain_identity, hint.needs, [&](auto& needs) {
+    fields.field(Tag::toolchain_identity, needs.toolchain.identity);
+    fields.field(Tag::toolchain_text, needs.toolchain.text);
+    fields.optional(Tag::dependencies_frame, needs.dependencies_frame, {});
+  });
+  fields.optional(Tag::compile_us, hint.compile_us, 0);
 };
 
 }  // namespace

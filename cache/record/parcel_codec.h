@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,12 +38,25 @@ struct ListedText {
   std::string object;
 };
 
+/// What an entry needs to serve somewhere: its compiler, and the headers that it was made of.
+struct ParcelNeeds {
+  Toolchain toolchain;
+  std::string dependencies_frame;  ///< As a parcel has it.
+};
+
 /// What a store knows of a parcel by the request that it answers: enough to leave it alone.
 struct ParcelHint {
   Digest key;
   std::string object;
-  std::vector<std::string> signatures;
+  std::vector<std::string> signatures = {};
+  std::optional<ParcelNeeds> needs = {};  ///< Nothing where they are too many.
+  std::uint64_t compile_us = 0;           ///< What its compile took; 0 where nobody knows.
 };
+
+/// A hint is no longer.
+inline constexpr std::size_t most_hint_bytes = std::size_t{64} << 10;
+/// So long may the frame in it be, beside the signatures.
+inline constexpr std::size_t most_hinted_frame_bytes = std::size_t{48} << 10;
 
 [[nodiscard]] std::string encode_parcel(const Parcel& parcel);
 [[nodiscard]] std::string encode_text_list(const std::vector<ListedText>& texts);

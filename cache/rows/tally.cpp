@@ -9,11 +9,11 @@ namespace kiln {
 namespace {
 
 constexpr std::array<const char*, counter_count> names{
-    "hits_memory",      "hits_local",     "hits_bundle",       "misses_absent", "misses_unfit",
-    "misses_untrusted", "misses_damaged", "misses_unreadable", "damaged_rows",  "stores",
-    "evictions",        "refused_images", "too_large",         "errors_full",   "errors_locked",
-    "errors_denied",    "errors_corrupt", "errors_io",         "generations",   "reopened",
-    "saved_us"};
+    "hits_memory",   "hits_local",       "hits_bundle",    "hits_remote",       "misses_absent",
+    "misses_unfit",  "misses_untrusted", "misses_damaged", "misses_unreadable", "damaged_rows",
+    "stores",        "evictions",        "refused_images", "too_large",         "errors_full",
+    "errors_locked", "errors_denied",    "errors_corrupt", "errors_io",         "generations",
+    "reopened",      "saved_us"};
 
 std::uint64_t sum(const CacheCounters& counters, Counter first, Counter last) noexcept {
   std::uint64_t total = 0;
@@ -28,7 +28,7 @@ std::uint64_t sum(const CacheCounters& counters, Counter first, Counter last) no
 const char* to_string(Counter counter) noexcept { return names[static_cast<std::size_t>(counter)]; }
 
 std::uint64_t CacheCounters::hits() const noexcept {
-  return sum(*this, Counter::hits_memory, Counter::hits_bundle);
+  return sum(*this, Counter::hits_memory, Counter::hits_remote);
 }
 
 std::uint64_t CacheCounters::misses() const noexcept {

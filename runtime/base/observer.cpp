@@ -20,6 +20,10 @@ const char* to_string(EventKind kind) noexcept {
       return "load";
     case EventKind::launch_failed:
       return "launch_failed";
+    case EventKind::remote_store:
+      return "remote_store";
+    case EventKind::lease_wait:
+      return "lease_wait";
   }
   return "?";
 }

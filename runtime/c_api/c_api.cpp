@@ -83,6 +83,8 @@ void set_cache_options(RuntimeOptions& options, const kiln_runtime_options& from
   options.engine = optional_text(from.engine);
   options.trusted_keys = optional_text(from.trusted_keys);
   options.signing_key = optional_text(from.signing_key);
+  options.remotes = optional_text(from.remotes);
+  options.remote_helper = optional_text(from.remote_helper);
   if (from.cache_max_bytes != 0) options.cache_max_bytes = from.cache_max_bytes;
   if (from.bundles != nullptr) {
     options.bundles = paths(from.bundles, from.bundle_count, "bundles");
@@ -212,7 +214,9 @@ kiln_error* kiln_runtime_get_counters(const kiln_runtime* runtime, kiln_counters
                         .stores = counted.stores,
                         .refusals = counted.refusals,
                         .cache_errors = counted.cache_errors,
-                        .loads = counted.loads});
+                        .loads = counted.loads,
+                        .remote_hits = counted.remote_hits,
+                        .lease_waits = counted.lease_waits});
   });
 }
 

@@ -132,11 +132,13 @@ void write(T* structure, std::string_view name, T value) {
 
 inline constexpr std::array image_kinds{ImageKind::cubin, ImageKind::ptx, ImageKind::ltoir,
                                         ImageKind::optixir, ImageKind::fatbin};
-inline constexpr std::array origins{Origin::compiled, Origin::memory, Origin::local,
-                                    Origin::bundle};
-inline constexpr std::array event_kinds{
-    EventKind::hit,   EventKind::miss,       EventKind::compile_begin, EventKind::compile_end,
-    EventKind::store, EventKind::not_stored, EventKind::load,          EventKind::launch_failed};
+inline constexpr std::array origins{Origin::compiled, Origin::memory, Origin::local, Origin::bundle,
+                                    Origin::remote};
+inline constexpr std::array event_kinds{EventKind::hit,           EventKind::miss,
+                                        EventKind::compile_begin, EventKind::compile_end,
+                                        EventKind::store,         EventKind::not_stored,
+                                        EventKind::load,          EventKind::launch_failed,
+                                        EventKind::remote_store,  EventKind::lease_wait};
 inline constexpr std::array parameter_kind_values{ParameterKind::unknown, ParameterKind::integer,
                                                   ParameterKind::floating, ParameterKind::pointer,
                                                   ParameterKind::other};

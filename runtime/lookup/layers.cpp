@@ -26,6 +26,7 @@ Layers::Layers(const Settings& settings, const Reporter& reporter)
   open_cache(settings);
   if (cache_) memory_.limit_to(bytes_beside_cache);
   open_bundles(settings);
+  open_remotes(settings);
 }
 
 FaultCallback Layers::on_fault() const {
@@ -73,6 +74,13 @@ void Layers::open_bundles(const Settings& settings) {
   for (const auto& bytes : settings.embedded_bundles) add(Cache::open_bundle(bytes, options));
 }
 
+void Layers::open_remotes(const Settings& settings) {
+  auto addresses = parse_remotes(settings.remotes);
+  if (!addresses) return lose("going on without stores of others", addresses.error().message);
+  for (auto& address : *addresses)
+    remotes_.push_back(std::make_unique<RemoteLayer>(std::move(address), settings, reporter_));
+}
+
 void Layers::lose(const std::string& what, const std::string& why) {
   ++lost_;
   reporter_.warn(fmt::format("{}: {}", what, why));
@@ -116,6 +124,62 @@ std::optional<ServedArtifact> Layers::find_in(Cache& cache, const Wanted& wanted
   memory_.put(wanted.digest, std::move(dependencies), std::move(witness), toolchain, artifact);
   const Origin origin = artifact->origin;
   return ServedArtifact{std::move(artifact), origin};
+}
+
+std::optional<ServedArtifact> Layers::fetch(const Wanted& wanted, const Accept& accept,
+                                            WhyNot& why_not) {
+  return fetch_from_remotes(wanted, accept, why_not, false);
+}
+
+std::optional<ServedArtifact> Layers::fetch_anew(const Wanted& wanted, const Accept& accept,
+                                                 WhyNot& why_not) {
+  return fetch_from_remotes(wanted, accept, why_not, true);
+}
+
+std::optional<ServedArtifact> Layers::fetch_from_remotes(const Wanted& wanted, const Accept& accept,
+                                                         WhyNot& why_not, bool anew) {
+  const auto accept_offered = [&](const Candidate& candidate) {
+    return accept(candidate.dependencies, candidate.toolchain, nullptr, candidate.signed_texts);
+  };
+  for (const auto& remote : remotes_) {
+    MissReason reason = MissReason::none;
+    auto found = remote->find(wanted.request, anew, accept_offered, reason);
+    why_not.note(reason);
+    if (!found) continue;
+    remote->admit(wanted.digest);
+    auto artifact = std::make_shared<const Artifact>(std::move(found->artifact));
+    if (cache_) cache_->count_hit(Origin::remote, artifact->compile_us);
+    remember(wanted.digest, std::move(found->dependencies), found->toolchain, artifact);
+    return ServedArtifact{std::move(artifact), Origin::remote};
+  }
+  return std::nullopt;
+}
+
+// The first that may be written decides: all that are served by one set of stores ask the same.
+RemoteLayer::Leased Layers::lease(const Digest& what) {
+  for (const auto& remote : remotes_) {
+    if (writable_ && remote->writable()) return remote->lease(what);
+  }
+  return {};
+}
+
+bool Layers::share(const Digest& key, std::unique_ptr<Lease> lease) {
+  bool any = false;
+  for (const auto& remote : remotes_) {
+    if (!remote->writable()) continue;
+    remote->push(key, std::move(lease));
+    any = true;
+  }
+  return any;
+}
+
+std::vector<RemoteState> Layers::remotes(bool reach) {
+  std::vector<RemoteState> states;
+  for (const auto& remote : remotes_) {
+    const auto& address = remote->address();
+    states.push_back({address.shown(), address.read_only, remote->status(reach)});
+  }
+  return states;
 }
 
 std::optional<ServedArtifact> Layers::peek(const Wanted& wanted, const Accept& accept,
@@ -185,11 +249,13 @@ void Layers::forget(const Digest& key) {
   memory_.forget(key);
   if (cache_) cache_->forget(key);
   for (auto& bundle : bundles_) bundle.forget(key);
+  for (const auto& remote : remotes_) remote->forget(key);
 }
 
 std::uint64_t Layers::faults() const noexcept {
   std::uint64_t sum = lost_ + (cache_ ? faults_of(*cache_) : 0);
   for (const auto& bundle : bundles_) sum += faults_of(bundle);
+  for (const auto& remote : remotes_) sum += remote->faults();
   return sum;
 }
 

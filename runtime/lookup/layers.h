@@ -12,15 +12,17 @@
 #include "image/served_artifact.h"
 #include "kiln/artifact.h"
 #include "kiln/cache.h"
+#include "kiln/remote.h"
 #include "kiln/request.h"
 #include "kiln/settings.h"
 #include "lookup/memory_layer.h"
 #include "lookup/why_not.h"
+#include "remote/remote_layer.h"
 
 namespace kiln {
 
-/// The stores in the order in which they are asked: memory, the local cache, the bundles. One that
-/// cannot be used is told of once and left out. Safe to use from any thread.
+/// The stores in the order in which they are asked: memory, the local cache, the bundles, and for what is to be made those that
+/// machines share. One that cannot be used is told of once and left out. Safe to use from any thread.
 class Layers {
  public:
   Layers(const Settings& settings, const Reporter& reporter);
@@ -38,6 +40,27 @@ class Layers {
   /// The first artifact that `accept` takes. `why_not` is told of what could not be read.
   [[nodiscard]] std::optional<ServedArtifact> find(const Wanted& wanted, const Accept& accept,
                                                    WhyNot& why_not);
+
+  /// What find() did not give, from the stores that machines share; fetch_anew() from them, and not from what was heard of them a
+  /// moment ago. Each takes a quarter of a second at most. What is found is kept here too.
+  [[nodiscard]] std::optional<ServedArtifact> fetch(const Wanted& wanted, const Accept& accept,
+                                                    WhyNot& why_not);
+  [[nodiscard]] std::optional<ServedArtifact> fetch_anew(const Wanted& wanted, const Accept& accept,
+                                                         WhyNot& why_not);
+
+  /// find() and its like.
+  using Ask = std::optional<ServedArtifact> (Layers::*)(const Wanted&, const Accept&, WhyNot&);
+
+  /// Whether there is any store that machines share.
+  [[nodiscard]] bool has_remotes() const noexcept { return !remotes_.empty(); }
+
+  /// The lease to make this for all machines that share a store.
+  [[nodiscard]] RemoteLayer::Leased lease(const Digest& what);
+
+  /// Puts an entry of the local cache into the stores that machines share, some time. Whether there are any.
+  bool share(const Digest& key, std::unique_ptr<Lease> lease);
+
+  [[nodiscard]] std::vector<RemoteState> remotes(bool reach);
 
   /// What find() would give, for somebody who only wants to know: nothing is counted or kept.
   [[nodiscard]] std::optional<ServedArtifact> peek(const Wanted& wanted, const Accept& accept,
@@ -90,7 +113,11 @@ class Layers {
   void open_cache(const Settings& settings);
   void open_bundles(const Settings& settings);
   void lose(const std::string& what, const std::string& why);
+  void open_remotes(const Settings& settings);
   [[nodiscard]] FaultCallback on_fault() const;
+  [[nodiscard]] std::optional<ServedArtifact> fetch_from_remotes(const Wanted& wanted,
+                                                                 const Accept& accept,
+                                                                 WhyNot& why_not, bool anew);
   [[nodiscard]] std::optional<ServedArtifact> find_in(Cache& cache, const Wanted& wanted,
                                                       const Accept& accept, WhyNot& why_not);
 
@@ -98,6 +125,7 @@ class Layers {
   MemoryLayer memory_;
   std::optional<Cache> cache_;
   std::vector<Cache> bundles_;
+  std::vector<std::unique_ptr<RemoteLayer>> remotes_;
   bool writable_ = false;
   std::string cache_fault_;
   std::uint64_t lost_ = 0;

@@ -81,7 +81,9 @@ AT(kiln_runtime_options, cache_trust_owners, 192);
 AT(kiln_runtime_options, cache_group, 200);
 AT(kiln_runtime_options, engine, 208);
 AT(kiln_runtime_options, trusted_keys, 216);
-GROWS(kiln_runtime_options, signing_key, 232, 4);
+AT(kiln_runtime_options, signing_key, 224);
+AT(kiln_runtime_options, remotes, 232);
+GROWS(kiln_runtime_options, remote_helper, 248, 5);
 
 AT(kiln_event, kind, 8);
 AT(kiln_event, origin, 12);
@@ -104,7 +106,9 @@ AT(kiln_counters, stores, 72);
 AT(kiln_counters, refusals, 80);
 AT(kiln_counters, cache_errors, 88);
 AT(kiln_counters, loads, 96);
-GROWS(kiln_counters, loads, 104, 1);
+AT(kiln_counters, loads, 96);
+AT(kiln_counters, remote_hits, 104);
+GROWS(kiln_counters, lease_waits, 120, 5);
 
 AT(kiln_availability_info, available, 8);
 AT(kiln_availability_info, description, 16);

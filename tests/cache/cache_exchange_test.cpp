@@ -152,8 +152,7 @@ TEST_F(Exchange, UnsignedHintsStandInNobodysWay) {
       storage::decode_hint(store_.all_hints.at(request_of(1)).begin()->second).value();
   for (int number = 0; number < 40; ++number) {
     const auto name = "00" + object_name(std::to_string(number)).substr(2);
-    store_.all_hints[request_of(1)][name] =
-        storage::encode_hint({hint.key, hash_in_name(name), {}});
+    store_.all_hints[request_of(1)][name] = storage::encode_hint({hint.key, hash_in_name(name)});
   }
   auto to = open("to");
   EXPECT_EQ(pull_to(to, trust({farm_})).added, 1);

@@ -86,13 +86,12 @@ class MemoryStore final : public ObjectStore {
   Result<bool> put(const std::string& name, std::string_view bytes) override {
     return contents_.objects.emplace(name, bytes).second;
   }
-  Result<std::vector<std::string>> hints(const Digest& request) override {
-    std::vector<std::string> names;
-    for (const auto& [name, hint] : contents_.all_hints[request]) names.push_back(name);
-    return names;
-  }
-  Result<std::optional<std::string>> hint(const Digest& request, const std::string& name) override {
-    return std::optional(contents_.all_hints[request][name]);
+  Result<std::vector<StoreHint>> hints(const Digest& request, std::size_t most) override {
+    std::vector<StoreHint> hints;
+    for (const auto& [name, hint] : contents_.all_hints[request]) {
+      if (hints.size() < most) hints.push_back({name, hint});
+    }
+    return hints;
   }
   Result<void> add_hint(const Digest& request, const std::string& name,
                         std::string_view hint) override {

@@ -32,6 +32,7 @@ HISTORY = {
     'kiln_cache_hits_total{layer="memory"}': "hits_memory",
     'kiln_cache_hits_total{layer="local"}': "hits_local",
     'kiln_cache_hits_total{layer="bundle"}': "hits_bundle",
+    'kiln_cache_hits_total{layer="remote"}': "hits_remote",
     'kiln_cache_misses_total{reason="absent"}': "misses_absent",
     'kiln_cache_misses_total{reason="unfit"}': "misses_unfit",
     'kiln_cache_misses_total{reason="untrusted"}': "misses_untrusted",

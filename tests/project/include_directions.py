@@ -23,7 +23,7 @@ MAY_INCLUDE = {
 
 SYSTEM = {"cache/system"}
 GROUND = SYSTEM | {"runtime/base", "runtime/program", "runtime/vendor"}
-BENCH = {"runtime/source", "runtime/image"}
+BENCH = {"runtime/source", "runtime/image", "runtime/remote"}
 STAGES = {"runtime/lookup", "runtime/narrow", "runtime/compile", "runtime/compile/worker", "runtime/queue",
           "runtime/manifest", "runtime/launch"}
 # What a room's files may include beside their own room and public headers. A room that is not named has no files.
@@ -42,6 +42,7 @@ ROOMS = {
     "runtime/vendor": SYSTEM,
     "runtime/source": SYSTEM | {"runtime/base", "runtime/program"},
     "runtime/image": GROUND,
+    "runtime/remote": GROUND,
     "runtime/lookup": GROUND | BENCH,
     "runtime/narrow": {"runtime/source", "runtime/base", "runtime/program"},
     "runtime/compile": GROUND | BENCH,

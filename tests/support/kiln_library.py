@@ -10,7 +10,7 @@ import kiln_tool
 
 LIBRARY = pathlib.Path(kiln_tool.TOOL).resolve().parents[1] / "lib/libkiln_c.so"
 KINDS = {"cubin": 0, "ptx": 1, "ltoir": 2, "optixir": 3}
-ORIGINS = ("compiled", "memory", "local", "bundle")
+ORIGINS = ("compiled", "memory", "local", "bundle", "remote")
 STORE, NOT_STORED = 4, 5
 HIT = 0
 TRUSTED = b"are trusted"

@@ -35,6 +35,16 @@ if(NOT KILN_SODIUM_INCLUDE_DIR)
   message(FATAL_ERROR "libsodium's header sodium.h was not found. Install it (Debian: libsodium-dev), or set KILN_SODIUM_INCLUDE_DIR.")
 endif()
 
+# What kiln-remote talks to servers with. Without it that serves folders alone.
+pkg_check_modules(HIREDIS QUIET IMPORTED_TARGET hiredis)
+if(NOT KILN_SELF_CONTAINED)
+  find_package(CURL QUIET)
+endif()
+if(NOT HIREDIS_FOUND OR NOT CURL_FOUND)
+  message(STATUS "kiln-remote is built without what is missing here: Redis (hiredis): "
+    "${HIREDIS_VERSION}; HTTP and S3 (libcurl): ${CURL_VERSION_STRING}")
+endif()
+
 # CUDA: headers alone, at build time alone. The second hint is where tools/setup.sh puts the wheels.
 find_path(KILN_CUDA_INCLUDE_DIR cudaTypedefs.h
   DOC "Folder with cuda.h, cudaTypedefs.h and nvrtc.h"

@@ -29,6 +29,7 @@ install(TARGETS kiln_embed EXPORT kiln-targets
 install(FILES device/kiln-embed.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT development)
 install(TARGETS kiln_worker EXPORT kiln-targets
   RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/kiln" COMPONENT tool)
+install(TARGETS kiln_remote RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/kiln" COMPONENT tool)
 install(EXPORT kiln-targets NAMESPACE kiln:: DESTINATION "${kiln_cmake_dir}" COMPONENT development)
 install(DIRECTORY cache/include/ runtime/include/
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)

@@ -22,6 +22,8 @@
 
 #include <fmt/format.h>
 
+#include "base/build_identity.h"
+#include "base/spawn.h"
 #include "compile/observed_compiler.h"
 #include "compile/worker/worker_protocol.h"
 #include "memory_limit.h"
@@ -78,7 +80,7 @@ class Worker {
         if (const auto status = handle(*message)) return *status;
       }
       if (received_.broken()) return exit_nonsense;
-      const auto size = ::recv(worker_socket, bytes.data(), bytes.size(), 0);
+      const auto size = ::recv(helper_socket, bytes.data(), bytes.size(), 0);
       if (size < 0 && errno == EINTR) continue;
       if (size <= 0) return exit_done;
       received_.add({bytes.data(), static_cast<std::size_t>(size)});
@@ -145,7 +147,7 @@ class Worker {
   static bool send(MessageKind kind, std::string_view payload) {
     const auto frame = frame_of(kind, payload);
     for (std::string_view rest = frame; !rest.empty();) {
-      const auto sent = ::send(worker_socket, rest.data(), rest.size(), MSG_NOSIGNAL);
+      const auto sent = ::send(helper_socket, rest.data(), rest.size(), MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0) return false;
       rest.remove_prefix(static_cast<std::size_t>(sent));
@@ -163,7 +165,7 @@ class Worker {
 bool has_socket() {
   int type = 0;
   socklen_t size = sizeof type;
-  return ::getsockopt(worker_socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+  return ::getsockopt(helper_socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
 }
 
 }  // namespace
@@ -175,7 +177,7 @@ int main() {
     std::fputs("kiln-worker is started by programs that use kiln, not by hand.\n", stderr);
     return kiln::exit_usage;
   }
-  kiln::close_all_above(kiln::worker_socket);
+  kiln::close_all_above(kiln::helper_socket);
   kiln::keep_out_of_the_way();
   kiln::keep_memory();
   // The Worker removes its files at its end: hundreds of megabytes, which the workers remove side by side.

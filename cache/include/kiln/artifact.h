@@ -75,9 +75,9 @@ struct ListedKernel {
 };
 
 /// Where an artifact came from this time.
-enum class Origin { compiled, memory, local, bundle };
+enum class Origin { compiled, memory, local, bundle, remote };
 
-/// "compiled", "memory", "local" or "bundle". Static lifetime.
+/// "compiled", "memory", "local", "bundle" or "remote". Static lifetime.
 [[nodiscard]] const char* to_string(Origin origin) noexcept;
 
 /// A compiled program for one target: a value that owns all it holds. Its copies share the image.

@@ -150,6 +150,7 @@ enum class Counter : std::uint8_t {
   hits_memory,        ///< Of the layer above, as told by count_hit().
   hits_local,         ///< Served by a cache.
   hits_bundle,        ///< Served by a bundle.
+  hits_remote,        ///< Of a store that machines share, as told by count_hit().
   misses_absent,      ///< Nothing was stored for the request.
   misses_unfit,       ///< What was stored did not fit: another compiler, a header that changed.
   misses_untrusted,   ///< What was stored comes from others, and no trusted key has signed it.

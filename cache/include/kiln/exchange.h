@@ -18,14 +18,22 @@
 #include <utility>
 #include <vector>
 
+#include "kiln/artifact.h"
 #include "kiln/cache.h"
 #include "kiln/cache_trust.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
 #include "kiln/export.h"
+#include "kiln/request.h"
 #include "kiln/signing.h"
 
 namespace KILN_EXPORT kiln {
+
+/// What a store says of an object that answers a request.
+struct StoreHint {
+  std::string object;          ///< Its name.
+  Result<std::string> record;  ///< As it was added; an error for one that cannot be read.
+};
 
 /// A store that machines share. Its objects never change, since each is named by the hash of its bytes: an entry, a text, a list
 /// of texts. They may go at any time. Beside them lie hints: which entries answer a request. Hints may be lost, and may say
@@ -52,12 +60,10 @@ class ObjectStore {
   /// io_failed.
   [[nodiscard]] virtual Result<bool> put(const std::string& name, std::string_view bytes) = 0;
 
-  /// The objects that there are hints of for a request, the latest first. Errors: io_failed; too_large, for more than there can
-  /// be.
-  [[nodiscard]] virtual Result<std::vector<std::string>> hints(const Digest& request) = 0;
-  /// What is hinted of one. Nothing where there is none. Errors: as get().
-  [[nodiscard]] virtual Result<std::optional<std::string>> hint(const Digest& request,
-                                                                const std::string& name) = 0;
+  /// What is hinted of a request, the latest first: no more than `most`, and no more than some megabytes. Errors: io_failed;
+  /// too_large, for more than there can be.
+  [[nodiscard]] virtual Result<std::vector<StoreHint>> hints(const Digest& request,
+                                                             std::size_t most) = 0;
   /// Errors: io_failed.
   [[nodiscard]] virtual Result<void> add_hint(const Digest& request, const std::string& name,
                                               std::string_view hint) = 0;
@@ -89,6 +95,42 @@ struct FileStoreOptions {
 /// none is to be made; io_failed.
 [[nodiscard]] Result<std::unique_ptr<ObjectStore>> open_file_store(
     const std::filesystem::path& folder, const FileStoreOptions& options = {});
+
+/// An entry as a store gave it: checked, of somebody who is trusted, and kept nowhere yet.
+struct OfferedEntry {
+  Toolchain toolchain;
+  DependencySet dependencies;
+  Artifact artifact;
+};
+
+/// What a store says that it has for a request. A small value that may be kept and asked again; it outlives the store. Any thread
+/// may use it.
+class Offer {
+ public:
+  /// As of Cache::find().
+  using Accept = std::function<bool(const Candidate&)>;
+
+  /// The latest 16; where the store trusts keys, of what one of them has signed. Errors: as of ObjectStore::hints(), and
+  /// invalid_setting where libsodium is missing.
+  [[nodiscard]] static Result<std::vector<Offer>> list(ObjectStore& store, const Request& request);
+
+  /// What its compile took, as whoever put it there says; 0 where nobody does. Microseconds.
+  [[nodiscard]] std::uint64_t compile_us() const noexcept;
+
+  /// Whether it may be what `accept` takes: by what the store says that it needs, and without anything signed.
+  [[nodiscard]] bool may_serve(const Accept& accept) const;
+
+  /// Reads the entry. Nothing where there is none, where it is not what was offered, and where `accept` does not take it;
+  /// `why_not` tells. Errors: as of ObjectStore::get().
+  [[nodiscard]] Result<std::optional<OfferedEntry>> fetch(ObjectStore& store, const Accept& accept,
+                                                          MissReason& why_not) const;
+
+ private:
+  class KILN_INTERNAL Impl;
+  explicit Offer(std::shared_ptr<const Impl> impl) noexcept : impl_(std::move(impl)) {}
+
+  std::shared_ptr<const Impl> impl_;
+};
 
 /// Told after each entry or request: how many were looked at, of how many.
 using ExchangeProgress = std::function<void(std::size_t done, std::size_t total)>;

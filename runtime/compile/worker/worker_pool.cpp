@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/build_identity.h"
 #include "base/working_directory.h"
 #include "compile/worker/worker_protocol.h"
 

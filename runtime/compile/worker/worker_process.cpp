@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include "base/spawn.h"
 #include "compile/worker/worker_protocol.h"
 #include "system/standard_streams.h"
 #include "vendor/nvrtc.h"
@@ -62,51 +62,6 @@ std::vector<char*> environment_of_worker(std::string& temporary) {
   return entries;
 }
 
-// The worker starts with its socket and its streams, with the system's handling of each signal, and in a process
-// group of its own, so that an interrupt typed at the terminal is the host's to handle.
-class Spawn {
- public:
-  Spawn(const system::Descriptor& socket, const system::Descriptor& complaints) {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions_, complaints.get(), 1);
-    ::posix_spawn_file_actions_adddup2(&actions_, complaints.get(), 2);
-    // Where it has that number already, this keeps it open.
-    ::posix_spawn_file_actions_adddup2(&actions_, socket.get(), worker_socket);
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t all;
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  }
-  Spawn(const Spawn&) = delete;
-  Spawn& operator=(const Spawn&) = delete;
-  ~Spawn() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-
-  // The system's error number, or 0.
-  int run(const std::string& executable, const std::filesystem::path& temporary,
-          pid_t& process) const {
-    std::string name = "kiln-worker";
-    std::array<char*, 2> arguments{name.data(), nullptr};
-    std::string variable = temporary.empty() ? "" : "TMPDIR=" + temporary.string();
-    auto environment = environment_of_worker(variable);
-    return ::posix_spawn(&process, executable.c_str(), &actions_, &attributes_, arguments.data(),
-                         environment.data());
-  }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
 tl::unexpected<Error> cannot_start(const std::filesystem::path& executable, int error) {
   return fail(ErrorCode::worker_failed,
               fmt::format("the compile worker {} cannot be started: {}", executable.string(),
@@ -122,15 +77,15 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
   if (!socket.runtime || !socket.worker) return cannot_start(executable, errno);
   auto complaints = make_ends([](int* pair) { return ::pipe2(pair, O_CLOEXEC); });
   if (!complaints.runtime || !complaints.worker) return cannot_start(executable, errno);
-  pid_t process = -1;
-  const Spawn spawn(socket.worker, complaints.worker);
-  if (const int error = spawn.run(executable.string(), temporary, process); error != 0) {
-    return cannot_start(executable, error);
-  }
+  std::string variable = temporary.empty() ? "" : "TMPDIR=" + temporary.string();
+  auto environment = environment_of_worker(variable);
+  const auto process =
+      spawn_helper({executable, socket.worker.get(), complaints.worker.get()}, environment.data());
+  if (!process) return cannot_start(executable, process.error());
   system::Descriptor handle(
-      system::above_standard_streams(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))));
+      system::above_standard_streams(static_cast<int>(::syscall(SYS_pidfd_open, *process, 0))));
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(
-      process, std::move(handle), std::move(socket.runtime), std::move(complaints.runtime)));
+      *process, std::move(handle), std::move(socket.runtime), std::move(complaints.runtime)));
 }
 
 WorkerProcess::WorkerProcess(pid_t process, system::Descriptor handle, system::Descriptor socket,

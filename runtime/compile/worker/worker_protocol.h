@@ -12,10 +12,6 @@
 
 namespace kiln {
 
-/// Names this build of kiln by the content of its sources. A worker of another build may compile
-/// differently from what the key says.
-[[nodiscard]] std::string_view build_identity() noexcept;
-
 /// The kinds of messages between a runtime and its worker.
 enum class MessageKind : std::uint8_t {
   hello = 1,    ///< Both ways, first: the sender's build identity.
@@ -75,8 +71,5 @@ struct WorkerRequest {
 
 /// A worker that ran out of memory exits with this status.
 constexpr int worker_out_of_memory_status = 77;
-
-/// A worker finds its socket under this number.
-constexpr int worker_socket = 3;
 
 }  // namespace kiln

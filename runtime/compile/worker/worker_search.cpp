@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,29 +19,6 @@ namespace fs = std::filesystem;
 
 // A kernel over CUB takes a third of it, its precompiled header the rest.
 constexpr std::uint64_t memory_of_a_worker = std::uint64_t{1} << 30;
-
-// Why it cannot be run; empty where it can.
-std::string obstacle_of(const fs::path& file) {
-  std::error_code failure;
-  const auto status = fs::status(file, failure);
-  if (!fs::exists(status)) return "no such file";
-  if (!fs::is_regular_file(status)) return "not a file";
-  return ::access(file.c_str(), X_OK) == 0 ? "" : "may not be executed";
-}
-
-bool try_file(WorkerSearch& search, const std::string& origin, const fs::path& file) {
-  const auto obstacle = obstacle_of(file);
-  search.steps.push_back({origin, file.string(), obstacle.empty() ? "found" : obstacle});
-  if (obstacle.empty()) search.executable = file;
-  return obstacle.empty();
-}
-
-bool try_around(WorkerSearch& search, const std::string& origin, const fs::path& folder) {
-  for (const auto* place : {KILN_WORKER_FROM_LIBRARY, "../libexec/kiln", "."}) {
-    if (try_file(search, origin, (folder / place / "kiln-worker").lexically_normal())) return true;
-  }
-  return false;
-}
 
 std::size_t cores() {
   cpu_set_t set;
@@ -75,21 +51,11 @@ std::uint64_t group_memory() {
 
 }  // namespace
 
-WorkerSearch find_worker(const std::optional<fs::path>& exact) {
-  WorkerSearch search;
-  if (exact) {
-    try_file(search, "KILN_WORKER", *exact);
-    return search;
-  }
-  const auto own = vendor::own_file();
-  if (!own.empty() && try_around(search, "beside kiln", own.parent_path())) return search;
-  std::error_code failure;
-  const auto program = fs::read_symlink("/proc/self/exe", failure);
-  if (!failure && program != own) try_around(search, "beside the program", program.parent_path());
-  return search;
+HelperSearch find_worker(const std::optional<fs::path>& exact) {
+  return find_helper("kiln-worker", "KILN_WORKER", exact);
 }
 
-std::string describe_missing(const WorkerSearch& search) {
+std::string describe_missing(const HelperSearch& search) {
   return fmt::format(
       "kiln-worker: not found, so everything is compiled in this process. Looked at:\n{}\n"
       "Install it beside the library, or name it with KILN_WORKER",

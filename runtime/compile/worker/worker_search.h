@@ -7,21 +7,15 @@
 #include <string>
 
 #include "kiln/settings.h"
-#include "vendor/shared_library.h"
+#include "vendor/helper_search.h"
 
 namespace kiln {
 
-/// Where kiln looked for the helper program kiln-worker, and where it found it.
-struct WorkerSearch {
-  std::filesystem::path executable;  ///< Empty where it was not found.
-  std::vector<vendor::SearchStep> steps;
-};
-
-/// Looks beside the library, where it is installed, and beside the program; where `exact` is given, only there.
-[[nodiscard]] WorkerSearch find_worker(const std::optional<std::filesystem::path>& exact);
+/// Looks for kiln-worker; where `exact` is given, only there.
+[[nodiscard]] HelperSearch find_worker(const std::optional<std::filesystem::path>& exact);
 
 /// Of a search that found none: where it looked, and what to do.
-[[nodiscard]] std::string describe_missing(const WorkerSearch& search);
+[[nodiscard]] std::string describe_missing(const HelperSearch& search);
 
 /// Whether somebody asked for workers. By default they are used where kiln-worker is found.
 [[nodiscard]] bool asks_for_workers(const Settings& settings);

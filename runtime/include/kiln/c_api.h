@@ -41,7 +41,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /// Raised when something is added. Nothing is taken away, and nothing changes its meaning.
-#define KILN_API_VERSION 4
+#define KILN_API_VERSION 5
 
 /// KILN_API_VERSION of the library, which may be another one than the header's.
 uint32_t kiln_api_version(void);
@@ -118,7 +118,8 @@ enum {
   KILN_ORIGIN_COMPILED = 0,  ///< Nobody: it was compiled.
   KILN_ORIGIN_MEMORY = 1,    ///< This process had it already.
   KILN_ORIGIN_LOCAL = 2,     ///< The cache on disk.
-  KILN_ORIGIN_BUNDLE = 3
+  KILN_ORIGIN_BUNDLE = 3,
+  KILN_ORIGIN_REMOTE = 4  ///< A store that machines share. Since version 5.
 };
 
 /// What becomes of a miss.
@@ -229,11 +230,15 @@ enum {
   KILN_EVENT_HIT = 0,   ///< Served without compiling; `origin` says by whom.
   KILN_EVENT_MISS = 1,  ///< `detail` says why.
   KILN_EVENT_COMPILE_BEGIN = 2,
-  KILN_EVENT_COMPILE_END = 3,   ///< `detail` is empty on success, else the error's first line.
-  KILN_EVENT_STORE = 4,         ///< Written to the local cache.
-  KILN_EVENT_NOT_STORED = 5,    ///< Compiled and served, but not kept; `detail` says why.
-  KILN_EVENT_LOAD = 6,          ///< An image was given to the driver.
-  KILN_EVENT_LAUNCH_FAILED = 7  ///< `detail` is the error's message.
+  KILN_EVENT_COMPILE_END = 3,    ///< `detail` is empty on success, else the error's first line.
+  KILN_EVENT_STORE = 4,          ///< Written to the local cache.
+  KILN_EVENT_NOT_STORED = 5,     ///< Compiled and served, but not kept; `detail` says why.
+  KILN_EVENT_LOAD = 6,           ///< An image was given to the driver.
+  KILN_EVENT_LAUNCH_FAILED = 7,  ///< `detail` is the error's message.
+  KILN_EVENT_REMOTE_STORE =
+      8,  ///< Is to be put into the stores that machines share. Since version 5.
+  KILN_EVENT_LEASE_WAIT =
+      9  ///< Another machine compiles the same, and is waited for. Since version 5.
 };
 
 /// One thing that kiln did. Valid during the call, with all that it points to.
@@ -292,10 +297,12 @@ typedef struct kiln_runtime_options {
   kiln_observer observer;          ///< Sees each event.
   void* observer_user;             ///< Handed to `observer`.
   const char* cache_trust_owners;  ///< "root", user ids, "any". `KILN_CACHE_TRUST_OWNERS`.
-  const char* cache_group;   ///< A name or an id: the cache is its members'. `KILN_CACHE_GROUP`.
-  const char* engine;        ///< Whose entries these are, and no other's serve. `KILN_ENGINE`.
-  const char* trusted_keys;  ///< A list of keys whose signatures count. `KILN_TRUSTED_KEYS`.
-  const char* signing_key;   ///< The file of the key that signs. `KILN_SIGNING_KEY`.
+  const char* cache_group;    ///< A name or an id: the cache is its members'. `KILN_CACHE_GROUP`.
+  const char* engine;         ///< Whose entries these are, and no other's serve. `KILN_ENGINE`.
+  const char* trusted_keys;   ///< A list of keys whose signatures count. `KILN_TRUSTED_KEYS`.
+  const char* signing_key;    ///< The file of the key that signs. `KILN_SIGNING_KEY`.
+  const char* remotes;        ///< URLs of stores that machines share. `KILN_REMOTE`.
+  const char* remote_helper;  ///< Exactly this kiln-remote, and no other. `KILN_REMOTE_HELPER`.
 } kiln_runtime_options;
 
 /// The pipeline: asks the cache, compiles on a miss, stores, loads. The runtime ends when its handle is
@@ -329,6 +336,8 @@ typedef struct kiln_counters {
   uint64_t refusals;      ///< Stored images that the driver refused and kiln dropped.
   uint64_t cache_errors;  ///< Faults of the cache that no call failed for.
   uint64_t loads;
+  uint64_t remote_hits;
+  uint64_t lease_waits;  ///< For another machine that was compiling the same.
 } kiln_counters;
 
 /// Errors: invalid_argument.

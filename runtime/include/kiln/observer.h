@@ -31,6 +31,8 @@ enum class EventKind {
   not_stored,     ///< Compiled and served, but not kept; `detail` says why.
   load,           ///< An image was given to the driver.
   launch_failed,  ///< `detail` is the error's message.
+  remote_store,   ///< Is to be put into the stores that machines share.
+  lease_wait,     ///< Another machine compiles the same, and is waited for.
 };
 
 /// "hit", "miss", … Static lifetime.

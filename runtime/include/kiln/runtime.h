@@ -25,6 +25,7 @@
 #include "kiln/manifest.h"
 #include "kiln/module.h"
 #include "kiln/program.h"
+#include "kiln/remote.h"
 #include "kiln/request.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
@@ -46,6 +47,8 @@ struct RuntimeCounters {
   std::uint64_t cache_errors = 0;  ///< Faults of the cache that no call failed for.
   std::uint64_t loads = 0;
   std::uint64_t not_kept = 0;  ///< Compiles whose result is not kept: see Artifact::not_kept.
+  std::uint64_t remote_hits = 0;
+  std::uint64_t lease_waits = 0;  ///< For another machine that was compiling the same.
 };
 
 /// What one compile did all the time.
@@ -216,6 +219,8 @@ class Runtime {
   [[nodiscard]] const Settings& settings() const noexcept;
   /// Why the cache cannot be used; empty when it is well or disabled.
   [[nodiscard]] std::string cache_fault() const;
+  /// The stores that machines share, in their order. `reach`: asks each server something first, to measure it.
+  [[nodiscard]] std::vector<RemoteState> remotes(bool reach) const;
   [[nodiscard]] RuntimeCounters counters() const;
 
  private:

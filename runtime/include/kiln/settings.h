@@ -79,6 +79,11 @@ struct RuntimeOptions {
   /// Bundles in memory, such as kiln_embed_bundle() links in; asked last. Borrowed: they must outlive
   /// the runtime.
   std::vector<std::span<const std::byte>> embedded_bundles = {};
+  /// Stores that machines share, asked in this order for what is not here, before it is compiled; what is compiled is put
+  /// there. URLs with spaces between them, as of open_store(). `KILN_REMOTE`, else none.
+  std::optional<std::string> remotes = {};
+  /// Exactly this kiln-remote, the helper that talks to them, and no other; absolute. `KILN_REMOTE_HELPER`.
+  std::optional<std::filesystem::path> remote_helper = {};
   /// How long to wait for another process that compiles the same, before compiling it here as well.
   /// `KILN_COMPILE_PATIENCE`, in seconds, else 60.
   std::optional<std::chrono::milliseconds> compile_patience = {};
@@ -182,6 +187,8 @@ struct Settings {
   std::string engine;  ///< Empty where none is named.
   std::vector<std::filesystem::path> bundles;
   std::vector<std::span<const std::byte>> embedded_bundles;
+  std::string remotes;  ///< They may hold passwords. Empty where there are none.
+  std::optional<std::filesystem::path> remote_helper;
   std::chrono::milliseconds compile_patience{};
   std::uint64_t precompiled_max_bytes = 0;
   bool precompiled_large_pages = true;

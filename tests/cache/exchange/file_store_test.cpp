@@ -167,7 +167,7 @@ TEST_F(FileStore, ManyHintsStandInNobodysWay) {
   const auto request = request_of(1);
   for (int number = 0; number < 200; ++number) {
     const auto name = object_name(std::to_string(number));
-    const auto hint = storage::encode_hint({digest_of("k"), hash_in_name(name), {}});
+    const auto hint = storage::encode_hint({digest_of("k"), hash_in_name(name)});
     ASSERT_TRUE(open_store()->add_hint(request, name, hint));
   }
   auto to = open("to");

@@ -64,7 +64,7 @@ TEST(ParcelCodec, NothingElseIsOne) {
   short_name.text_list.pop_back();
   EXPECT_FALSE(decode_parcel(encode_parcel(short_name)));
   EXPECT_FALSE(decode_text_list(encode_text_list({{digest_of("a"), "short"}})));
-  EXPECT_FALSE(decode_hint(encode_hint({digest_of("k"), "short", {}})));
+  EXPECT_FALSE(decode_hint(encode_hint({digest_of("k"), "short"})));
 }
 
 // Objects are named by their bytes: another spelling would be another object.

@@ -31,7 +31,7 @@ TEST(TallyFile, ReadsWhatItWrites) {
 
 TEST(TallyFile, LeavesOutCountersOfALaterVersion) {
   const std::vector<DayCounters> days{{20781, hits(2)}};
-  EXPECT_EQ(parse_tally("20781 hits_local=2 hits_remote=9\n"), days);
+  EXPECT_EQ(parse_tally("20781 hits_local=2 hits_of_tomorrow=9\n"), days);
 }
 
 TEST(TallyFile, TakesNothingElse) {

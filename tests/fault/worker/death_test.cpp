@@ -16,6 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/build_identity.h"
 #include "jobs.h"
 #include "pool.h"
 #include "support/scratch.h"

@@ -94,7 +94,8 @@ void add_history(Exposition& exposition, const CacheCounters& history) {
   exposition.counters("kiln_cache_hits", "What was served, by where from.", "layer", history,
                       {{"memory", Counter::hits_memory},
                        {"local", Counter::hits_local},
-                       {"bundle", Counter::hits_bundle}});
+                       {"bundle", Counter::hits_bundle},
+                       {"remote", Counter::hits_remote}});
   exposition.counters("kiln_cache_misses", "What was not served, by the nearest there was.",
                       "reason", history,
                       {{"absent", Counter::misses_absent},

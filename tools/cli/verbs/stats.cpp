@@ -26,6 +26,7 @@ constexpr std::array rows{
     Row{Counter::hits_memory, "hits in memory"},
     Row{Counter::hits_local, "hits on disk"},
     Row{Counter::hits_bundle, "hits in bundles"},
+    Row{Counter::hits_remote, "hits in shared stores"},
     Row{Counter::misses_absent, "misses, nothing stored"},
     Row{Counter::misses_unfit, "misses, nothing that fits"},
     Row{Counter::misses_untrusted, "misses, not signed"},

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 IMAGES = ("cubin", "ptx", "ltoir", "optixir", "fatbin")
-ORIGINS = ("compiled", "memory", "local", "bundle")
-EVENTS = ("hit", "miss", "compile_begin", "compile_end", "store", "not_stored", "load", "launch_failed")
+ORIGINS = ("compiled", "memory", "local", "bundle", "remote")
+EVENTS = ("hit", "miss", "compile_begin", "compile_end", "store", "not_stored", "load", "launch_failed",
+          "remote_store", "lease_wait")
 LOG_LEVELS = ("off", "warn", "info", "debug")
 MODES = ("jit", "warn", "cache-only")
 TOOLS = ("compiler", "driver", "linker", "packer", "worker")
 CLUSTER_SCHEDULINGS = ("spread", "load-balancing")
-KNOWN_API_VERSION = 4
+KNOWN_API_VERSION = 5
 
 
 class Bytes(Structure):
@@ -82,12 +83,13 @@ class RuntimeOptions(Sized):
                 ("worker", c_char_p), ("variant", c_char_p), ("record", c_char_p), ("log_level", c_int32),
                 ("log", LogCallback), ("log_user", c_void_p), ("observer", Observer), ("observer_user", c_void_p),
                 ("cache_trust_owners", c_char_p), ("cache_group", c_char_p), ("engine", c_char_p),
-                ("trusted_keys", c_char_p), ("signing_key", c_char_p)]
+                ("trusted_keys", c_char_p), ("signing_key", c_char_p), ("remotes", c_char_p),
+                ("remote_helper", c_char_p)]
 
 
 class CountersFields(Sized):
     NAMES = ("memory_hits", "local_hits", "bundle_hits", "misses", "compiles", "precompiled", "combines", "waits",
-             "stores", "refusals", "cache_errors", "loads")
+             "stores", "refusals", "cache_errors", "loads", "remote_hits", "lease_waits")
     _fields_ = [("size", c_size_t), *((name, c_uint64) for name in NAMES)]
 
 

@@ -62,7 +62,7 @@ class Counters(Record):
     """What a runtime did since it was opened."""
 
     __slots__ = ("memory_hits", "local_hits", "bundle_hits", "misses", "compiles", "precompiled", "combines", "waits",
-                 "stores", "refusals", "cache_errors", "loads")
+                 "stores", "refusals", "cache_errors", "loads", "remote_hits", "lease_waits")
 
     memory_hits: int
     local_hits: int
@@ -76,6 +76,8 @@ class Counters(Record):
     refusals: int
     cache_errors: int
     loads: int
+    remote_hits: int
+    lease_waits: int
 
 
 class Availability(Record):

@@ -1,0 +1,152 @@
+#include "remote/remote_address.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+namespace {
+
+using Kind = RemoteAddress::Kind;
+
+constexpr std::array<std::pair<std::string_view, Kind>, 6> schemes{
+    {{"file://", Kind::file},
+     {"redis://", Kind::redis},
+     {"redis+unix://", Kind::redis_socket},
+     {"http://", Kind::http},
+     {"https://", Kind::http},
+     {"s3://", Kind::s3}}};
+
+constexpr unsigned longest_timeout = 60'000;
+
+std::string without_secrets(std::string_view url) {
+  const auto scheme = url.find("://");
+  if (scheme == std::string_view::npos) return std::string(url);
+  const auto host = scheme + 3;
+  const auto rest = url.substr(host, url.find_first_of("/?", host) - host);
+  const auto at = rest.rfind('@');
+  if (at == std::string_view::npos) return std::string(url);
+  return fmt::format("{}{}", url.substr(0, host), url.substr(host + at + 1));
+}
+
+tl::unexpected<Error> no_remote(std::string_view text, std::string_view expected) {
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is not a store that machines share: {}", without_secrets(text), expected));
+}
+
+std::optional<Kind> kind_of(std::string_view url) {
+  for (const auto& [scheme, kind] : schemes) {
+    if (url.starts_with(scheme) && url.size() > scheme.size()) return kind;
+  }
+  return std::nullopt;
+}
+
+// What stands between the scheme and the path, without user and password.
+std::string_view host_of(std::string_view url) {
+  const auto begin = url.find("://") + 3;
+  const auto host = url.substr(begin, url.find('/', begin) - begin);
+  return host.substr(host.rfind('@') + 1);
+}
+
+Result<void> check_place(const RemoteAddress& address, std::string_view text) {
+  const auto host = host_of(address.url);
+  const bool is_path = address.kind == Kind::file || address.kind == Kind::redis_socket;
+  if (is_path && !host.empty())
+    return no_remote(text, "it names no absolute path, as file:///mnt/kernels does");
+  if (!is_path && (host.empty() || host.starts_with(':')))
+    return no_remote(text, "it names no server");
+  const auto strange = std::ranges::find_if(
+      address.url, [](unsigned char c) { return c <= ' ' || c == 0x7f || c == '#'; });
+  // A folder is named as it is called.
+  if (strange != address.url.end() && !is_path)
+    return no_remote(text, "write spaces, control characters and '#' as %20 and the like");
+  return {};
+}
+
+Result<void> set_option(RemoteAddress& address, std::string_view option, std::string_view text) {
+  const auto equals = option.find('=');
+  const auto name = option.substr(0, equals);
+  const auto value =
+      equals == std::string_view::npos ? std::string_view() : option.substr(equals + 1);
+  if (name == "read-only" && equals == std::string_view::npos) {
+    address.read_only = true;
+  } else if (name == "timeout") {
+    unsigned milliseconds = 0;
+    const auto* const end = value.data() + value.size();
+    const auto [rest, error] = std::from_chars(value.data(), end, milliseconds);
+    if (error != std::errc() || rest != end || milliseconds == 0 || milliseconds > longest_timeout)
+      return no_remote(text, "timeout= takes milliseconds, from 1 to 60000");
+    address.timeout = std::chrono::milliseconds(milliseconds);
+  } else if (name == "endpoint" && address.kind == Kind::s3 && !value.empty()) {
+    address.endpoint = value;
+  } else if (name == "region" && address.kind == Kind::s3 && !value.empty()) {
+    address.region = value;
+  } else {
+    return no_remote(text,
+                     fmt::format("'{}' is no option of it: use read-only or timeout=2000{}", option,
+                                 address.kind == Kind::s3 ? ", endpoint= or region=" : ""));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string RemoteAddress::shown() const { return without_secrets(url); }
+
+std::string RemoteAddress::path() const {
+  const std::string_view all = url;
+  std::string decoded;
+  for (auto at = all.find("://") + 3; at < all.size(); ++at) {
+    unsigned char byte = 0;
+    const auto* const digits = all.data() + at + 1;
+    const bool is_code = all[at] == '%' && at + 2 < all.size() &&
+                         std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    decoded += is_code ? static_cast<char>(byte) : all[at];
+    if (is_code) at += 2;
+  }
+  return decoded;
+}
+
+Result<RemoteAddress> parse_remote(std::string_view text) {
+  const auto question = text.find('?');
+  const auto url = text.substr(0, question);
+  const auto kind = kind_of(url);
+  if (!kind) {
+    return no_remote(text,
+                     "name one as file:///folder, redis://host, redis+unix:///socket, "
+                     "http://host/path/, https://host/path/ or s3://bucket/prefix");
+  }
+  RemoteAddress address{.kind = *kind, .url = std::string(url)};
+  if (auto sound = check_place(address, text); !sound) return tl::unexpected(sound.error());
+  auto options =
+      question == std::string_view::npos ? std::string_view() : text.substr(question + 1);
+  while (!options.empty()) {
+    const auto end = std::min(options.find('&'), options.size());
+    if (auto set = set_option(address, options.substr(0, end), text); !set)
+      return tl::unexpected(set.error());
+    options.remove_prefix(std::min(end + 1, options.size()));
+  }
+  return address;
+}
+
+Result<std::vector<RemoteAddress>> parse_remotes(std::string_view text) {
+  std::vector<RemoteAddress> addresses;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    if (end != 0) {
+      auto address = parse_remote(text.substr(0, end));
+      if (!address) return tl::unexpected(std::move(address.error()));
+      addresses.push_back(std::move(*address));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return addresses;
+}
+
+}  // namespace kiln

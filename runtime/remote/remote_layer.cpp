@@ -1,0 +1,175 @@
+#include "remote/remote_layer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kiln/caller_state.h"
+#include "kiln/remote.h"
+#include "remote/remote_store.h"
+#include "vendor/helper_search.h"
+
+namespace kiln {
+
+using namespace std::chrono_literals;
+
+using remote::CacheOfCaller;
+using remote::HelperConnection;
+using remote::HelperConnections;
+using remote::LeaseState;
+using remote::RemoteStore;
+
+namespace {
+
+/// A look-up waits no longer, whatever it might save.
+constexpr std::chrono::microseconds most_wait = 250ms;
+/// Of what a compile takes, an answer may cost this part.
+constexpr std::uint64_t worth_of_a_compile = 4;
+/// The helper answers these by itself.
+constexpr auto patience_with_helper = 1s;
+/// To take or to prolong a lease takes a call to the server.
+constexpr auto grace = 500ms;
+
+std::string missing(const HelperSearch& search) {
+  return fmt::format(
+      "not found, so no store on another machine is asked. Looked at:\n{}\nInstall it beside the "
+      "library, or name it with KILN_REMOTE_HELPER",
+      vendor::describe(search.steps));
+}
+
+std::string text_of(const TrustedKeys& keys) {
+  std::string text;
+  for (const auto& key : keys.keys()) text += (text.empty() ? "" : ",") + key.text();
+  return text;
+}
+
+std::shared_ptr<HelperConnections> helper_of(const RemoteAddress& address,
+                                             const Settings& settings) {
+  const auto search = find_helper("kiln-remote", "KILN_REMOTE_HELPER", settings.remote_helper);
+  return std::make_shared<HelperConnections>(
+      search.executable, missing(search),
+      remote::Introduction{address, settings.cache_trust, text_of(settings.trusted_keys)});
+}
+
+std::optional<CacheOfCaller> cache_of(const Settings& settings) {
+  if (settings.cache_disabled || settings.cache_read_only || settings.cache_directory.empty())
+    return std::nullopt;
+  return CacheOfCaller{settings.cache_directory.string(), settings.cache_max_bytes,
+                       settings.cache_plain_images};
+}
+
+}  // namespace
+
+Lease::Lease(std::shared_ptr<HelperConnections> helper, HelperConnection connection,
+             std::string name)
+    : helper_(std::move(helper)), connection_(std::move(connection)), name_(std::move(name)) {}
+
+Lease::~Lease() {
+  if (!connection_) return;
+  static_cast<void>(connection_->ask(remote::ReleaseLease{name_, true}, patience_with_helper));
+  if (connection_->works()) helper_->give_back(std::move(*connection_));
+}
+
+void Lease::push(const CacheOfCaller& cache, const Digest& key) {
+  static_cast<void>(connection_->ask(remote::PushEntry{cache, key, name_}, patience_with_helper));
+  if (connection_->works()) helper_->give_back(std::move(*connection_));
+  connection_.reset();
+}
+
+RemoteLayer::RemoteLayer(RemoteAddress address, const Settings& settings, const Reporter& reporter)
+    : address_(std::move(address)),
+      keys_(settings.trusted_keys),
+      cache_(cache_of(settings)),
+      reporter_(reporter),
+      helper_(helper_of(address_, settings)) {}
+
+std::optional<OfferedEntry> RemoteLayer::find(const Request& request, bool fresh,
+                                              const Offer::Accept& accept, MissReason& why_not) {
+  RemoteStore store(helper_, keys_, RemoteStore::Haste{most_wait, fresh});
+  const auto offers = Offer::list(store, request);
+  if (!offers) {
+    lose(offers.error());
+    return std::nullopt;
+  }
+  const Offer::Accept accept_here = [&](const Candidate& candidate) {
+    return !is_forgotten(candidate.key) && accept(candidate);
+  };
+  if (!offers->empty()) why_not = std::max(why_not, MissReason::unfit);
+  for (const auto& offer : *offers) {
+    if (!offer.may_serve(accept_here)) continue;
+    if (offer.compile_us() != 0)
+      store.hurry(std::chrono::microseconds(offer.compile_us() / worth_of_a_compile));
+    auto entry = offer.fetch(store, accept_here, why_not);
+    if (!entry) {
+      lose(entry.error());
+      return std::nullopt;
+    }
+    if (*entry) return std::move(*entry);
+  }
+  return std::nullopt;
+}
+
+void RemoteLayer::admit(const Digest& request) {
+  if (!cache_) return;
+  static_cast<void>(helper_->ask(remote::AdmitEntries{*cache_, request}, patience_with_helper));
+}
+
+void RemoteLayer::push(const Digest& key, std::unique_ptr<Lease> lease) {
+  if (lease) return lease->push(*cache_, key);
+  static_cast<void>(helper_->ask(remote::PushEntry{*cache_, key, {}}, patience_with_helper));
+}
+
+RemoteLayer::Leased RemoteLayer::lease(const Digest& what) {
+  const auto name = what.hex() + digest_of(what.hex()).hex();
+  auto connection = helper_->take();
+  if (!connection) return {};
+  const auto state = connection->ask(remote::TakeLease{name}, address_.timeout + grace);
+  if (state == LeaseState::taken)
+    return {std::make_unique<Lease>(helper_, std::move(*connection), name)};
+  if (connection->works()) helper_->give_back(std::move(*connection));
+  return {.held = state == LeaseState::held};
+}
+
+void RemoteLayer::forget(const Digest& key) {
+  const std::lock_guard lock(mutex_);
+  forgotten_.insert(key);
+}
+
+bool RemoteLayer::is_forgotten(const Digest& key) {
+  const std::lock_guard lock(mutex_);
+  return forgotten_.contains(key);
+}
+
+// Once for each kind: a server that is down stays down for a while, and nobody is to read that for each kernel.
+void RemoteLayer::lose(const Error& error) {
+  ++faults_;
+  // What comes too late serves whoever asks next.
+  if (error.code == ErrorCode::timed_out || error.code == ErrorCode::cache_unusable) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!told_.insert(error.code).second) return;
+  }
+  reporter_.warn(fmt::format("going on without {}: {}", address_.shown(), error.message));
+}
+
+Result<RemoteStatus> RemoteLayer::status(bool reach) {
+  return helper_->ask(remote::AskStatus{reach}, address_.timeout + grace);
+}
+
+Result<std::unique_ptr<ObjectStore>> open_store(std::string_view url, const Settings& settings,
+                                                bool create) {
+  const CallerState caller;
+  const auto address = parse_remote(url);
+  if (!address) return tl::unexpected(address.error());
+  if (address->kind == RemoteAddress::Kind::file) {
+    return open_file_store(
+        address->path(),
+        {.create = create, .trust = settings.cache_trust, .trusted_keys = settings.trusted_keys});
+  }
+  return std::make_unique<RemoteStore>(helper_of(*address, settings), settings.trusted_keys,
+                                       address->timeout + grace);
+}
+
+}  // namespace kiln

@@ -1,0 +1,68 @@
+// What machines share by a store: here each has a cache of its own, and all are this machine's user.
+
+#include "kiln/remote.h"
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "compile_fixture.h"
+
+namespace kiln::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RemoteLayer : public CompileFixture {
+ protected:
+  RuntimeOptions machine(const std::string& name) {
+    auto options = this->options();
+    options.cache_directory = scratch_ / name;
+    options.remotes = "file://" + (scratch_ / "store").string();
+    return options;
+  }
+
+  static Program program(int number = 1) {
+    const std::string source =
+        "__global__ void k(int* x) { *x = " + std::to_string(number) + "; }";
+    return Program::make({.name = "shared.cu", .source = source, .kernels = {"k"}}).value();
+  }
+
+  static Artifact compile(Runtime& runtime, int number = 1) {
+    return runtime.compile(program(number), "sm_80").value();
+  }
+
+  /// Until all is put and kept.
+  static RemoteStatus settled(Runtime& runtime) {
+    for (int step = 0; step < 500; ++step) {
+      auto status = runtime.remotes(false).at(0).status.value();
+      if (status.waiting == 0) return status;
+      std::this_thread::sleep_for(10ms);
+    }
+    ADD_FAILURE() << "it is not put";
+    return {};
+  }
+};
+
+TEST_F(RemoteLayer, WhatOneMachineCompiledServesAnother) {
+  auto first = Runtime::open(machine("a")).value();
+  const auto compiled = compile(first);
+  EXPECT_EQ(compiled.origin, Origin::compiled);
+  EXPECT_EQ(settled(first).pushed, 1U);
+  auto second = Runtime::open(machine("b")).value();
+  const auto served = compile(second);
+  EXPECT_EQ(served.origin, Origin::remote);
+  EXPECT_EQ(served.image, compiled.image);
+  EXPECT_EQ(served.key, compiled.key);
+  EXPECT_EQ(second.counters().remote_hits, 1U);
+  EXPECT_EQ(second.counters().compiles, 0U);
+  settled(second);
+  auto again = Runtime::open(machine("b")).value();
+  EXPECT_EQ(compile(again).origin, Origin::local) << "it is kept here from then on";
+}
+
+}  // namespace
+}  // namespace kiln::test

@@ -1,0 +1,120 @@
+#include "asked_store.h"
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "signing/signature.h"
+
+namespace kiln::remote {
+
+namespace {
+
+std::vector<WireHint> readable(std::vector<StoreHint> hints) {
+  std::vector<WireHint> readable;
+  for (auto& hint : hints) {
+    if (hint.record) readable.push_back({std::move(hint.object), std::move(*hint.record)});
+  }
+  return readable;
+}
+
+template <class Question>
+Broker::Budget budget_of(const Question& call) {
+  return {std::chrono::microseconds(call.budget_us), call.hasty};
+}
+
+// What a server damaged once shall not be given for as long as this helper lives.
+bool is_of_its_name(const std::string& name, const std::string& object) {
+  std::string hash;
+  for (const unsigned char byte : storage::hash_of(object)) hash += fmt::format("{:02x}", byte);
+  return hash == name;
+}
+
+}  // namespace
+
+Result<std::vector<WireHint>> Server::hints(const AskHints& call) {
+  if (!call.fresh) {
+    if (auto known = lately.hints(call.request)) return std::move(*known);
+  }
+  ++asked;
+  using Hints = std::vector<WireHint>;
+  const auto keep = [this, request = call.request](const Result<Hints>& hints) {
+    if (hints) lately.keep(request, *hints);
+  };
+  const auto ask = [request = call.request, most = call.most](Backend& backend) -> Result<Hints> {
+    auto hints = backend.objects->hints(request, most);
+    if (!hints) return tl::unexpected(std::move(hints.error()));
+    return readable(std::move(*hints));
+  };
+  auto hints = broker.ask<Hints>(budget_of(call), ask, keep);
+  keep(hints);
+  return hints;
+}
+
+Result<std::optional<std::string>> Server::object(const GetObject& call) {
+  if (auto known = lately.object(call.name, call.most_bytes)) return known;
+  using Object = std::optional<std::string>;
+  const auto keep = [this, name = call.name](const Result<Object>& object) {
+    if (!object || !*object) return;
+    ++found;
+    if (is_of_its_name(name, **object)) lately.keep(name, **object);
+  };
+  const auto ask = [name = call.name, most = call.most_bytes](Backend& backend) {
+    return backend.objects->get(name, most);
+  };
+  auto object = broker.ask<Object>(budget_of(call), ask, keep);
+  keep(object);
+  return object;
+}
+
+Result<std::optional<std::string>> AskedStore::get(const std::string& name,
+                                                   std::uint64_t most_bytes) {
+  return server_.object({.name = name,
+                         .most_bytes = most_bytes,
+                         .budget_us = static_cast<std::uint64_t>(patience_.count()),
+                         .hasty = false});
+}
+
+Result<bool> AskedStore::put(const std::string& name, std::string_view bytes) {
+  return server_.broker.ask<bool>(patience(),
+                                  [name, object = std::string(bytes)](Backend& backend) {
+                                    return backend.objects->put(name, object);
+                                  });
+}
+
+Result<std::vector<StoreHint>> AskedStore::hints(const Digest& request, std::size_t most) {
+  auto told = server_.hints({.request = request,
+                             .most = most,
+                             .budget_us = static_cast<std::uint64_t>(patience_.count()),
+                             .hasty = false});
+  if (!told) return tl::unexpected(std::move(told.error()));
+  std::vector<StoreHint> hints;
+  for (auto& hint : *told) hints.push_back({std::move(hint.object), std::move(hint.record)});
+  return hints;
+}
+
+Result<void> AskedStore::add_hint(const Digest& request, const std::string& name,
+                                  std::string_view hint) {
+  auto added = server_.broker.ask<bool>(
+      patience(), [request, name, record = std::string(hint)](Backend& backend) -> Result<bool> {
+        auto added = backend.objects->add_hint(request, name, record);
+        if (!added) return tl::unexpected(std::move(added.error()));
+        return true;
+      });
+  server_.lately.forget(request);
+  if (!added) return tl::unexpected(std::move(added.error()));
+  return {};
+}
+
+Result<std::vector<Digest>> AskedStore::requests() {
+  return server_.broker.ask<std::vector<Digest>>(
+      patience(), [](Backend& backend) { return backend.objects->requests(); });
+}
+
+Result<GcReport> AskedStore::collect(const GcOptions& options) {
+  return server_.broker.ask<GcReport>(
+      patience(), [options](Backend& backend) { return backend.objects->collect(options); });
+}
+
+}  // namespace kiln::remote

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker.h"
+#include "kiln/exchange.h"
+#include "lately.h"
+#include "remote/remote_protocol.h"
+
+namespace kiln::remote {
+
+/// What all who ask one server share. Safe to use from any thread.
+struct Server {
+  Broker& broker;
+  Lately& lately;
+  std::atomic<std::uint64_t> asked{0};  ///< Requests.
+  std::atomic<std::uint64_t> found{0};  ///< Objects.
+
+  /// Hints and objects within a budget, or what was heard of them lately. Errors: as of Broker::ask().
+  [[nodiscard]] Result<std::vector<WireHint>> hints(const AskHints& call);
+  [[nodiscard]] Result<std::optional<std::string>> object(const GetObject& call);
+};
+
+/// The server as a store, for who has time. Serves one thread at a time.
+class AskedStore final : public ObjectStore {
+ public:
+  /// Borrows the server.
+  AskedStore(Server& server, TrustedKeys keys, std::chrono::milliseconds patience)
+      : ObjectStore(std::move(keys)), server_(server), patience_(patience) {}
+
+  Result<std::optional<std::string>> get(const std::string& name,
+                                         std::uint64_t most_bytes) override;
+  Result<bool> put(const std::string& name, std::string_view bytes) override;
+  Result<std::vector<StoreHint>> hints(const Digest& request, std::size_t most) override;
+  Result<void> add_hint(const Digest& request, const std::string& name,
+                        std::string_view hint) override;
+  Result<std::vector<Digest>> requests() override;
+  Result<GcReport> collect(const GcOptions& options) override;
+
+ private:
+  [[nodiscard]] Broker::Budget patience() const noexcept { return {patience_, false}; }
+
+  Server& server_;
+  const std::chrono::microseconds patience_;
+};
+
+}  // namespace kiln::remote

@@ -1,0 +1,57 @@
+#include "backend.h"
+
+#include "file_leases.h"
+#ifdef KILN_WITH_HTTP
+#include "http_store.h"
+#endif
+#ifdef KILN_WITH_REDIS
+#include "redis_store.h"
+#endif
+
+namespace kiln::remote {
+
+namespace {
+
+Result<Backend> open_folder(const RemoteAddress& address, const FileStoreOptions& options) {
+  auto objects = open_file_store(address.path(), options);
+  if (!objects) return tl::unexpected(std::move(objects.error()));
+  Backend backend{std::move(*objects), nullptr};
+  // Who may only read there has no use for any.
+  if (!options.create) return backend;
+  auto leases = open_file_leases(address);
+  if (!leases) return tl::unexpected(std::move(leases.error()));
+  backend.leases = std::move(*leases);
+  return backend;
+}
+
+[[maybe_unused]] tl::unexpected<Error> built_without(const RemoteAddress& address,
+                                                     const char* library) {
+  return fail(ErrorCode::invalid_setting, address.shown() + ": kiln-remote was built without " +
+                                              library + ": build kiln where that is installed");
+}
+
+}  // namespace
+
+Result<Backend> open_backend(const RemoteAddress& address, const FileStoreOptions& of_folder) {
+  switch (address.kind) {
+    case RemoteAddress::Kind::file:
+      return open_folder(address, of_folder);
+    case RemoteAddress::Kind::redis:
+    case RemoteAddress::Kind::redis_socket:
+#ifdef KILN_WITH_REDIS
+      return open_redis(address);
+#else
+      return built_without(address, "hiredis");
+#endif
+    case RemoteAddress::Kind::http:
+    case RemoteAddress::Kind::s3:
+#ifdef KILN_WITH_HTTP
+      return open_http(address);
+#else
+      return built_without(address, "libcurl");
+#endif
+  }
+  return fail(ErrorCode::invalid_argument, "no such kind of store");
+}
+
+}  // namespace kiln::remote

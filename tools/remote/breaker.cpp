@@ -1,0 +1,50 @@
+#include "breaker.h"
+
+#include <algorithm>
+
+namespace kiln::remote {
+
+void Breaker::begin(Time now) {
+  if (pending_++ == 0) heard_ = now;
+}
+
+void Breaker::succeed(Time now) {
+  heard_ = now;
+  failures_ = 0;
+  cost_ = {};
+}
+
+void Breaker::fail(Time now, Clock::duration cost) {
+  ++failures_;
+  cost_ += cost;
+  if (failures_ >= most_failures || cost_ >= most_cost) open(now);
+}
+
+Breaker::Time Breaker::silent_until() const noexcept {
+  return pending_ > 0 ? heard_ + most_cost : Time::max();
+}
+
+void Breaker::look(Time now) {
+  if (now >= silent_until()) open(now);
+}
+
+void Breaker::probed(Time now, bool answers) {
+  if (answers) {
+    open_ = false;
+    failures_ = 0;
+    cost_ = {};
+    heard_ = now;
+    rest_ = first_rest;
+  } else {
+    rest_ = std::min(2 * rest_, longest_rest);
+    next_probe_ = now + rest_;
+  }
+}
+
+void Breaker::open(Time now) {
+  if (open_) return;
+  open_ = true;
+  next_probe_ = now + rest_;
+}
+
+}  // namespace kiln::remote

@@ -1,0 +1,155 @@
+#include "broker.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "kiln/digest.h"
+
+namespace kiln::remote {
+
+namespace {
+
+std::uint64_t microseconds(Broker::Clock::duration time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+}
+
+}  // namespace
+
+Broker::Broker(Open open, std::size_t most_connections)
+    : open_(std::move(open)), most_connections_(most_connections) {
+  std::thread([this] { probe(); }).detach();
+}
+
+// The others are of what was asked, and not of the server.
+std::optional<std::string> Broker::failure_in(const Error& error) {
+  const bool of_server = error.code == ErrorCode::io_failed || error.code == ErrorCode::timed_out;
+  return of_server ? std::optional(error.message) : std::nullopt;
+}
+
+std::optional<Error> Broker::why_resting() const {
+  if (!breaker_.is_open()) return std::nullopt;
+  return Error{ErrorCode::cache_unusable,
+               fmt::format("the server is left alone for a while, since it failed: {}",
+                           status_.last_failure)};
+}
+
+void Broker::add(std::shared_ptr<Job> job) {
+  if (job->counts) breaker_.begin(Clock::now());
+  jobs_.push_back(std::move(job));
+  if (idle_ < jobs_.size() && threads_ < most_connections_) {
+    ++threads_;
+    std::thread([this] { work(); }).detach();
+  }
+  work_to_do_.notify_one();
+}
+
+void Broker::wait(std::unique_lock<std::mutex>& lock, Clock::time_point deadline,
+                  const std::function<bool()>& done) {
+  while (!done() && !breaker_.is_open()) {
+    const auto now = Clock::now();
+    if (now >= deadline) return;
+    breaker_.look(now);
+    if (breaker_.is_open()) {
+      status_.last_failure = "it did not answer in time";
+      probe_due_.notify_one();
+      something_done_.notify_all();
+      return;
+    }
+    something_done_.wait_until(lock, std::min(deadline, breaker_.silent_until()));
+  }
+}
+
+void Broker::work() {
+  std::optional<Backend> backend;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_;
+    work_to_do_.wait(lock, [&] { return !jobs_.empty(); });
+    --idle_;
+    const auto job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    const auto began = Clock::now();
+    auto failure = run(*job, backend);
+    lock.lock();
+    const auto now = Clock::now();
+    if (job->counts) breaker_.end();
+    if (failure) {
+      ++status_.failures;
+      status_.last_failure = std::move(*failure);
+      breaker_.fail(now, job->counts ? now - began : Clock::duration::zero());
+      if (breaker_.is_open()) probe_due_.notify_one();
+    } else {
+      status_.round_trip_us = microseconds(now - began);
+      breaker_.succeed(now);
+    }
+    something_done_.notify_all();
+  }
+}
+
+// A connection that failed is made anew.
+std::optional<std::string> Broker::run(const Job& job, std::optional<Backend>& backend) const {
+  Result<Backend*> connected(nullptr);
+  if (!backend) {
+    if (auto opened = open_()) {
+      backend = std::move(*opened);
+    } else {
+      connected = tl::unexpected(std::move(opened.error()));
+    }
+  }
+  if (connected) connected = &*backend;
+  auto failure = job.run(connected);
+  if (failure) backend.reset();
+  return failure;
+}
+
+void Broker::probe() {
+  std::optional<Backend> backend;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    probe_due_.wait(lock, [&] { return breaker_.is_open() || reach_; });
+    if (!reach_) {
+      const auto due = breaker_.next_probe();
+      probe_due_.wait_until(lock, due, [&] { return reach_; });
+    }
+    probe_now(lock, backend);
+  }
+}
+
+void Broker::probe_now(std::unique_lock<std::mutex>& lock, std::optional<Backend>& backend) {
+  const auto began = Clock::now();
+  lock.unlock();
+  const Job job{[](const Result<Backend*>& server) {
+                  return server ? failure_of((*server)->objects->hints(Digest(), 1))
+                                : failure_in(server.error());
+                },
+                false};
+  auto failure = run(job, backend);
+  lock.lock();
+  const auto now = Clock::now();
+  if (!failure) status_.round_trip_us = microseconds(now - began);
+  if (!failure && now - began > Breaker::most_cost) failure = "it takes too long to answer";
+  if (failure) status_.last_failure = *failure;
+  if (breaker_.is_open()) breaker_.probed(now, !failure);
+  reach_ = false;
+  something_done_.notify_all();
+}
+
+void Broker::reach() {
+  std::unique_lock lock(mutex_);
+  reach_ = true;
+  probe_due_.notify_one();
+  something_done_.wait(lock, [&] { return !reach_; });
+}
+
+RemoteStatus Broker::status() {
+  const std::lock_guard lock(mutex_);
+  auto status = status_;
+  status.resting = breaker_.is_open();
+  return status;
+}
+
+}  // namespace kiln::remote

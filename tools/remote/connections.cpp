@@ -1,0 +1,227 @@
+#include "connections.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "asked_store.h"
+#include "backend.h"
+#include "broker.h"
+#include "deliveries.h"
+#include "lately.h"
+#include "lease_book.h"
+#include "remote/message_socket.h"
+#include "remote/remote_protocol.h"
+#include "signing/signature.h"
+#include "system/descriptor.h"
+
+namespace kiln::remote {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using State = MessageSocket::State;
+
+constexpr std::size_t most_connections_to_server = 16;
+constexpr int most_connections = 1024;
+/// Whoever asked and does not take the answer is gone.
+constexpr auto patience_with_a_caller = 5s;
+/// What the server does not take is not waited for longer than this, once nobody is connected.
+constexpr auto longest_delivery = 5min;
+
+/// All that serves one store. It is made once and never destroyed: a thread of it may wait for ever.
+class Service {
+ public:
+  static Result<Service*> make(const Introduction& introduction) {
+    if (auto hashing = storage::prepare_to_hash(); !hashing)
+      return tl::unexpected(std::move(hashing.error()));
+    TrustedKeys keys;
+    if (!introduction.trusted_keys.empty()) {
+      auto read = TrustedKeys::read(introduction.trusted_keys);
+      if (!read) return tl::unexpected(std::move(read.error()));
+      keys = std::move(*read);
+    }
+    // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): as said above.
+    return new Service(introduction, std::move(keys));
+  }
+
+  using Holder = LeaseBook::Holder;
+
+  Result<std::vector<WireHint>> answer(const AskHints& call, const Holder&) {
+    return server_.hints(call);
+  }
+  Result<std::optional<std::string>> answer(const GetObject& call, const Holder&) {
+    return server_.object(call);
+  }
+  Result<bool> answer(const PutObject& call, const Holder&) {
+    return store().put(call.name, call.bytes);
+  }
+  Result<bool> answer(const AddHint& call, const Holder&) {
+    auto added = store().add_hint(call.request, call.name, call.record);
+    if (!added) return tl::unexpected(std::move(added.error()));
+    return true;
+  }
+  Result<std::vector<Digest>> answer(const ListRequests&, const Holder&) {
+    return store().requests();
+  }
+  Result<bool> answer(const PushEntry& call, const Holder&) { return deliveries_.add(call); }
+  Result<bool> answer(const AdmitEntries& call, const Holder&) { return deliveries_.add(call); }
+  Result<LeaseState> answer(const TakeLease& call, const Holder& holder) {
+    return leases_.take(call.name, holder);
+  }
+  Result<bool> answer(const ReleaseLease& call, const Holder&) {
+    leases_.release(call.name, call.failed);
+    return true;
+  }
+  Result<RemoteStatus> answer(const AskStatus& call, const Holder&) {
+    if (call.reach) broker_.reach();
+    auto status = broker_.status();
+    status.asked = server_.asked;
+    status.found = server_.found;
+    status.lease_waits = leases_.waits();
+    status.gives_leases = leases_.gives_any();
+    deliveries_.tell(status);
+    return status;
+  }
+
+  void gone(const Holder& holder) { leases_.release_all(holder); }
+
+  /// Whether everything is carried.
+  [[nodiscard]] bool idle() { return deliveries_.idle(); }
+
+ private:
+  Service(const Introduction& introduction, TrustedKeys keys)
+      : address_(introduction.address),
+        of_folder_{.create = !introduction.address.read_only,
+                   .trust = introduction.trust,
+                   .trusted_keys = keys},
+        keys_(std::move(keys)),
+        broker_([this] { return open_backend(address_, of_folder_); }, most_connections_to_server),
+        lease_broker_([this] { return open_backend(address_, of_folder_); }, 1),
+        server_{broker_, lately_},
+        leases_(lease_broker_, broker_),
+        deliveries_(server_, leases_,
+                    {introduction.trust, keys_, !address_.read_only, 2 * address_.timeout}) {}
+
+  [[nodiscard]] AskedStore store() { return {server_, keys_, 2 * address_.timeout}; }
+
+  const RemoteAddress address_;
+  const FileStoreOptions of_folder_;
+  const TrustedKeys keys_;
+  Broker broker_;
+  Broker lease_broker_;
+  Lately lately_;
+  Server server_;
+  LeaseBook leases_;
+  Deliveries deliveries_;
+};
+
+/// Who is at the other end; the process 0 where it is of another namespace.
+ucred peer_of(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) peer.uid = ~uid_t{0};
+  return peer;
+}
+
+}  // namespace
+
+class Connections::Impl {
+ public:
+  explicit Impl(int listening) : listening_(listening) {}
+
+  void serve() {
+    auto busy_at = Clock::now();
+    for (;;) {
+      pollfd event{listening_.get(), POLLIN, 0};
+      const int ready = ::poll(&event, 1, 1000);
+      if (ready > 0) accept();
+      const auto now = Clock::now();
+      if (open_ > 0) busy_at = now;
+      const auto quiet = now - busy_at;
+      if (quiet > std::chrono::seconds(idle_seconds) && (is_idle() || quiet > longest_delivery))
+        return;
+    }
+  }
+
+ private:
+  void accept() {
+    system::Descriptor socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket || open_ >= most_connections) return;
+    const auto peer = peer_of(socket.get());
+    if (peer.uid != ::geteuid()) return;
+    ++open_;
+    const LeaseBook::Holder holder{++last_number_, peer.pid};
+    std::thread([this, holder, socket = std::move(socket)]() mutable {
+      talk(MessageSocket(std::move(socket), most_message_bytes), holder);
+      if (service_ != nullptr) service_.load()->gone(holder);
+      --open_;
+    }).detach();
+  }
+
+  void talk(MessageSocket socket, const LeaseBook::Holder& holder) {
+    bool introduced = false;
+    std::string message;
+    while (socket.receive(message, std::nullopt) == State::ok) {
+      const auto call = wire::decode<Call>(message);
+      if (!call) return;
+      const auto answer =
+          std::visit([&](const auto& one) { return this->answer(one, holder, introduced); }, *call);
+      if (answer.empty() || socket.send(answer, Clock::now() + patience_with_a_caller) != State::ok)
+        return;
+    }
+  }
+
+  /// The record of the answer; empty to whoever did not say for which store he comes.
+  template <class Question>
+  std::string answer(const Question& call, const LeaseBook::Holder& holder, bool& introduced) {
+    if constexpr (std::is_same_v<Question, Introduction>) {
+      auto welcome = welcome_to(call);
+      introduced = welcome.has_value();
+      return wire::encode(welcome);
+    } else {
+      return introduced ? wire::encode(service_.load()->answer(call, holder)) : std::string();
+    }
+  }
+
+  Result<bool> welcome_to(const Introduction& introduction) {
+    const std::lock_guard lock(mutex_);
+    auto record = wire::encode(introduction);
+    if (service_ == nullptr) {
+      auto made = Service::make(introduction);
+      if (!made) return tl::unexpected(std::move(made.error()));
+      store_ = std::move(record);
+      service_ = *made;
+    } else if (record != store_) {
+      return fail(ErrorCode::invalid_argument, "kiln-remote: this one serves another store");
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool is_idle() const { return service_ == nullptr || service_.load()->idle(); }
+
+  const system::Descriptor listening_;
+  std::mutex mutex_;
+  std::string store_;  ///< The record of who introduced himself first.
+  std::atomic<Service*> service_{nullptr};
+  std::atomic<int> open_{0};
+  std::uint64_t last_number_ = 0;
+};
+
+Connections::Connections(int listening) : impl_(std::make_shared<Impl>(listening)) {}
+Connections::~Connections() = default;
+
+void Connections::serve() { impl_->serve(); }
+
+}  // namespace kiln::remote

@@ -1,0 +1,121 @@
+#include "deliveries.h"
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace kiln::remote {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A cache that nothing is carried from or to for so long is closed.
+constexpr auto time_to_close = 2s;
+/// What the server does not take now, it may take in a moment.
+constexpr int most_tries = 3;
+constexpr auto time_between_tries = 1s;
+
+}  // namespace
+
+Deliveries::Deliveries(Server& server, LeaseBook& leases, Rules rules)
+    : server_(server),
+      leases_(leases),
+      rules_(std::move(rules)),
+      store_(server, rules_.keys, rules_.patience) {
+  std::thread([this] { work(); }).detach();
+}
+
+bool Deliveries::add(PushEntry push) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (rules_.pushes && jobs_.size() < most_waiting) {
+      if (!push.lease.empty()) leases_.keep(push.lease);
+      jobs_.emplace_back(std::move(push));
+      to_do_.notify_one();
+      return true;
+    }
+    ++dropped_;
+  }
+  if (!push.lease.empty()) leases_.release(push.lease, true);
+  return false;
+}
+
+bool Deliveries::add(AdmitEntries admit) {
+  const std::lock_guard lock(mutex_);
+  if (jobs_.size() >= most_waiting) return false;
+  jobs_.emplace_back(std::move(admit));
+  to_do_.notify_one();
+  return true;
+}
+
+void Deliveries::tell(RemoteStatus& status) {
+  const std::lock_guard lock(mutex_);
+  status.pushed = pushed_;
+  status.duplicates = duplicates_;
+  status.dropped = dropped_;
+  status.waiting = jobs_.size() + (busy_ ? 1 : 0);
+}
+
+bool Deliveries::idle() {
+  const std::lock_guard lock(mutex_);
+  return jobs_.empty() && !busy_;
+}
+
+void Deliveries::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!to_do_.wait_for(lock, time_to_close, [&] { return !jobs_.empty(); })) {
+      lock.unlock();
+      cache_.reset();
+      opened_.clear();
+      lock.lock();
+      continue;
+    }
+    const auto job = std::move(jobs_.front());
+    jobs_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    std::visit([this](const auto& one) { carry(one); }, job);
+    lock.lock();
+    busy_ = false;
+  }
+}
+
+void Deliveries::carry(const PushEntry& push) {
+  bool put = false;
+  bool is_new = false;
+  auto* const cache = open(push.cache);
+  for (int attempt = 1; cache != nullptr && !put && attempt <= most_tries; ++attempt) {
+    if (attempt > 1) std::this_thread::sleep_for(time_between_tries);
+    const auto report = kiln::push(*cache, store_, {.keys = std::vector{push.key}});
+    put = report && report->added + report->present != 0;
+    is_new = report && report->added != 0;
+  }
+  if (!push.lease.empty()) leases_.release(push.lease, !put);
+  const std::lock_guard lock(mutex_);
+  ++(put ? pushed_ : dropped_);
+  if (put && !is_new) ++duplicates_;
+}
+
+// What does not get here is asked for again by whoever needs it.
+void Deliveries::carry(const AdmitEntries& admit) {
+  if (auto* const cache = open(admit.cache))
+    static_cast<void>(pull(store_, *cache, {.requests = std::vector{admit.request}}));
+}
+
+Cache* Deliveries::open(const CacheOfCaller& cache) {
+  if (opened_ == cache.directory && cache_) return &*cache_;
+  cache_.reset();
+  opened_ = cache.directory;
+  auto opened = Cache::open(cache.directory, {.max_bytes = cache.max_bytes,
+                                              .trust = rules_.trust,
+                                              .trusted_keys = rules_.keys,
+                                              .plain_images = cache.plain_images,
+                                              .on_fault = [](std::string_view) {}});
+  if (!opened) return nullptr;
+  cache_.emplace(std::move(*opened));
+  return &*cache_;
+}
+
+}  // namespace kiln::remote

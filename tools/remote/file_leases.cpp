@@ -1,0 +1,187 @@
+#include "file_leases.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "exchange/store_folder.h"
+
+namespace kiln::remote {
+
+namespace {
+
+using std::chrono::steady_clock;
+using storage::StoreFolder;
+
+constexpr std::size_t digits_of_generations = 8;
+constexpr std::size_t digits_of_folders = 2;
+constexpr std::size_t most_beat_bytes = 256;
+constexpr std::size_t most_seen = 4096;
+const std::string beat_name = "beat";
+
+/// Whose machine has written it does not matter: a lease is a hint.
+constexpr storage::StoreReaders anybody{.of_anybody = true};
+
+/// A holder's word: "token state count". Others may have written anything in its place.
+struct Beat {
+  std::string token = {};
+  std::string state = {};
+  std::uint64_t count = 0;
+};
+
+std::string encode(const Beat& beat) {
+  return fmt::format("{} {} {}", beat.token, beat.state, beat.count);
+}
+
+Beat decode(const std::string& word) {
+  const auto first = std::min(word.find(' '), word.size());
+  const auto second = std::min(word.find(' ', first + 1), word.size());
+  Beat beat{word.substr(0, first), word.substr(std::min(first + 1, second), second - first - 1)};
+  for (const char digit : word.substr(second)) {
+    // It need only differ from the one before.
+    if (digit >= '0' && digit <= '9') beat.count = beat.count * 10 + (digit - '0');
+  }
+  return beat;
+}
+
+class FileLeases final : public Leases {
+ public:
+  FileLeases(StoreFolder folder, std::chrono::milliseconds lasts)
+      : folder_(std::move(folder)), lasts_(lasts) {}
+
+  Result<LeaseAnswer> take(const std::string& name, const std::string& token) override {
+    const auto outer = folder_.make_folder(name.substr(0, digits_of_folders));
+    if (!outer) return tl::unexpected(outer.error());
+    const auto lease = outer->make_folder(name);
+    if (!lease) return tl::unexpected(lease.error());
+    const auto latest = latest_of(*lease);
+    if (!latest) return tl::unexpected(latest.error());
+    if (*latest != 0) {
+      const auto word = word_of(*lease, *latest);
+      if (!word) return tl::unexpected(word.error());
+      if (const auto answer = judge(name, *latest, *word)) return *answer;
+    }
+    return begin(*lease, name, *latest, token);
+  }
+
+  Result<bool> prolong(const std::string& name, const std::string& token) override {
+    return rewrite(name, token, [](Beat& beat) { ++beat.count; });
+  }
+
+  Result<void> release(const std::string& name, const std::string& token, bool failed) override {
+    auto released =
+        rewrite(name, token, [&](Beat& beat) { beat.state = failed ? "failed" : "done"; });
+    if (!released) return tl::unexpected(std::move(released.error()));
+    return {};
+  }
+
+ private:
+  /// What the holder of a generation said, and since when he says that.
+  struct Seen {
+    std::uint32_t generation;
+    std::string word;
+    steady_clock::time_point since;
+  };
+
+  static std::string name_of(std::uint32_t generation) { return fmt::format("{:08x}", generation); }
+
+  /// 0 where nobody ever had it.
+  static Result<std::uint32_t> latest_of(const StoreFolder& lease) {
+    const auto names = lease.names(digits_of_generations);
+    if (!names) return tl::unexpected(names.error());
+    std::uint32_t latest = 0;
+    for (const auto& name : *names)
+      latest = std::max(latest, static_cast<std::uint32_t>(std::stoul(name, nullptr, 16)));
+    return latest;
+  }
+
+  /// Empty where none was written yet, or cannot be read.
+  static Result<std::string> word_of(const StoreFolder& lease, std::uint32_t generation) {
+    const auto folder = lease.folder(name_of(generation));
+    if (!folder || !*folder) return std::string();
+    auto word = (*folder)->read(beat_name, most_beat_bytes, anybody);
+    return word && *word ? std::move(**word) : std::string();
+  }
+
+  /// Nothing where the lease may be had.
+  std::optional<LeaseAnswer> judge(const std::string& name, std::uint32_t generation,
+                                   const std::string& word) {
+    const auto now = steady_clock::now();
+    const auto beat = decode(word);
+    if (beat.state == "done") return std::nullopt;
+    if (seen_.size() >= most_seen) seen_.clear();
+    auto& seen = seen_[name];
+    if (seen.generation != generation || seen.word != word) seen = {generation, word, now};
+    const bool failed = beat.state == "failed";
+    const auto time =
+        failed ? std::min<std::chrono::milliseconds>(telling_failure, lasts_) : lasts_;
+    if (now - seen.since >= time) return std::nullopt;
+    return failed ? LeaseAnswer::failed : LeaseAnswer::held;
+  }
+
+  Result<LeaseAnswer> begin(const StoreFolder& lease, const std::string& name, std::uint32_t latest,
+                            const std::string& token) {
+    const auto made = lease.make_new_folder(name_of(latest + 1));
+    if (!made) return tl::unexpected(made.error());
+    if (!*made) return LeaseAnswer::held;
+    seen_.erase(name);
+    const auto folder = lease.folder(name_of(latest + 1));
+    if (!folder || !*folder) return LeaseAnswer::held;
+    const auto written = (*folder)->write(beat_name, encode({token, "held"}), anybody);
+    if (!written) return tl::unexpected(written.error());
+    lease.remove_folder(name_of(latest), {beat_name});
+    return LeaseAnswer::taken;
+  }
+
+  /// Whether it is still this token's.
+  template <class Change>
+  Result<bool> rewrite(const std::string& name, const std::string& token, const Change& change) {
+    const auto outer = folder_.folder(name.substr(0, digits_of_folders));
+    if (!outer) return tl::unexpected(outer.error());
+    if (!*outer) return false;
+    const auto lease = (*outer)->folder(name);
+    if (!lease) return tl::unexpected(lease.error());
+    if (!*lease) return false;
+    const auto latest = latest_of(**lease);
+    if (!latest) return tl::unexpected(latest.error());
+    const auto folder = (*lease)->folder(name_of(*latest));
+    if (!folder) return tl::unexpected(folder.error());
+    if (!*folder) return false;
+    const auto word = (*folder)->read(beat_name, most_beat_bytes, anybody);
+    if (!word) return tl::unexpected(word.error());
+    auto beat = decode(word->value_or(""));
+    if (beat.token != token || beat.state != "held") return false;
+    change(beat);
+    auto written = (*folder)->write(beat_name, encode(beat), anybody);
+    if (!written) return tl::unexpected(std::move(written.error()));
+    return true;
+  }
+
+  const StoreFolder folder_;
+  const std::chrono::milliseconds lasts_;
+  std::map<std::string, Seen> seen_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Leases>> open_file_leases(const RemoteAddress& address,
+                                                 std::chrono::milliseconds lasting) {
+  const auto named = StoreFolder::open(address.path());
+  if (!named) return tl::unexpected(named.error());
+  const auto store =
+      *named ? (*named)->folder("kiln-store.v1") : Result<std::optional<StoreFolder>>(std::nullopt);
+  if (!store) return tl::unexpected(store.error());
+  if (!*store)
+    return fail(ErrorCode::not_found, fmt::format("there is no store in '{}'", address.path()));
+  auto leases = (*store)->make_folder("leases");
+  if (!leases) return tl::unexpected(std::move(leases.error()));
+  return std::make_unique<FileLeases>(std::move(*leases), lasting);
+}
+
+}  // namespace kiln::remote

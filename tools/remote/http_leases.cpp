@@ -1,0 +1,174 @@
+#include "http_leases.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kiln::remote {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t most_beat_bytes = 256;
+constexpr std::size_t digits_of_tokens = 32;
+/// Who waits for more at one time waits longer for some.
+constexpr std::size_t most_seen = 4096;
+
+constexpr std::string_view held = "held";
+constexpr std::string_view failed = "failed";
+
+/// "token state count". Others may have written anything in its place.
+struct Beat {
+  std::string_view token = {};
+  std::string_view state = held;
+  std::uint64_t count = 0;
+};
+
+std::string encode(const Beat& beat) {
+  return fmt::format("{} {} {}\n", beat.token, beat.state, beat.count);
+}
+
+/// Without a token for anything that is no beat.
+Beat decode(std::string_view text) {
+  Beat beat;
+  if (!is_hexadecimal(text.substr(0, digits_of_tokens), digits_of_tokens)) return beat;
+  beat.token = text.substr(0, digits_of_tokens);
+  text.remove_prefix(digits_of_tokens);
+  if (text.starts_with(" failed ")) beat.state = failed;
+  for (const char letter : text) {
+    // It need only differ from the one before.
+    if (letter >= '0' && letter <= '9') beat.count = beat.count * 10 + (letter - '0');
+  }
+  return beat;
+}
+
+std::string lease_path(const std::string& name) { return fmt::format("l/{}/", name); }
+std::string beat_path(const std::string& name) { return lease_path(name) + "beat"; }
+
+/// A server says so who does not know MKCOL, or does not let this user make anything.
+bool is_for_good(const Error& error) {
+  return error.vendor_code == 400 || error.vendor_code == 403 || error.vendor_code == 405 ||
+         error.vendor_code == 501;
+}
+
+}  // namespace
+
+Result<LeaseAnswer> HttpLeases::take(const std::string& name, const std::string& token) {
+  if (unable_) return tl::unexpected(*unable_);
+  client_->begin_call();
+  const auto made = make(lease_path(name), token);
+  if (!made) return tl::unexpected(made.error());
+  return *made ? hold(name, token) : judge(name, token);
+}
+
+Result<bool> HttpLeases::prolong(const std::string& name, const std::string& token) {
+  client_->begin_call();
+  const auto text = beat_of(name);
+  if (!text) return tl::unexpected(text.error());
+  auto beat = decode(*text);
+  if (beat.token != token || beat.state != held) return false;
+  ++beat.count;
+  if (auto sent = client_->put(beat_path(name), encode(beat)); !sent)
+    return tl::unexpected(std::move(sent.error()));
+  return true;
+}
+
+Result<void> HttpLeases::release(const std::string& name, const std::string& token, bool failed) {
+  client_->begin_call();
+  const auto text = beat_of(name);
+  if (!text) return tl::unexpected(text.error());
+  auto beat = decode(*text);
+  if (beat.token != token || beat.state != held) return {};
+  if (failed) {
+    beat.state = remote::failed;
+    return client_->put(beat_path(name), encode(beat));
+  }
+  // In S3 these are two objects, of which the first must not outlive the second: nobody would have it.
+  if (auto removed = client_->remove(beat_path(name)); !removed) return removed;
+  return client_->remove(lease_path(name));
+}
+
+/// Empty where there is none, as between the making of a lease and its first beat.
+Result<std::string> HttpLeases::beat_of(const std::string& name) {
+  auto text = client_->get(beat_path(name), most_beat_bytes);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  return std::move(*text).value_or("");
+}
+
+Result<LeaseAnswer> HttpLeases::judge(const std::string& name, const std::string& token) {
+  auto text = beat_of(name);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  auto& seen = see(name, std::move(*text));
+  const auto beat = decode(seen.beat);
+  const bool has_failed = beat.state == failed;
+  const auto answer = has_failed ? LeaseAnswer::failed : LeaseAnswer::held;
+  if (steady_clock::now() - seen.since < (has_failed ? tells_failure_ : lasts_)) return answer;
+  const auto claim = fmt::format("{}{}-{}/", lease_path(name),
+                                 beat.token.empty() ? "none" : beat.token, seen.claims);
+  const auto made = make(claim, token);
+  if (!made) return tl::unexpected(made.error());
+  if (*made) return hold(name, token);
+  // Somebody else was first. He has as long as anybody to show that he lives.
+  seen.since = steady_clock::now();
+  ++seen.claims;
+  return LeaseAnswer::held;
+}
+
+Result<LeaseAnswer> HttpLeases::hold(const std::string& name, const std::string& token) {
+  seen_.erase(name);
+  if (auto sent = client_->put(beat_path(name), encode({.token = token})); !sent)
+    return tl::unexpected(std::move(sent.error()));
+  return LeaseAnswer::taken;
+}
+
+HttpLeases::Seen& HttpLeases::see(const std::string& name, std::string beat) {
+  const auto now = steady_clock::now();
+  if (const auto at = seen_.find(name); at != seen_.end()) {
+    if (at->second.beat != beat) at->second = {.beat = std::move(beat), .since = now};
+    return at->second;
+  }
+  if (seen_.size() == most_seen) {
+    seen_.erase(
+        std::ranges::min_element(seen_, {}, [](const auto& each) { return each.second.since; }));
+  }
+  return seen_[name] = {.beat = std::move(beat), .since = now};
+}
+
+Result<bool> HttpLeases::make(const std::string& path, const std::string& token) {
+  auto made = client_->make(path);
+  // A server that does not know MKCOL says of it what others say of a thing that is there; one that does not know
+  // If-None-Match, what others say of a thing that was made.
+  const bool is_proof = made && *made != client_->is_s3();
+  if (made && !is_proof && !is_proven_) {
+    if (auto proven = prove(token); !proven) made = tl::unexpected(std::move(proven.error()));
+  }
+  if (made)
+    is_proven_ = true;
+  else if (is_for_good(made.error()))
+    unable_ = made.error();
+  return made;
+}
+
+/// That the server makes what is not there, and only that.
+Result<void> HttpLeases::prove(const std::string& token) {
+  const auto path = fmt::format("l/probe-{}/", token);
+  const auto first = client_->make(path);
+  if (!first) return tl::unexpected(first.error());
+  const auto second = *first ? client_->make(path) : first;
+  if (!second) return tl::unexpected(second.error());
+  if (*first && !*second) return client_->remove(path);
+  constexpr int not_implemented = 501;
+  return fail(
+      ErrorCode::io_failed,
+      fmt::format("{} cannot give leases, so machines do not wait for each other's compiles; "
+                  "{}",
+                  client_->server().shown,
+                  client_->is_s3() ? "it would have to heed If-None-Match for PUT"
+                                   : "allow MKCOL there (nginx: dav_methods)"),
+      {}, not_implemented);
+}
+
+}  // namespace kiln::remote

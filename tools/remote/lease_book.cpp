@@ -1,0 +1,157 @@
+#include "lease_book.h"
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace kiln::remote {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Nobody waits for these.
+constexpr Broker::Budget patience{2s, false};
+/// Whoever asks for a lease compiles without one.
+constexpr Broker::Budget most_wait{Breaker::most_cost};
+constexpr auto time_between_beats = Leases::lasting / 3;
+constexpr std::size_t most_waited_for = 10'000;
+
+std::string new_token() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+// A server that answers so is well, and has no leases to give.
+bool gives_none(const Error& error) {
+  constexpr int bad_request = 400;
+  constexpr int forbidden = 403;
+  constexpr int not_allowed = 405;
+  constexpr int not_implemented = 501;
+  return error.vendor_code == bad_request || error.vendor_code == forbidden ||
+         error.vendor_code == not_allowed || error.vendor_code == not_implemented;
+}
+
+// Whoever is stopped compiles nothing. One that cannot be seen is believed to live.
+bool is_stopped(pid_t process) {
+  if (process == 0) return false;
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < line.size() && line[name_end + 2] == 'T';
+}
+
+}  // namespace
+
+LeaseBook::LeaseBook(Broker& broker, Broker& server) : broker_(broker), server_(server) {
+  std::thread([this] { prolong(); }).detach();
+}
+
+LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
+  if (server_.status().resting) return LeaseState::unavailable;
+  {
+    const std::lock_guard lock(mutex_);
+    if (held_.contains(name)) return LeaseState::held;
+    // Nobody else of this machine asks meanwhile.
+    held_[name] = {{}, holder};
+  }
+  const auto token = new_token();
+  const auto answer =
+      broker_.ask<LeaseState>(most_wait, [name, token](Backend& backend) -> Result<LeaseState> {
+        if (!backend.leases) return LeaseState::unavailable;
+        const auto taken = backend.leases->take(name, token);
+        if (!taken && gives_none(taken.error())) return LeaseState::unavailable;
+        if (!taken) return tl::unexpected(taken.error());
+        return *taken == LeaseAnswer::taken  ? LeaseState::taken
+               : *taken == LeaseAnswer::held ? LeaseState::held
+                                             : LeaseState::failed;
+      });
+  const auto state = answer.value_or(LeaseState::unavailable);
+  const std::lock_guard lock(mutex_);
+  if (state == LeaseState::taken) {
+    held_[name].token = token;
+  } else {
+    held_.erase(name);
+  }
+  gives_any_ |= state != LeaseState::unavailable;
+  if (waited_for_.size() > most_waited_for) waited_for_.clear();
+  if (state == LeaseState::held && waited_for_.emplace(name, true).second) ++waits_;
+  if (state != LeaseState::held) waited_for_.erase(name);
+  return state;
+}
+
+void LeaseBook::release(const std::string& name, bool failed) {
+  std::string token;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = held_.find(name);
+    if (at == held_.end() || at->second.token.empty()) return;
+    token = std::move(at->second.token);
+    held_.erase(at);
+  }
+  give_back(name, token, failed);
+}
+
+void LeaseBook::keep(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const auto at = held_.find(name);
+  if (at != held_.end()) at->second.holder = {};
+}
+
+void LeaseBook::release_all(const Holder& holder) {
+  std::vector<std::string> names;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, held] : held_) {
+      if (held.holder.number == holder.number) names.push_back(name);
+    }
+  }
+  for (const auto& name : names) release(name, false);
+}
+
+bool LeaseBook::gives_any() {
+  const std::lock_guard lock(mutex_);
+  return gives_any_;
+}
+
+std::uint64_t LeaseBook::waits() {
+  const std::lock_guard lock(mutex_);
+  return waits_;
+}
+
+void LeaseBook::give_back(const std::string& name, const std::string& token, bool failed) {
+  static_cast<void>(
+      broker_.ask<bool>(patience, [name, token, failed](Backend& backend) -> Result<bool> {
+        auto released =
+            backend.leases ? backend.leases->release(name, token, failed) : Result<void>();
+        if (!released) return tl::unexpected(std::move(released.error()));
+        return true;
+      }));
+}
+
+void LeaseBook::prolong() {
+  for (;;) {
+    std::this_thread::sleep_for(time_between_beats);
+    std::map<std::string, Held> held;
+    {
+      const std::lock_guard lock(mutex_);
+      held = held_;
+    }
+    for (const auto& [name, lease] : held) {
+      if (lease.token.empty() || is_stopped(lease.holder.process)) continue;
+      static_cast<void>(broker_.ask<bool>(
+          patience, [name = name, token = lease.token](Backend& backend) -> Result<bool> {
+            return backend.leases ? backend.leases->prolong(name, token) : Result<bool>(false);
+          }));
+    }
+  }
+}
+
+}  // namespace kiln::remote
