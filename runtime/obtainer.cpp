@@ -122,9 +122,10 @@ Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_no
                                               const std::stop_token& stop) {
   auto turn = making.keep ? layers_.take_turn(turn_of(making), patience_, stop) : std::nullopt;
   if (stop.stop_requested()) return making.cancelled();
-  if (turn && turn->waited()) {
-    ++counters_.waits;
+  if (turn) {
+    // Whoever had it may have been done before this one asked for it.
     auto found = look_up(making);
+    if (turn->waited()) ++counters_.waits;
     if (found) return std::move(*found);
     if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
     // Whoever had the turn may have found it elsewhere, and the cache may not have it yet.
@@ -166,13 +167,14 @@ std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
   const Stopwatch watch;
   for (bool waited = false;; waited = true) {
     auto leased = layers_.lease(what);
-    const bool held = leased.held;
-    lease = std::move(leased.lease);
-    // Between the look-up and now another machine may have put it there.
-    if (lease || waited) {
-      if (auto fetched = fetch(making, Making::Heard::anew)) return fetched;
+    if (leased.state == remote::LeaseState::unavailable) break;
+    // Since the look-up another machine may have put it there.
+    if (auto fetched = fetch(making, Making::Heard::anew)) {
+      if (leased.lease) leased.lease->give_back();
+      return fetched;
     }
-    if (!held || Clock::now() >= end) break;
+    lease = std::move(leased.lease);
+    if (leased.state != remote::LeaseState::held || Clock::now() >= end) break;
     if (!waited) {
       ++counters_.lease_waits;
       tell(EventKind::lease_wait, making, watch.milliseconds());

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,12 +13,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include "base/build_identity.h"
 #include "base/spawn.h"
 #include "kiln/digest.h"
 #include "system/descriptor.h"
@@ -33,7 +33,11 @@ using Clock = std::chrono::steady_clock;
 using State = MessageSocket::State;
 
 constexpr auto patience_with_a_start = 2s;
-constexpr auto rest_after_failure = 5s;
+/// One that answered before, and has nothing to do but to answer.
+constexpr auto patience_with_one_that_ran = 250ms;
+/// So long nobody tries to connect after a failure; twice as long after each further one.
+constexpr auto first_rest = 5s;
+constexpr auto longest_rest = 300s;
 constexpr std::size_t most_idle = 16;
 constexpr int most_waiting = 128;  ///< Connections that a helper has not taken yet.
 
@@ -62,6 +66,10 @@ tl::unexpected<Error> failed(const std::string& what) {
   return fail(ErrorCode::io_failed, "kiln-remote: " + what);
 }
 
+tl::unexpected<Error> timed_out() {
+  return fail(ErrorCode::timed_out, "kiln-remote: it did not answer in time");
+}
+
 std::string in_words(int error) { return std::generic_category().message(error); }
 
 // Anybody may listen under any name.
@@ -76,15 +84,32 @@ Result<void> check_owner(int socket) {
 }
 
 std::string socket_name(const Introduction& introduction) {
-  return fmt::format("kiln-remote-{}-{}", ::geteuid(),
-                     digest_of(wire::encode(std::string(build_identity()), introduction)).hex());
+  return fmt::format("kiln-remote-{}-{}", ::geteuid(), digest_of(wire::encode(introduction)).hex());
 }
 
-// It forks and ends at once, so that nobody has to wait for the one that stays.
-void reap(pid_t process) {
-  const auto end = Clock::now() + patience_with_a_start;
+bool ends_within(pid_t process, std::chrono::milliseconds time) {
+  const auto end = Clock::now() + time;
   int status = 0;
-  while (::waitpid(process, &status, WNOHANG) == 0 && Clock::now() < end) ::poll(nullptr, 0, 1);
+  while (::waitpid(process, &status, WNOHANG) == 0) {
+    if (Clock::now() >= end) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  return true;
+}
+
+// It forks and ends at once, so that nobody has to wait for the one that stays. Whatever hangs instead is ended, with all that it
+// started: it would stay a child of the host, and keep the name.
+bool reap(pid_t process) {
+  if (ends_within(process, patience_with_a_start)) return true;
+  ::kill(-process, SIGKILL);
+  static_cast<void>(ends_within(process, 100ms));
+  return false;
+}
+
+// To connect waits while the queue of whoever listens is full. One that hangs takes nobody off it.
+void set_patience(int socket, std::chrono::milliseconds patience) {
+  const timeval limit{.tv_sec = patience.count() / 1000, .tv_usec = patience.count() % 1000 * 1000};
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 }  // namespace
@@ -97,9 +122,7 @@ Result<std::string> HelperConnection::exchange(std::string_view call,
   if (state == State::ok) state = socket_.receive(answer, deadline);
   if (state == State::ok) return answer;
   works_ = false;
-  if (state == State::timed_out)
-    return fail(ErrorCode::timed_out, "kiln-remote: it did not answer in time");
-  return failed("it has ended");
+  return state == State::timed_out ? timed_out() : failed("it has ended");
 }
 
 bool HelperConnection::is_up() const {
@@ -116,6 +139,7 @@ HelperConnections::HelperConnections(std::filesystem::path executable, std::stri
       owner_(::getpid()) {}
 
 Result<HelperConnection> HelperConnections::take() {
+  auto patience = patience_with_a_start + 0ms;
   {
     const std::lock_guard lock(mutex_);
     drop_those_of_the_parent();
@@ -124,30 +148,41 @@ Result<HelperConnection> HelperConnections::take() {
       idle_.pop_back();
       if (connection.is_up()) return connection;
     }
+    // To start one that ends at once, for every call, would cost more than it is to save.
+    if (failure_ && Clock::now() < left_alone_until_) return tl::unexpected(*failure_);
+    if (answered_) patience = patience_with_one_that_ran;
   }
-  if (auto failure = failed_lately()) return tl::unexpected(std::move(*failure));
-  auto connection = connect();
-  // It may have been about to end, because nobody was connected to it.
-  if (!connection) connection = connect();
-  if (!connection) note(connection.error());
+  auto connection = connect(patience);
+  // It may have been about to end, because nobody was connected to it. One that hangs still hangs.
+  if (!connection && connection.error().code != ErrorCode::timed_out)
+    connection = connect(patience);
+  // That is no answer which comes too late: whoever asked is to hear of it.
+  if (!connection) connection.error().code = ErrorCode::io_failed;
+  note(connection);
   return connection;
 }
 
-// To start one that ends at once, for every call, would cost more than it is to save.
-std::optional<Error> HelperConnections::failed_lately() {
+void HelperConnections::note(const Result<HelperConnection>& outcome) {
   const std::lock_guard lock(mutex_);
-  return Clock::now() < left_alone_until_ ? failure_ : std::nullopt;
-}
-
-void HelperConnections::note(const Error& failure) {
-  const std::lock_guard lock(mutex_);
-  failure_ = failure;
-  left_alone_until_ = Clock::now() + rest_after_failure;
+  if (outcome) {
+    answered_ = true;
+    failure_.reset();
+    return;
+  }
+  const auto now = Clock::now();
+  // Of several threads that failed at one time, the first says when it is tried again.
+  if (failure_ && now < left_alone_until_) return;
+  rest_ = failure_ ? std::min<std::chrono::seconds>(2 * rest_, longest_rest) : first_rest;
+  left_alone_until_ = now + rest_;
+  failure_ = outcome.error();
 }
 
 void HelperConnections::give_back(HelperConnection connection) {
   const std::lock_guard lock(mutex_);
-  if (owner_ == ::getpid() && idle_.size() < most_idle) idle_.push_back(std::move(connection));
+  if (owner_ != ::getpid()) return;
+  // If the helper hangs on one, each of the others would cost as much to find that out again. A new one has to be welcomed.
+  if (!connection.works()) return idle_.clear();
+  if (idle_.size() < most_idle) idle_.push_back(std::move(connection));
 }
 
 // Two processes must not talk on one connection.
@@ -157,31 +192,45 @@ void HelperConnections::drop_those_of_the_parent() {
   owner_ = ::getpid();
 }
 
-Result<HelperConnection> HelperConnections::connect() {
+// Who finds nobody there starts the helper, or waits for who is about to.
+Result<HelperConnection> HelperConnections::connect(std::chrono::milliseconds patience) {
   const Address address(name_);
-  for (int attempt = 0;; ++attempt) {
+  const auto end = Clock::now() + patience_with_a_start;
+  for (bool has_started = false;;) {
     auto socket = make_socket();
     if (!socket) return failed(in_words(errno));
-    if (::connect(socket.get(), address.get(), address.size) == 0) {
-      if (auto own = check_owner(socket.get()); !own) return tl::unexpected(own.error());
-      HelperConnection connection{MessageSocket(std::move(socket), most_message_bytes)};
-      auto welcome = connection.ask(introduction_, patience_with_a_start);
-      if (!welcome) return tl::unexpected(std::move(welcome.error()));
-      return connection;
-    }
-    if (errno != ECONNREFUSED || attempt == 2) return failed(in_words(errno));
-    if (auto started = start(); !started) return tl::unexpected(started.error());
+    set_patience(socket.get(), patience);
+    if (::connect(socket.get(), address.get(), address.size) == 0)
+      return welcomed(std::move(socket), has_started ? patience_with_a_start : patience);
+    if (errno == EAGAIN) return timed_out();
+    if (errno != ECONNREFUSED) return failed(in_words(errno));
+    if (has_started) return failed("it ends as soon as it is started");
+    auto started = start();
+    if (!started) return tl::unexpected(std::move(started.error()));
+    has_started = *started;
+    if (!has_started && Clock::now() >= end) return timed_out();
+    // Between two calls of whoever starts it, the name is taken and nobody listens.
+    if (!has_started) ::poll(nullptr, 0, 1);
   }
 }
 
+Result<HelperConnection> HelperConnections::welcomed(system::Descriptor socket,
+                                                     std::chrono::milliseconds patience) const {
+  if (auto own = check_owner(socket.get()); !own) return tl::unexpected(own.error());
+  HelperConnection connection{MessageSocket(std::move(socket), most_message_bytes)};
+  auto welcome = connection.ask(introduction_, patience);
+  if (!welcome) return tl::unexpected(std::move(welcome.error()));
+  return connection;
+}
+
 // Who binds the name starts the helper. Others find the name taken, and wait in its queue.
-Result<void> HelperConnections::start() {
+Result<bool> HelperConnections::start() const {
   if (executable_.empty()) return failed(missing_);
   const Address address(name_);
   auto socket = make_socket();
   if (!socket) return failed(in_words(errno));
   if (::bind(socket.get(), address.get(), address.size) != 0)
-    return errno == EADDRINUSE ? Result<void>() : failed(in_words(errno));
+    return errno == EADDRINUSE ? Result<bool>(false) : failed(in_words(errno));
   if (::listen(socket.get(), most_waiting) != 0) return failed(in_words(errno));
   const system::Descriptor nowhere(system::open_file("/dev/null", O_WRONLY));
   const auto process = spawn_helper({executable_, socket.get(), nowhere.get()}, environ);
@@ -189,8 +238,8 @@ Result<void> HelperConnections::start() {
     return failed(
         fmt::format("{} cannot be started: {}", executable_.string(), in_words(process.error())));
   }
-  reap(*process);
-  return {};
+  if (!reap(*process)) return timed_out();
+  return true;
 }
 
 }  // namespace kiln::remote

@@ -15,6 +15,7 @@
 #include "kiln/error.h"
 #include "remote/message_socket.h"
 #include "remote/remote_protocol.h"
+#include "system/descriptor.h"
 
 namespace kiln::remote {
 
@@ -58,7 +59,7 @@ class HelperConnections {
 
   /// One that answers, for some calls in a row. Errors: io_failed; they say what to do.
   [[nodiscard]] Result<HelperConnection> take();
-  /// Gives it to who takes the next.
+  /// Gives it to who takes the next, where it works.
   void give_back(HelperConnection connection);
 
   /// Asks by any of them. Errors: as of both.
@@ -68,16 +69,19 @@ class HelperConnections {
     auto connection = take();
     if (!connection) return tl::unexpected(std::move(connection.error()));
     auto answer = connection->ask(question, patience);
-    if (connection->works()) give_back(std::move(*connection));
+    give_back(std::move(*connection));
     return answer;
   }
 
  private:
-  [[nodiscard]] Result<HelperConnection> connect();
-  [[nodiscard]] Result<void> start();
+  /// Errors: timed_out where it hangs; io_failed.
+  [[nodiscard]] Result<HelperConnection> connect(std::chrono::milliseconds patience);
+  [[nodiscard]] Result<HelperConnection> welcomed(system::Descriptor socket,
+                                                  std::chrono::milliseconds patience) const;
+  /// False where somebody else is at it.
+  [[nodiscard]] Result<bool> start() const;
   void drop_those_of_the_parent();
-  [[nodiscard]] std::optional<Error> failed_lately();
-  void note(const Error& failure);
+  void note(const Result<HelperConnection>& outcome);
 
   const std::filesystem::path executable_;
   const std::string missing_;
@@ -86,7 +90,9 @@ class HelperConnections {
   std::mutex mutex_;
   std::vector<HelperConnection> idle_;
   pid_t owner_;
-  std::optional<Error> failure_;  ///< The last, in connecting.
+  bool answered_ = false;         ///< Whether one ever did.
+  std::optional<Error> failure_;  ///< The last, in connecting, unless it went well since.
+  std::chrono::seconds rest_{};
   std::chrono::steady_clock::time_point left_alone_until_{};
 };
 

@@ -24,20 +24,47 @@ constexpr std::array<std::pair<std::string_view, Kind>, 6> schemes{
 
 constexpr unsigned longest_timeout = 60'000;
 
+std::size_t end_of_host(std::string_view url) {
+  return std::min(url.find_first_of("/?", url.find("://") + 3), url.size());
+}
+
+// What stands between the scheme and the path, without user and password.
+std::string_view host_of(std::string_view url) {
+  const auto begin = url.find("://") + 3;
+  const auto host = url.substr(begin, end_of_host(url) - begin);
+  return host.substr(host.rfind('@') + 1);
+}
+
+// An IPv6 address stands in brackets.
+bool has_sound_port(std::string_view host) {
+  const auto name_end = host.starts_with('[') ? std::min(host.find(']'), host.size()) : 0;
+  const auto colon = host.find(':', name_end);
+  if (colon == std::string_view::npos) return true;
+  const auto port = host.substr(colon + 1);
+  return !port.empty() && port.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::string without_secrets(std::string_view url) {
-  const auto scheme = url.find("://");
-  if (scheme == std::string_view::npos) return std::string(url);
-  const auto host = scheme + 3;
-  const auto rest = url.substr(host, url.find_first_of("/?", host) - host);
-  const auto at = rest.rfind('@');
-  if (at == std::string_view::npos) return std::string(url);
-  return fmt::format("{}{}", url.substr(0, host), url.substr(host + at + 1));
+  return fmt::format("{}{}{}", url.substr(0, url.find("://") + 3), host_of(url),
+                     url.substr(end_of_host(url)));
+}
+
+// Of what is no address, any part may be a password in the wrong place. A piece of one has no scheme, or an '@' behind it, or
+// stands where a port should.
+bool may_be_repeated(std::string_view text) {
+  if (text.find("://") == std::string_view::npos || text.find('@') != std::string_view::npos)
+    return false;
+  const auto host = host_of(text);
+  return !host.starts_with(':') && has_sound_port(host);
 }
 
 tl::unexpected<Error> no_remote(std::string_view text, std::string_view expected) {
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("'{}' is not a store that machines share: {}", without_secrets(text), expected));
+  const auto scheme = text.find("://");
+  const auto kept = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const auto shown =
+      may_be_repeated(text) ? std::string(text) : fmt::format("{}...", text.substr(0, kept));
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("'{}' is not a store that machines share: {}", shown, expected));
 }
 
 std::optional<Kind> kind_of(std::string_view url) {
@@ -47,13 +74,6 @@ std::optional<Kind> kind_of(std::string_view url) {
   return std::nullopt;
 }
 
-// What stands between the scheme and the path, without user and password.
-std::string_view host_of(std::string_view url) {
-  const auto begin = url.find("://") + 3;
-  const auto host = url.substr(begin, url.find('/', begin) - begin);
-  return host.substr(host.rfind('@') + 1);
-}
-
 Result<void> check_place(const RemoteAddress& address, std::string_view text) {
   const auto host = host_of(address.url);
   const bool is_path = address.kind == Kind::file || address.kind == Kind::redis_socket;
@@ -61,6 +81,12 @@ Result<void> check_place(const RemoteAddress& address, std::string_view text) {
     return no_remote(text, "it names no absolute path, as file:///mnt/kernels does");
   if (!is_path && (host.empty() || host.starts_with(':')))
     return no_remote(text, "it names no server");
+  if (!is_path && !has_sound_port(host))
+    return no_remote(text, "what stands behind the server's ':' is no port");
+  // A password with a '/' in it would pass for a path, which is shown to everybody.
+  if (!is_path && address.url.find('@', end_of_host(address.url)) != std::string::npos)
+    return no_remote(text,
+                     "write '@', '/' and '?' in a user, a password or a path as %40, %2F, %3F");
   const auto strange = std::ranges::find_if(
       address.url, [](unsigned char c) { return c <= ' ' || c == 0x7f || c == '#'; });
   // A folder is named as it is called.
@@ -88,9 +114,8 @@ Result<void> set_option(RemoteAddress& address, std::string_view option, std::st
   } else if (name == "region" && address.kind == Kind::s3 && !value.empty()) {
     address.region = value;
   } else {
-    return no_remote(text,
-                     fmt::format("'{}' is no option of it: use read-only or timeout=2000{}", option,
-                                 address.kind == Kind::s3 ? ", endpoint= or region=" : ""));
+    return no_remote(text, fmt::format("behind its '?' may stand read-only, timeout=2000{}",
+                                       address.kind == Kind::s3 ? ", endpoint=, region=" : ""));
   }
   return {};
 }

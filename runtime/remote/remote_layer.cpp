@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/build_identity.h"
 #include "kiln/caller_state.h"
 #include "kiln/remote.h"
 #include "remote/remote_store.h"
@@ -29,7 +30,8 @@ constexpr std::chrono::microseconds most_wait = 250ms;
 constexpr std::uint64_t worth_of_a_compile = 4;
 /// The helper answers these by itself.
 constexpr auto patience_with_helper = 1s;
-/// To take or to prolong a lease takes a call to the server.
+/// To take a lease takes a call to the server, which the helper waits for as long as for a look-up.
+constexpr auto patience_with_leases = most_wait + 100ms;
 constexpr auto grace = 500ms;
 
 std::string missing(const HelperSearch& search) {
@@ -50,7 +52,8 @@ std::shared_ptr<HelperConnections> helper_of(const RemoteAddress& address,
   const auto search = find_helper("kiln-remote", "KILN_REMOTE_HELPER", settings.remote_helper);
   return std::make_shared<HelperConnections>(
       search.executable, missing(search),
-      remote::Introduction{address, settings.cache_trust, text_of(settings.trusted_keys)});
+      remote::Introduction{std::string(build_identity()), address, settings.cache_trust,
+                           text_of(settings.trusted_keys)});
 }
 
 std::optional<CacheOfCaller> cache_of(const Settings& settings) {
@@ -67,15 +70,25 @@ Lease::Lease(std::shared_ptr<HelperConnections> helper, HelperConnection connect
     : helper_(std::move(helper)), connection_(std::move(connection)), name_(std::move(name)) {}
 
 Lease::~Lease() {
-  if (!connection_) return;
-  static_cast<void>(connection_->ask(remote::ReleaseLease{name_, true}, patience_with_helper));
-  if (connection_->works()) helper_->give_back(std::move(*connection_));
+  if (connection_) release(true);
+}
+
+void Lease::give_back() { release(false); }
+
+void Lease::release(bool failed) {
+  static_cast<void>(connection_->ask(remote::ReleaseLease{name_, failed}, patience_with_helper));
+  helper_->give_back(std::move(*connection_));
+  connection_.reset();
 }
 
 void Lease::push(const CacheOfCaller& cache, const Digest& key) {
   static_cast<void>(connection_->ask(remote::PushEntry{cache, key, name_}, patience_with_helper));
-  if (connection_->works()) helper_->give_back(std::move(*connection_));
+  const bool is_lost = !connection_->works();
+  helper_->give_back(std::move(*connection_));
   connection_.reset();
+  // The helper ended meanwhile, and the lease with it. The next one puts the entry.
+  if (is_lost)
+    static_cast<void>(helper_->ask(remote::PushEntry{cache, key, {}}, patience_with_helper));
 }
 
 RemoteLayer::RemoteLayer(RemoteAddress address, const Settings& settings, const Reporter& reporter)
@@ -125,11 +138,12 @@ RemoteLayer::Leased RemoteLayer::lease(const Digest& what) {
   const auto name = what.hex() + digest_of(what.hex()).hex();
   auto connection = helper_->take();
   if (!connection) return {};
-  const auto state = connection->ask(remote::TakeLease{name}, address_.timeout + grace);
+  const auto state = connection->ask(remote::TakeLease{name}, patience_with_leases)
+                         .value_or(LeaseState::unavailable);
   if (state == LeaseState::taken)
-    return {std::make_unique<Lease>(helper_, std::move(*connection), name)};
-  if (connection->works()) helper_->give_back(std::move(*connection));
-  return {.held = state == LeaseState::held};
+    return {state, std::make_unique<Lease>(helper_, std::move(*connection), name)};
+  helper_->give_back(std::move(*connection));
+  return {state};
 }
 
 void RemoteLayer::forget(const Digest& key) {

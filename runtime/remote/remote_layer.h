@@ -18,7 +18,7 @@
 
 namespace kiln {
 
-/// A lease: this machine makes what others ask for too. Its end gives it back, as one that nothing came of.
+/// A lease: this machine makes what others ask for too. Its end gives it back, as one that nothing came of, and tells those who wait.
 class Lease {
  public:
   Lease(std::shared_ptr<remote::HelperConnections> helper, remote::HelperConnection connection,
@@ -27,10 +27,15 @@ class Lease {
   Lease& operator=(const Lease&) = delete;
   ~Lease();
 
+  /// Gives it back: somebody else has made it.
+  void give_back();
+
   /// Has the entry put into the store, and then the lease given back. Whoever waits for it finds the entry there.
   void push(const remote::CacheOfCaller& cache, const Digest& key);
 
  private:
+  void release(bool failed);
+
   std::shared_ptr<remote::HelperConnections> helper_;
   std::optional<remote::HelperConnection> connection_;
   std::string name_;
@@ -58,8 +63,8 @@ class RemoteLayer {
 
   /// How it went to ask for a lease.
   struct Leased {
-    std::unique_ptr<Lease> lease = {};
-    bool held = false;  ///< Another machine has it: what it makes is worth waiting for.
+    remote::LeaseState state = remote::LeaseState::unavailable;
+    std::unique_ptr<Lease> lease = {};  ///< Where it is taken.
   };
   [[nodiscard]] Leased lease(const Digest& what);
 

@@ -30,6 +30,7 @@ namespace kiln::remote {
 /// What one helper serves: a store, as somebody sees it.
 struct Introduction {
   using Reply = bool;
+  std::string build;  ///< build_identity(): another one's records may be others.
   RemoteAddress address;
   CacheTrust trust;          ///< Whose files serve, of a folder.
   std::string trusted_keys;  ///< As TrustedKeys::read() takes them; empty for none.
@@ -134,8 +135,8 @@ inline constexpr int idle_seconds = 60;
 // The bindings name every member, so that one that is added stops the build here.
 
 void visit(auto& record, wire::Of<Introduction> auto& call) {
-  auto& [address, trust, trusted_keys] = call;
-  record.fields(address, trust, trusted_keys);
+  auto& [build, address, trust, trusted_keys] = call;
+  record.fields(build, address, trust, trusted_keys);
 }
 void visit(auto& record, wire::Of<WireHint> auto& hint) {
   auto& [object, bytes] = hint;

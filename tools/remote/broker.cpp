@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kiln/digest.h"
+#include "start_thread.h"
 
 namespace kiln::remote {
 
@@ -39,10 +40,9 @@ std::optional<Error> Broker::why_resting() const {
 void Broker::add(std::shared_ptr<Job> job) {
   if (job->counts) breaker_.begin(Clock::now());
   jobs_.push_back(std::move(job));
-  if (idle_ < jobs_.size() && threads_ < most_connections_) {
+  // Where no further thread is to be had, those that are there do it, or it is not done in time.
+  if (idle_ < jobs_.size() && threads_ < most_connections_ && start_thread([this] { work(); }))
     ++threads_;
-    std::thread([this] { work(); }).detach();
-  }
   work_to_do_.notify_one();
 }
 

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "asked_store.h"
 #include "backend.h"
+#include "base/build_identity.h"
 #include "broker.h"
 #include "deliveries.h"
 #include "lately.h"
@@ -23,6 +25,7 @@
 #include "remote/message_socket.h"
 #include "remote/remote_protocol.h"
 #include "signing/signature.h"
+#include "start_thread.h"
 #include "system/descriptor.h"
 
 namespace kiln::remote {
@@ -75,13 +78,15 @@ class Service {
   Result<std::vector<Digest>> answer(const ListRequests&, const Holder&) {
     return store().requests();
   }
-  Result<bool> answer(const PushEntry& call, const Holder&) { return deliveries_.add(call); }
+  Result<bool> answer(const PushEntry& call, const Holder& holder) {
+    return deliveries_.add(call, holder);
+  }
   Result<bool> answer(const AdmitEntries& call, const Holder&) { return deliveries_.add(call); }
   Result<LeaseState> answer(const TakeLease& call, const Holder& holder) {
     return leases_.take(call.name, holder);
   }
-  Result<bool> answer(const ReleaseLease& call, const Holder&) {
-    leases_.release(call.name, call.failed);
+  Result<bool> answer(const ReleaseLease& call, const Holder& holder) {
+    leases_.release(call.name, holder, call.failed);
     return true;
   }
   Result<RemoteStatus> answer(const AskStatus& call, const Holder&) {
@@ -158,16 +163,19 @@ class Connections::Impl {
  private:
   void accept() {
     system::Descriptor socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    // It still waits, for a descriptor.
+    if (!socket) ::poll(nullptr, 0, 10);
     if (!socket || open_ >= most_connections) return;
     const auto peer = peer_of(socket.get());
     if (peer.uid != ::geteuid()) return;
     ++open_;
     const LeaseBook::Holder holder{++last_number_, peer.pid};
-    std::thread([this, holder, socket = std::move(socket)]() mutable {
+    const bool started = start_thread([this, holder, socket = std::move(socket)]() mutable {
       talk(MessageSocket(std::move(socket), most_message_bytes), holder);
       if (service_ != nullptr) service_.load()->gone(holder);
       --open_;
-    }).detach();
+    });
+    if (!started) --open_;
   }
 
   void talk(MessageSocket socket, const LeaseBook::Holder& holder) {
@@ -196,6 +204,13 @@ class Connections::Impl {
   }
 
   Result<bool> welcome_to(const Introduction& introduction) {
+    if (introduction.build != build_identity()) {
+      return fail(
+          ErrorCode::io_failed,
+          fmt::format("kiln-remote: it belongs to '{}', and the library is '{}': install both "
+                      "from one build, or name the right one with KILN_REMOTE_HELPER",
+                      build_identity(), introduction.build));
+    }
     const std::lock_guard lock(mutex_);
     auto record = wire::encode(introduction);
     if (service_ == nullptr) {

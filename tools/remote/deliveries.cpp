@@ -26,18 +26,18 @@ Deliveries::Deliveries(Server& server, LeaseBook& leases, Rules rules)
   std::thread([this] { work(); }).detach();
 }
 
-bool Deliveries::add(PushEntry push) {
+bool Deliveries::add(PushEntry push, const LeaseBook::Holder& holder) {
+  if (!leases_.keep(push.lease, holder)) push.lease.clear();
   {
     const std::lock_guard lock(mutex_);
     if (rules_.pushes && jobs_.size() < most_waiting) {
-      if (!push.lease.empty()) leases_.keep(push.lease);
       jobs_.emplace_back(std::move(push));
       to_do_.notify_one();
       return true;
     }
     ++dropped_;
   }
-  if (!push.lease.empty()) leases_.release(push.lease, true);
+  leases_.release(push.lease, {}, true);
   return false;
 }
 
@@ -92,7 +92,7 @@ void Deliveries::carry(const PushEntry& push) {
     put = report && report->added + report->present != 0;
     is_new = report && report->added != 0;
   }
-  if (!push.lease.empty()) leases_.release(push.lease, !put);
+  leases_.release(push.lease, {}, !put);
   const std::lock_guard lock(mutex_);
   ++(put ? pushed_ : dropped_);
   if (put && !is_new) ++duplicates_;

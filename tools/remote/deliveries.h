@@ -34,8 +34,9 @@ class Deliveries {
   /// Borrows server and leases.
   Deliveries(Server& server, LeaseBook& leases, Rules rules);
 
-  /// False where too many wait, or the server is not to be written. The lease is given back in any case.
-  bool add(PushEntry push);
+  /// False where too many wait, or the server is not to be written. The lease is given back in any case, where it is still this
+  /// holder's.
+  bool add(PushEntry push, const LeaseBook::Holder& holder);
   bool add(AdmitEntries admit);
 
   /// Adds its own to what is known.

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <thread>
 #include <utility>
@@ -45,13 +46,14 @@ bool is_stopped(pid_t process) {
   std::string line;
   std::getline(file, line);
   const auto name_end = line.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < line.size() && line[name_end + 2] == 'T';
+  return name_end != std::string::npos && name_end + 2 < line.size() &&
+         (line[name_end + 2] == 'T' || line[name_end + 2] == 't');
 }
 
 }  // namespace
 
 LeaseBook::LeaseBook(Broker& broker, Broker& server) : broker_(broker), server_(server) {
-  std::thread([this] { prolong(); }).detach();
+  std::thread([this] { work(); }).detach();
 }
 
 LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
@@ -63,17 +65,24 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
     held_[name] = {{}, holder};
   }
   const auto token = new_token();
-  const auto answer =
-      broker_.ask<LeaseState>(most_wait, [name, token](Backend& backend) -> Result<LeaseState> {
-        if (!backend.leases) return LeaseState::unavailable;
-        const auto taken = backend.leases->take(name, token);
-        if (!taken && gives_none(taken.error())) return LeaseState::unavailable;
-        if (!taken) return tl::unexpected(taken.error());
-        return *taken == LeaseAnswer::taken  ? LeaseState::taken
-               : *taken == LeaseAnswer::held ? LeaseState::held
-                                             : LeaseState::failed;
-      });
-  const auto state = answer.value_or(LeaseState::unavailable);
+  const auto ask = [name, token](Backend& backend) -> Result<LeaseState> {
+    if (!backend.leases) return LeaseState::unavailable;
+    const auto taken = backend.leases->take(name, token);
+    if (!taken && gives_none(taken.error())) return LeaseState::unavailable;
+    if (!taken) return tl::unexpected(taken.error());
+    return *taken == LeaseAnswer::taken  ? LeaseState::taken
+           : *taken == LeaseAnswer::held ? LeaseState::held
+                                         : LeaseState::failed;
+  };
+  // Whoever asked makes it without a lease by then, and nobody shall wait for him.
+  const auto late = [this, name, token](const Result<LeaseState>& answer) {
+    if (answer != LeaseState::taken) return;
+    const std::lock_guard lock(mutex_);
+    returned_.push_back({name, token, false});
+    to_return_.notify_one();
+  };
+  const auto state =
+      broker_.ask<LeaseState>(most_wait, ask, late).value_or(LeaseState::unavailable);
   const std::lock_guard lock(mutex_);
   if (state == LeaseState::taken) {
     held_[name].token = token;
@@ -87,33 +96,35 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
   return state;
 }
 
-void LeaseBook::release(const std::string& name, bool failed) {
-  std::string token;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = held_.find(name);
-    if (at == held_.end() || at->second.token.empty()) return;
-    token = std::move(at->second.token);
-    held_.erase(at);
-  }
-  give_back(name, token, failed);
-}
-
-void LeaseBook::keep(const std::string& name) {
+void LeaseBook::release(const std::string& name, const Holder& holder, bool failed) {
   const std::lock_guard lock(mutex_);
   const auto at = held_.find(name);
-  if (at != held_.end()) at->second.holder = {};
+  if (at != held_.end() && at->second.holder.number == holder.number) drop(at, failed);
+}
+
+bool LeaseBook::keep(const std::string& name, const Holder& holder) {
+  const std::lock_guard lock(mutex_);
+  const auto at = held_.find(name);
+  if (at == held_.end() || at->second.holder.number != holder.number) return false;
+  at->second.holder = {};
+  return true;
 }
 
 void LeaseBook::release_all(const Holder& holder) {
-  std::vector<std::string> names;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [name, held] : held_) {
-      if (held.holder.number == holder.number) names.push_back(name);
-    }
+  const std::lock_guard lock(mutex_);
+  for (auto at = held_.begin(); at != held_.end();) {
+    const auto next = std::next(at);
+    if (at->second.holder.number == holder.number) drop(at, false);
+    at = next;
   }
-  for (const auto& name : names) release(name, false);
+}
+
+// One that is being asked for has no token yet, and is whoever's who asks.
+void LeaseBook::drop(std::map<std::string, Held>::iterator at, bool failed) {
+  if (at->second.token.empty()) return;
+  returned_.push_back({at->first, std::move(at->second.token), failed});
+  held_.erase(at);
+  to_return_.notify_one();
 }
 
 bool LeaseBook::gives_any() {
@@ -126,31 +137,47 @@ std::uint64_t LeaseBook::waits() {
   return waits_;
 }
 
-void LeaseBook::give_back(const std::string& name, const std::string& token, bool failed) {
-  static_cast<void>(
-      broker_.ask<bool>(patience, [name, token, failed](Backend& backend) -> Result<bool> {
-        auto released =
-            backend.leases ? backend.leases->release(name, token, failed) : Result<void>();
-        if (!released) return tl::unexpected(std::move(released.error()));
-        return true;
-      }));
+void LeaseBook::work() {
+  auto next_beat = Broker::Clock::now() + time_between_beats;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    to_return_.wait_until(lock, next_beat, [&] { return !returned_.empty(); });
+    const auto returned = std::exchange(returned_, {});
+    lock.unlock();
+    for (const auto& lease : returned) give_back(lease);
+    if (const auto now = Broker::Clock::now(); now >= next_beat) {
+      prolong();
+      next_beat = now + time_between_beats;
+    }
+    lock.lock();
+  }
+}
+
+void LeaseBook::give_back(const Returned& lease) {
+  static_cast<void>(broker_.ask<bool>(patience, [lease](Backend& backend) -> Result<bool> {
+    auto released = backend.leases ? backend.leases->release(lease.name, lease.token, lease.failed)
+                                   : Result<void>();
+    if (!released) return tl::unexpected(std::move(released.error()));
+    return true;
+  }));
 }
 
 void LeaseBook::prolong() {
-  for (;;) {
-    std::this_thread::sleep_for(time_between_beats);
-    std::map<std::string, Held> held;
-    {
-      const std::lock_guard lock(mutex_);
-      held = held_;
+  std::map<std::string, Held> held;
+  {
+    const std::lock_guard lock(mutex_);
+    held = held_;
+  }
+  for (const auto& [name, lease] : held) {
+    if (lease.token.empty()) continue;
+    if (is_stopped(lease.holder.process)) {
+      release(name, lease.holder, false);
+      continue;
     }
-    for (const auto& [name, lease] : held) {
-      if (lease.token.empty() || is_stopped(lease.holder.process)) continue;
-      static_cast<void>(broker_.ask<bool>(
-          patience, [name = name, token = lease.token](Backend& backend) -> Result<bool> {
-            return backend.leases ? backend.leases->prolong(name, token) : Result<bool>(false);
-          }));
-    }
+    static_cast<void>(broker_.ask<bool>(
+        patience, [name = name, token = lease.token](Backend& backend) -> Result<bool> {
+          return backend.leases ? backend.leases->prolong(name, token) : Result<bool>(false);
+        }));
   }
 }
 

@@ -2,18 +2,19 @@
 
 #include <sys/types.h>
 
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "broker.h"
 #include "remote/remote_protocol.h"
 
 namespace kiln::remote {
 
-/// Who of this machine holds which lease. Prolongs them while their holders live and are not stopped, and gives them back for who
-/// does not. Safe to use from any thread; never destroyed.
+/// Who of this machine holds which lease. Prolongs them while their holders live, and gives them back for who ends or is stopped. Safe to use from any thread; never destroyed.
 class LeaseBook {
  public:
   /// Somebody who holds leases: a connection, or with number 0 this helper itself.
@@ -27,10 +28,10 @@ class LeaseBook {
   LeaseBook(Broker& broker, Broker& server);
 
   [[nodiscard]] LeaseState take(const std::string& name, const Holder& holder);
-  /// Of whoever holds it.
-  void release(const std::string& name, bool failed);
-  /// This helper holds it from now on.
-  void keep(const std::string& name);
+  /// Where it is still this holder's. Waits for no server.
+  void release(const std::string& name, const Holder& holder, bool failed);
+  /// This helper holds it from now on. False where it is no longer this holder's.
+  [[nodiscard]] bool keep(const std::string& name, const Holder& holder);
   /// The holder is gone: somebody else may go on.
   void release_all(const Holder& holder);
 
@@ -42,13 +43,23 @@ class LeaseBook {
     std::string token;
     Holder holder;
   };
+  /// A lease that nobody holds any more, and that the server is to be told of.
+  struct Returned {
+    std::string name;
+    std::string token;
+    bool failed;
+  };
+  void work();
   void prolong();
-  void give_back(const std::string& name, const std::string& token, bool failed);
+  void give_back(const Returned& lease);
+  void drop(std::map<std::string, Held>::iterator at, bool failed);
 
   Broker& broker_;
   Broker& server_;
   std::mutex mutex_;
+  std::condition_variable to_return_;
   std::map<std::string, Held> held_;
+  std::vector<Returned> returned_;
   std::map<std::string, bool> waited_for_;
   bool gives_any_ = false;
   std::uint64_t waits_ = 0;

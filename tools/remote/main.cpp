@@ -1,12 +1,15 @@
 // kiln-remote: talks to one store's server for all of a user's processes that use kiln. The first of them that needs it starts it,
 // with the socket that it listens at. It reads no settings; what it needs to know it is told.
 
+#include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 
@@ -17,6 +20,9 @@ namespace kiln::remote {
 namespace {
 
 constexpr rlim_t most_memory = rlim_t{4} << 30;
+// Address space is bounded, and there may be a thousand threads: what the C library would set aside for each is too much.
+constexpr std::size_t stack_of_a_thread = std::size_t{1} << 20;
+constexpr int most_arenas = 4;
 
 bool has_socket() {
   int listens = 0;
@@ -42,6 +48,11 @@ void keep_out_of_the_way() {
   const rlimit memory{most_memory, most_memory};
   ::setrlimit(RLIMIT_AS, &memory);
 #endif
+  pthread_attr_t of_threads;
+  ::pthread_attr_init(&of_threads);
+  ::pthread_attr_setstacksize(&of_threads, stack_of_a_thread);
+  ::pthread_setattr_default_np(&of_threads);
+  ::mallopt(M_ARENA_MAX, most_arenas);
   if (::chdir("/") != 0) return;
   std::ofstream("/proc/self/oom_score_adj") << "500";
 }
