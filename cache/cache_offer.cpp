@@ -133,7 +133,9 @@ class Offer::Impl {
     row.compile_us = hint_.said.compile_us;
     const auto& keys = store.trusted_keys();
     const auto proof = keys.empty() ? std::nullopt : Proof::of(row, keys);
-    if (!keys.empty() && !proof) {
+    const bool proven =
+        proof && (row.kernels_frame.empty() || proof->covers_kernels(row.kernels_frame));
+    if (!keys.empty() && !proven) {
       why_not = std::max(why_not, MissReason::untrusted);
       return none;
     }
