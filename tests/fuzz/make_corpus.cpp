@@ -13,6 +13,7 @@
 #include "record/parcel_codec.h"
 #include "record/signature_codec.h"
 #include "record/witness_codec.h"
+#include "remote/remote_protocol.h"
 #include "support.h"
 
 namespace {
@@ -109,6 +110,15 @@ void make_records(const fs::path& folder, const kiln::test::Sample& sample) {
        '\10' + kiln::storage::encode_text_list({{kiln::digest_of(sample.source), object}}));
   seed(folder, "hint",
        '\11' + kiln::storage::encode_hint({kiln::digest_of("a key"), object, {"signature"}}));
+  const kiln::remote::Introduction introduction{
+      .build = "build", .address = {.url = "redis://cache"}, .trust = {}, .trusted_keys = "key"};
+  seed(folder, "remote_introduction", '\12' + kiln::wire::encode(kiln::remote::Call(introduction)));
+  const kiln::remote::PushEntry push{.cache = {.directory = "/cache", .max_bytes = 1 << 20},
+                                     .key = kiln::digest_of("a key"),
+                                     .lease = "lease"};
+  seed(folder, "remote_push", '\12' + kiln::wire::encode(kiln::remote::Call(push)));
+  const kiln::Result<std::vector<kiln::remote::WireHint>> hints({{object, "record"}});
+  seed(folder, "remote_hints", '\13' + kiln::wire::encode(hints));
 }
 
 void make_databases(const fs::path& folder) {

@@ -6,11 +6,12 @@
 #include "record/parcel_codec.h"
 #include "record/signature_codec.h"
 #include "record/witness_codec.h"
+#include "remote/remote_protocol.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace kiln;
   fuzz::Input input(fuzz::view(data, size));
-  const std::uint64_t which = input.number(1) % 10;
+  const std::uint64_t which = input.number(1) % 12;
   const std::string_view record = input.rest();
   if (which == 0) {
     const auto artifact = storage::decode_artifact(
@@ -40,6 +41,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else if (which == 9) {
     const auto hint = storage::decode_hint(record);
     fuzz::require(!hint || storage::encode_hint(*hint) == record, "hint");
+  } else if (which == 10) {
+    const auto call = wire::decode<remote::Call>(record);
+    fuzz::require(!call || wire::encode(*call) == record, "call of kiln-remote");
+  } else if (which == 11) {
+    const auto answer = wire::decode<Result<std::vector<remote::WireHint>>>(record);
+    fuzz::require(!answer || wire::encode(*answer) == record, "answer of kiln-remote");
   } else {
     const auto signature = storage::decode_signature(record);
     fuzz::require(!signature || storage::encode_signature(*signature) == record, "signature");
