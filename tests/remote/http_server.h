@@ -32,9 +32,9 @@
 namespace kiln::test {
 
 /// A socket that listens on a port of the loopback's; any free one for 0.
-class LoopbackPort {
+class ListeningPort {
  public:
-  explicit LoopbackPort(std::uint16_t number = 0)
+  explicit ListeningPort(std::uint16_t number = 0)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int yes = 1;
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -124,7 +124,7 @@ class HttpServer {
     process_ = ::fork();
     if (process_ == 0) run();
     for (int tries = 0; tries < 500; ++tries) {
-      if (LoopbackPort::answers(port_)) return true;
+      if (ListeningPort::answers(port_)) return true;
       if (::waitpid(process_, nullptr, WNOHANG) != 0) {
         process_ = 0;
         return false;
@@ -136,7 +136,7 @@ class HttpServer {
   }
 
   void write_configuration() {
-    port_ = LoopbackPort().number();
+    port_ = ListeningPort().number();
     for (const auto* place : {"free", "closed", "flat", "still"})
       std::filesystem::create_directories(file(place));
     write_file(folder_ / "users", "user:{PLAIN}pass word\n");

@@ -222,7 +222,7 @@ TEST_F(HttpStoreTest, FollowsNoRedirect) {
 }
 
 TEST_F(HttpStoreTest, GoesThroughNoProxyThatNobodyNamed) {
-  const auto port = test::LoopbackPort().number();
+  const auto port = test::ListeningPort().number();
   ASSERT_TRUE(store()->put(some_name, "bytes"));
   const test::ScopedVariable proxy("http_proxy", "http://127.0.0.1:" + std::to_string(port));
   EXPECT_FALSE(store()->get(some_name, plenty));
@@ -332,7 +332,7 @@ class OddServer {
            static_cast<ssize_t>(text.size());
   }
 
-  const test::LoopbackPort port_;
+  const test::ListeningPort port_;
   const std::vector<std::string> answers_;
   const std::string slowly_;
   std::vector<std::string> asked_;

@@ -1,0 +1,276 @@
+// Leases when their holders end, stop, come late, or live on machines whose clocks are wrong.
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "broker.h"
+#include "file_leases.h"
+#include "kiln/exchange.h"
+#include "lease_book.h"
+#include "machines_fixture.h"
+#ifdef KILN_WITH_REDIS
+#include "redis_connection.h"
+#include "redis_leases.h"
+#include "redis_server.h"
+#endif
+
+namespace kiln::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using remote::LeaseAnswer;
+using remote::LeaseBook;
+using remote::LeaseState;
+
+const std::string name_of_lease(64, 'a');
+const std::string one(32, '1');
+const std::string two(32, '2');
+
+class FileLeaseClocks : public ::testing::Test {
+ protected:
+  FileLeaseClocks() {
+    address_.url = "file://" + scratch_.path().string();
+    static_cast<void>(open_file_store(scratch_.path(), {.create = true}));
+  }
+
+  /// As if whoever wrote last had a clock that is wrong by so much.
+  void set_back(std::chrono::hours hours) {
+    namespace fs = std::filesystem;
+    for (const auto& entry : fs::recursive_directory_iterator(scratch_.path()))
+      fs::last_write_time(entry.path(), fs::file_time_type::clock::now() + hours);
+  }
+
+  ScratchDirectory scratch_;
+  RemoteAddress address_;
+};
+
+TEST_F(FileLeaseClocks, AreNeverCompared) {
+  for (const auto wrong : {-1h, 1h}) {
+    const auto name = std::string(64, wrong < 0h ? 'b' : 'c');
+    const auto mine = remote::open_file_leases(address_, 300ms).value();
+    const auto theirs = remote::open_file_leases(address_, 300ms).value();
+    ASSERT_EQ(mine->take(name, one), LeaseAnswer::taken);
+    // It lives as long as its beat changes, whatever the times of files say.
+    for (int beat = 0; beat < 10; ++beat) {
+      set_back(wrong);
+      EXPECT_EQ(theirs->take(name, two), LeaseAnswer::held);
+      ASSERT_EQ(mine->prolong(name, one), true);
+      std::this_thread::sleep_for(50ms);
+    }
+    set_back(wrong);
+    EXPECT_EQ(theirs->take(name, two), LeaseAnswer::held);
+    std::this_thread::sleep_for(350ms);
+    set_back(wrong);
+    EXPECT_EQ(theirs->take(name, two), LeaseAnswer::taken);
+    EXPECT_EQ(mine->prolong(name, one), false);
+  }
+}
+
+#ifdef KILN_WITH_REDIS
+TEST(RedisLeaseClocks, AreNotTold) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  const auto connection = remote::RedisConnection::make(parse_remote(server.url()).value()).value();
+  const auto leases = remote::redis_leases(connection);
+  ASSERT_EQ(leases->take(name_of_lease, one), LeaseAnswer::taken);
+  // The server keeps who has it, and counts the time by its own clock.
+  const auto value =
+      connection->run({"GET", "kiln:l:" + name_of_lease}, connection->begin_call()).value();
+  EXPECT_EQ(std::string(value->str, value->len), one);
+  const auto left =
+      connection->run({"PTTL", "kiln:l:" + name_of_lease}, connection->begin_call()).value();
+  EXPECT_GT(left->integer, 0);
+  EXPECT_LE(left->integer, 10'000);
+}
+#endif
+
+/// A server of leases in this process, on which everything can be slow.
+struct LeaseServer {
+  std::mutex mutex;
+  std::map<std::string, std::string> holders;
+  std::atomic<int> delay_ms = 0;
+
+  [[nodiscard]] std::string holder(const std::string& name) {
+    const std::lock_guard lock(mutex);
+    return holders[name];
+  }
+};
+
+class SlowLeases final : public remote::Leases {
+ public:
+  explicit SlowLeases(LeaseServer& server) : server_(server) {}
+
+  Result<LeaseAnswer> take(const std::string& name, const std::string& token) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(server_.delay_ms.load()));
+    const std::lock_guard lock(server_.mutex);
+    auto& holder = server_.holders[name];
+    if (!holder.empty()) return LeaseAnswer::held;
+    holder = token;
+    return LeaseAnswer::taken;
+  }
+  Result<bool> prolong(const std::string& name, const std::string& token) override {
+    return server_.holder(name) == token;
+  }
+  Result<void> release(const std::string& name, const std::string& token, bool) override {
+    const std::lock_guard lock(server_.mutex);
+    if (server_.holders[name] == token) server_.holders[name].clear();
+    return {};
+  }
+
+ private:
+  LeaseServer& server_;
+};
+
+// What the book and its brokers are, for ever: their threads may be asleep when a test ends.
+class LeaseBooks : public ::testing::Test {
+ protected:
+  LeaseBooks() : server_(*new LeaseServer), book_(make()) {}
+
+  LeaseBook& make() {
+    const auto open = [server = &server_]() -> Result<remote::Backend> {
+      return remote::Backend{nullptr, std::make_unique<SlowLeases>(*server)};
+    };
+    return *new LeaseBook(*new remote::Broker(open, 1), *new remote::Broker(open, 1));
+  }
+
+  /// Whether nobody has it within the time that a beat takes, and some.
+  bool becomes_free(const std::string& name) {
+    for (int step = 0; step < 1000; ++step) {
+      if (server_.holder(name).empty()) return true;
+      std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  }
+
+  LeaseServer& server_;
+  LeaseBook& book_;
+};
+
+TEST_F(LeaseBooks, OnlyItsHolderGivesALeaseBack) {
+  ASSERT_EQ(book_.take(name_of_lease, {1, 0}), LeaseState::taken);
+  EXPECT_EQ(book_.take(name_of_lease, {2, 0}), LeaseState::held);
+  book_.release(name_of_lease, {2, 0}, false);
+  EXPECT_FALSE(book_.keep(name_of_lease, {2, 0}));
+  book_.release_all({2, 0});
+  EXPECT_EQ(book_.take(name_of_lease, {3, 0}), LeaseState::held);
+  book_.release(name_of_lease, {1, 0}, false);
+  EXPECT_TRUE(becomes_free(name_of_lease));
+}
+
+TEST_F(LeaseBooks, WhatTheHelperKeepsOutlivesWhoAskedForIt) {
+  ASSERT_EQ(book_.take(name_of_lease, {1, 0}), LeaseState::taken);
+  EXPECT_TRUE(book_.keep(name_of_lease, {1, 0}));
+  book_.release_all({1, 0});
+  EXPECT_EQ(book_.take(name_of_lease, {2, 0}), LeaseState::held);
+  book_.release(name_of_lease, {}, false);
+  EXPECT_TRUE(becomes_free(name_of_lease));
+}
+
+TEST_F(LeaseBooks, ALeaseThatComesTooLateIsGivenBack) {
+  server_.delay_ms = 600;
+  EXPECT_EQ(book_.take(name_of_lease, {1, 0}), LeaseState::unavailable);
+  for (int step = 0; step < 500 && server_.holder(name_of_lease).empty(); ++step)
+    std::this_thread::sleep_for(2ms);
+  EXPECT_TRUE(becomes_free(name_of_lease)) << "others would wait for nobody";
+}
+
+TEST_F(LeaseBooks, AStoppedHolderLosesItForThisMachineToo) {
+  const pid_t stopped = ::fork();
+  if (stopped == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(stopped, nullptr, WUNTRACED), stopped);
+  ASSERT_EQ(book_.take(name_of_lease, {1, stopped}), LeaseState::taken);
+  EXPECT_TRUE(becomes_free(name_of_lease));
+  EXPECT_EQ(book_.take(name_of_lease, {2, 0}), LeaseState::taken);
+  book_.release(name_of_lease, {1, stopped}, true);
+  EXPECT_FALSE(server_.holder(name_of_lease).empty()) << "it is another's by now";
+  ::kill(stopped, SIGKILL);
+  ::waitpid(stopped, nullptr, 0);
+}
+
+class LeaseHolders : public MachinesFixture {
+ protected:
+  [[nodiscard]] std::string other_url() const {
+    return "file://" + (scratch_.path() / "." / "store").string();
+  }
+
+  /// A machine that comes as far as to compile, and then does this.
+  pid_t holder(const std::function<void()>& then) {
+    const pid_t process = in_a_process([&] {
+      auto options = machine("holder", folder_url());
+      options.observer = [&](const Event& event) {
+        if (event.kind != EventKind::compile_begin) return;
+        write_file(scratch_ / "compiles", "");
+        then();
+      };
+      auto runtime = Runtime::open(options).value();
+      return compile(runtime, 1) ? 0 : 1;
+    });
+    while (!std::filesystem::exists(scratch_ / "compiles")) std::this_thread::sleep_for(1ms);
+    return process;
+  }
+
+  /// Another machine compiles the same. Gives how long that took.
+  std::chrono::milliseconds take_over(const std::string& url) {
+    auto runtime = Runtime::open(machine("other", url)).value();
+    const auto began = Clock::now();
+    const auto artifact = compile(runtime, 1);
+    const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
+    EXPECT_TRUE(artifact);
+    if (artifact) {
+      EXPECT_EQ(artifact->image, image_of(1));
+    }
+    EXPECT_EQ(runtime.counters().compiles, 1U);
+    RecordProperty("milliseconds", static_cast<int>(time.count()));
+    // Less than what anybody waits for another at most.
+    EXPECT_LT(time, 50s);
+    return time;
+  }
+};
+
+TEST_F(LeaseHolders, WhoIsKilledIsFollowedAtOnce) {
+  const pid_t process = holder([] { std::this_thread::sleep_for(1h); });
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
+  take_over(other_url());
+}
+
+TEST_F(LeaseHolders, WhoIsStoppedIsFollowedByAnotherMachine) {
+  const pid_t process = holder([] { ::raise(SIGSTOP); });
+  take_over(other_url());
+  ::kill(process, SIGCONT);
+  EXPECT_EQ(status_of(process), 0) << "it goes on without its lease";
+}
+
+TEST_F(LeaseHolders, WhoIsStoppedIsFollowedOnItsOwnMachine) {
+  const pid_t process = holder([] { ::raise(SIGSTOP); });
+  take_over(folder_url());
+  ::kill(process, SIGCONT);
+  EXPECT_EQ(status_of(process), 0);
+}
+
+TEST_F(LeaseHolders, AMachineThatGoesIsFollowedWhenItsLeaseEnds) {
+  const pid_t process = holder([] { std::this_thread::sleep_for(1h); });
+  EXPECT_EQ(kill_helpers(SIGKILL), 1);
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
+  take_over(other_url());
+}
+
+}  // namespace
+}  // namespace kiln::test

@@ -1,0 +1,206 @@
+// The server of a store fails, or the network before it: no compile fails for that, no image is a wrong one, and nobody waits for
+// long.
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/build_identity.h"
+#include "kiln/digest.h"
+#include "kiln/remote.h"
+#include "machines_fixture.h"
+#include "redis_server.h"
+#include "remote/helper_connections.h"
+#include "remote/remote_store.h"
+#include "tcp_proxy.h"
+#include "vendor/helper_search.h"
+
+namespace kiln::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Kind = TcpProxy::Kind;
+
+int port_of(const std::string& url) { return std::stoi(url.substr(url.rfind(':') + 1)); }
+
+class RemoteFaults : public MachinesFixture {
+ protected:
+  /// Compiles one program after the other until the server is left alone.
+  void compile_until_it_rests(Runtime& runtime) {
+    for (next_ = 0; next_ < 40; ++next_) {
+      ASSERT_TRUE(compile(runtime, next_));
+      const auto status = runtime.remotes(false).at(0).status;
+      ASSERT_TRUE(status) << status.error().message;
+      if (status->resting) return;
+      std::this_thread::sleep_for(50ms);
+    }
+    FAIL() << "it is asked again and again";
+  }
+
+  int next_ = 0;
+};
+
+struct BadNetwork {
+  const char* name;
+  TcpProxy::Fault fault;
+};
+void PrintTo(const BadNetwork& network, std::ostream* out) { *out << network.name; }
+
+class RemoteNetwork : public RemoteFaults, public ::testing::WithParamInterface<BadNetwork> {};
+
+TEST_P(RemoteNetwork, CostsLittleAndFailsNothing) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  TcpProxy proxy(port_of(server.url()));
+  proxy.set(GetParam().fault);
+  auto runtime =
+      Runtime::open(machine("a", fmt::format("redis://127.0.0.1:{}", proxy.port()))).value();
+  compile_until_it_rests(runtime);
+  // What was on its way may still come. From then on nobody but a probe asks.
+  std::this_thread::sleep_for(100ms);
+  const auto questions = proxy.questions();
+  for (int more = 1; more <= 5; ++more) {
+    const auto artifact = compile(runtime, next_ + more);
+    ASSERT_TRUE(artifact);
+    EXPECT_EQ(artifact->image, image_of(next_ + more));
+  }
+  EXPECT_LE(proxy.questions(), questions + 2);
+  EXPECT_EQ(runtime.counters().remote_hits, 0U);
+  EXPECT_LE(warnings_, 1);
+}
+
+// How long, is written into the report: milliseconds until it rests, and microseconds of a look-up from then on.
+TEST_P(RemoteNetwork, IsWaitedForByManyTogether) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  constexpr int processes = 8;
+  constexpr int look_ups = 200;
+  const RedisServer server;
+  TcpProxy proxy(port_of(server.url()));
+  proxy.set(GetParam().fault);
+  const auto address = parse_remote(fmt::format("redis://127.0.0.1:{}", proxy.port())).value();
+  const auto helper = [&] {
+    return std::make_shared<remote::HelperConnections>(
+        find_helper("kiln-remote", "", std::nullopt).executable, "there is none",
+        remote::Introduction{std::string(build_identity()), address, {}, {}});
+  };
+  const auto first = helper()->take();
+  ASSERT_TRUE(first) << first.error().message;
+  // As a process that looks one kernel up after the other: how long it waited before the server was left alone, and since.
+  struct Waited {
+    Clock::duration before{};
+    Clock::duration since{};
+  };
+  std::vector<std::future<Waited>> all;
+  for (int process = 0; process < processes; ++process) {
+    all.push_back(std::async(std::launch::async, [connections = helper(), process] {
+      Waited waited;
+      bool rests = false;
+      for (int at = 0; at < look_ups; ++at) {
+        remote::RemoteStore store(connections, {}, remote::RemoteStore::Haste{250ms});
+        const auto began = Clock::now();
+        const auto hints = store.hints(digest_of(fmt::format("{} {}", process, at)), 1);
+        (rests ? waited.since : waited.before) += Clock::now() - began;
+        rests |= !hints && hints.error().code == ErrorCode::cache_unusable;
+      }
+      return waited;
+    }));
+  }
+  Waited longest;
+  for (auto& one : all) {
+    const auto waited = one.get();
+    longest.before = std::max(longest.before, waited.before);
+    longest.since = std::max(longest.since, waited.since);
+  }
+  using Microseconds = std::chrono::duration<double, std::micro>;
+  RecordProperty("milliseconds_before",
+                 fmt::format("{:.1f}", Microseconds(longest.before).count() / 1000));
+  RecordProperty("microseconds_since",
+                 fmt::format("{:.0f}", Microseconds(longest.since).count() / look_ups));
+  EXPECT_LE(proxy.questions(), 64U) << "of 1600 look-ups";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RemoteNetwork,
+                         ::testing::Values(BadNetwork{"BlackHole", {.kind = Kind::black_hole}},
+                                           BadNetwork{"TwoSecondsLate", {.delay = 2s}},
+                                           BadNetwork{"OneByteASecond", {.bytes_per_second = 1}},
+                                           BadNetwork{"Reset", {.kind = Kind::reset}},
+                                           BadNetwork{"HalfClose", {.kind = Kind::half_close}},
+                                           BadNetwork{"Garbage", {.kind = Kind::garbage}},
+                                           BadNetwork{"Cut", {.cut_after = 2}}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(RemoteFaults, WhateverByteOfAnAnswerIsWrongTheImageIsNot) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  TcpProxy proxy(port_of(server.url()));
+  auto first = Runtime::open(machine("first", server.url())).value();
+  const auto image = compile(first, 1).value().image;
+  settled(first);
+  std::mt19937 random(3);
+  for (int round = 0; round < 24; ++round) {
+    TcpProxy::Fault fault;
+    const auto at = random() % (round % 3 == 0 ? 40 : 4000);
+    (round % 2 == 0 ? fault.corrupt_at : fault.cut_after) = at;
+    proxy.set(fault);
+    // Another timeout is another helper, which has not heard of the object.
+    auto runtime = Runtime::open(machine(fmt::format("m{}", round),
+                                         fmt::format("redis://127.0.0.1:{}?timeout={}",
+                                                     proxy.port(), 2000 + round)))
+                       .value();
+    const auto artifact = compile(runtime, 1);
+    ASSERT_TRUE(artifact) << "byte " << at;
+    EXPECT_EQ(artifact->image, image) << "byte " << at;
+    kill_helpers(SIGKILL);
+  }
+}
+
+TEST_F(RemoteFaults, AServerThatComesBackIsAskedAgain) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  RedisServer server;
+  auto runtime = Runtime::open(machine("a", server.url())).value();
+  server.kill();
+  compile_until_it_rests(runtime);
+  server.start();
+  for (int step = 0; runtime.remotes(false).at(0).status.value().resting; ++step) {
+    ASSERT_LT(step, 600) << "nobody probes it";
+    std::this_thread::sleep_for(50ms);
+  }
+  ASSERT_TRUE(compile(runtime, 100));
+  EXPECT_GE(settled(runtime).pushed, 1U);
+  auto other = Runtime::open(machine("b", server.url())).value();
+  EXPECT_EQ(compile(other, 100).value().origin, Origin::remote);
+}
+
+TEST_F(RemoteFaults, AServerIsKilledAgainAndAgainWhileEightMachinesWork) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  RedisServer server;
+  std::mt19937 random(5);
+  const auto url = [&](int round) {
+    return fmt::format("{}?timeout={}", server.url(), 1000 + round);
+  };
+  const int artifacts = work_together(url, [&] {
+    for (int kill = kills(20); kill > 0; --kill) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 300));
+      server.kill();
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 20));
+      server.start();
+      // Helpers that leave it alone would hide what happens to those that ask.
+      if (kill % 4 == 0) kill_helpers(SIGKILL);
+    }
+  });
+  EXPECT_GT(artifacts, 8);
+  RecordProperty("artifacts", artifacts);
+}
+
+}  // namespace
+}  // namespace kiln::test
