@@ -1,5 +1,6 @@
 #include "obtainer.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <utility>
 
@@ -34,8 +35,16 @@ tl::unexpected<Error> not_cached(Making& making, const std::string& why_not) {
                           making.explain_miss(why_not).summary(), making.doing));
 }
 
-// How often it is looked whether another machine is done.
-constexpr std::chrono::milliseconds time_between_looks{100};
+// Thousands of machines may wait for one: who waits for long looks less often, and asks still less often whether the one that
+// makes it is gone.
+constexpr std::chrono::seconds time_between_leases{1};
+std::chrono::milliseconds time_between_looks(std::chrono::steady_clock::duration waited) {
+  constexpr std::chrono::milliseconds shortest{100};
+  constexpr std::chrono::milliseconds longest{2'000};
+  constexpr int part = 8;
+  return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(waited / part), shortest,
+                    longest);
+}
 
 // Whether it was ended by a stop.
 bool nap(std::chrono::milliseconds time, const std::stop_token& stop) {
@@ -163,10 +172,14 @@ std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
                                                         const std::stop_token& stop) {
   if (!making.keep || !layers_.has_remotes()) return std::nullopt;
   const auto what = turn_of(making);
-  const auto end = Clock::now() + patience_;
-  const Stopwatch watch;
+  const auto began = Clock::now();
+  auto asks_for_lease = began;
   for (bool waited = false;; waited = true) {
-    auto leased = layers_.lease(what);
+    RemoteLayer::Leased leased{remote::LeaseState::held};
+    if (Clock::now() >= asks_for_lease) {
+      leased = layers_.lease(what);
+      asks_for_lease = Clock::now() + time_between_leases;
+    }
     if (leased.state == remote::LeaseState::unavailable) break;
     // Since the look-up another machine may have put it there.
     if (auto fetched = fetch(making, Making::Heard::anew)) {
@@ -174,12 +187,13 @@ std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
       return fetched;
     }
     lease = std::move(leased.lease);
-    if (leased.state != remote::LeaseState::held || Clock::now() >= end) break;
+    const auto waiting = Clock::now() - began;
+    if (leased.state != remote::LeaseState::held || waiting >= patience_) break;
     if (!waited) {
       ++counters_.lease_waits;
-      tell(EventKind::lease_wait, making, watch.milliseconds());
+      tell(EventKind::lease_wait, making, 0);
     }
-    if (nap(time_between_looks, stop)) break;
+    if (nap(time_between_looks(waiting), stop)) break;
   }
   return std::nullopt;
 }
