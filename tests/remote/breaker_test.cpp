@@ -51,9 +51,9 @@ TEST_F(BreakerTest, FewFailuresOpenItOnceTheyHaveCostAQuarterOfASecond) {
 TEST_F(BreakerTest, SilenceOpensItAQuarterOfASecondAfterTheFirstCall) {
   EXPECT_EQ(breaker_.silent_until(), Breaker::Time::max()) << "nobody waits";
   const auto began = now_;
-  breaker_.begin(now_);
+  static_cast<void>(breaker_.begin(now_));
   pass(100ms);
-  breaker_.begin(now_);
+  static_cast<void>(breaker_.begin(now_));
   EXPECT_EQ(breaker_.silent_until(), began + 250ms) << "the second waits no longer than the first";
   pass(149ms);
   breaker_.look(now_);
@@ -64,8 +64,8 @@ TEST_F(BreakerTest, SilenceOpensItAQuarterOfASecondAfterTheFirstCall) {
 }
 
 TEST_F(BreakerTest, AServerThatAnswersSomeIsNotSilent) {
-  breaker_.begin(now_);
-  breaker_.begin(now_);
+  const auto era = breaker_.begin(now_);
+  EXPECT_EQ(breaker_.begin(now_), era);
   for (int answer = 0; answer < 5; ++answer) {
     pass(200ms);
     breaker_.look(now_);
@@ -73,8 +73,8 @@ TEST_F(BreakerTest, AServerThatAnswersSomeIsNotSilent) {
   }
   EXPECT_FALSE(breaker_.is_open());
   EXPECT_EQ(breaker_.silent_until(), now_ + 250ms);
-  breaker_.end();
-  breaker_.end();
+  breaker_.end(era);
+  breaker_.end(era);
   EXPECT_EQ(breaker_.silent_until(), Breaker::Time::max());
 }
 
@@ -100,8 +100,24 @@ TEST_F(BreakerTest, AProbeThatSucceedsClosesItAndForgetsAll) {
   EXPECT_EQ(rest(), 5s);
 }
 
+TEST_F(BreakerTest, CallsThatHungBeforeItRecoveredCountNoMore) {
+  const auto hung = breaker_.begin(now_);
+  const auto slow = breaker_.begin(now_);
+  open();
+  breaker_.probed(now_, true);
+  pass(1h);
+  EXPECT_EQ(breaker_.silent_until(), Breaker::Time::max());
+  const auto fresh = breaker_.begin(now_);
+  EXPECT_EQ(breaker_.silent_until(), now_ + 250ms);
+  breaker_.end(slow);
+  breaker_.end(hung);
+  EXPECT_EQ(breaker_.silent_until(), now_ + 250ms) << "the fresh one is still on its way";
+  breaker_.end(fresh);
+  EXPECT_EQ(breaker_.silent_until(), Breaker::Time::max());
+}
+
 TEST_F(BreakerTest, LateAnswersNeitherCloseNorProlongIt) {
-  breaker_.begin(now_);
+  static_cast<void>(breaker_.begin(now_));
   pass(250ms);
   breaker_.look(now_);
   const auto probe = breaker_.next_probe();

@@ -101,6 +101,7 @@ struct LeaseServer {
   std::mutex mutex;
   std::map<std::string, std::string> holders;
   std::atomic<int> delay_ms = 0;
+  std::atomic<bool> loses_answers = false;
 
   [[nodiscard]] std::string holder(const std::string& name) {
     const std::lock_guard lock(mutex);
@@ -118,6 +119,7 @@ class SlowLeases final : public remote::Leases {
     auto& holder = server_.holders[name];
     if (!holder.empty()) return LeaseAnswer::held;
     holder = token;
+    if (server_.loses_answers) return fail(ErrorCode::io_failed, "the connection ended");
     return LeaseAnswer::taken;
   }
   Result<bool> prolong(const std::string& name, const std::string& token) override {
@@ -184,6 +186,12 @@ TEST_F(LeaseBooks, ALeaseThatComesTooLateIsGivenBack) {
   for (int step = 0; step < 500 && server_.holder(name_of_lease).empty(); ++step)
     std::this_thread::sleep_for(2ms);
   EXPECT_TRUE(becomes_free(name_of_lease)) << "others would wait for nobody";
+}
+
+TEST_F(LeaseBooks, ALeaseWhoseAnswerIsLostIsGivenBack) {
+  server_.loses_answers = true;
+  EXPECT_EQ(book_.take(name_of_lease, {1, 0}), LeaseState::unavailable);
+  EXPECT_TRUE(becomes_free(name_of_lease));
 }
 
 TEST_F(LeaseBooks, AStoppedHolderLosesItForThisMachineToo) {

@@ -18,6 +18,7 @@
 #include "kiln/digest.h"
 #include "kiln/remote.h"
 #include "machines_fixture.h"
+#include "redis_connection.h"
 #include "redis_server.h"
 #include "remote/helper_connections.h"
 #include "remote/remote_store.h"
@@ -74,7 +75,7 @@ TEST_P(RemoteNetwork, CostsLittleAndFailsNothing) {
     ASSERT_TRUE(artifact);
     EXPECT_EQ(artifact->image, image_of(next_ + more));
   }
-  EXPECT_LE(proxy.questions(), questions + 2);
+  EXPECT_LE(proxy.questions(), questions + 8) << "two dozen are not asked";
   EXPECT_EQ(runtime.counters().remote_hits, 0U);
   EXPECT_LE(warnings_, 1);
 }
@@ -152,9 +153,9 @@ TEST_F(RemoteFaults, WhateverByteOfAnAnswerIsWrongTheImageIsNot) {
     const auto at = random() % (round % 3 == 0 ? 40 : 4000);
     (round % 2 == 0 ? fault.corrupt_at : fault.cut_after) = at;
     proxy.set(fault);
-    // Another timeout is another helper, which has not heard of the object.
+    // Another timeout is another helper, which has not heard of the object. Who only reads asks for no lease.
     auto runtime = Runtime::open(machine(fmt::format("m{}", round),
-                                         fmt::format("redis://127.0.0.1:{}?timeout={}",
+                                         fmt::format("redis://127.0.0.1:{}?read-only&timeout={}",
                                                      proxy.port(), 2000 + round)))
                        .value();
     const auto artifact = compile(runtime, 1);
@@ -162,6 +163,25 @@ TEST_F(RemoteFaults, WhateverByteOfAnAnswerIsWrongTheImageIsNot) {
     EXPECT_EQ(artifact->image, image) << "byte " << at;
     kill_helpers(SIGKILL);
   }
+}
+
+TEST_F(RemoteFaults, AServerThatTakesNothingIsStillAsked) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  auto first = Runtime::open(machine("first", server.url())).value();
+  for (int number = 0; number < 3; ++number) ASSERT_TRUE(compile(first, number));
+  settled(first);
+  // A replica, whose address does not say that it takes nothing.
+  TcpProxy proxy(port_of(server.url()));
+  const auto connection = remote::RedisConnection::make(parse_remote(server.url()).value()).value();
+  ASSERT_TRUE(connection->run({"CONFIG", "SET", "maxmemory", "1"}, connection->begin_call()));
+  const auto url = fmt::format("redis://127.0.0.1:{}", proxy.port());
+  auto second = Runtime::open(machine("second", url)).value();
+  ASSERT_TRUE(compile(second, 100));
+  EXPECT_EQ(settled(second).dropped, 1U);
+  EXPECT_FALSE(second.remotes(false).at(0).status.value().resting);
+  for (int number = 0; number < 3; ++number)
+    EXPECT_EQ(compile(second, number).value().origin, Origin::remote);
 }
 
 TEST_F(RemoteFaults, AServerThatComesBackIsAskedAgain) {

@@ -4,8 +4,13 @@
 
 namespace kiln::remote {
 
-void Breaker::begin(Time now) {
+unsigned Breaker::begin(Time now) {
   if (pending_++ == 0) heard_ = now;
+  return era_;
+}
+
+void Breaker::end(unsigned era) noexcept {
+  if (era == era_) --pending_;
 }
 
 void Breaker::succeed(Time now) {
@@ -30,6 +35,9 @@ void Breaker::look(Time now) {
 
 void Breaker::probed(Time now, bool answers) {
   if (answers) {
+    // What was on its way before may never come, and says nothing of the server as it is now.
+    ++era_;
+    pending_ = 0;
     open_ = false;
     failures_ = 0;
     cost_ = {};

@@ -20,11 +20,11 @@ class Breaker {
 
   [[nodiscard]] bool is_open() const noexcept { return open_; }
 
-  /// A call is on its way that somebody waits for; and it is at its end.
-  void begin(Time now);
-  void end() noexcept { --pending_; }
+  /// A call is on its way that somebody waits for; and it is at its end. What begin() gives is for its end().
+  [[nodiscard]] unsigned begin(Time now);
+  void end(unsigned era) noexcept;
 
-  /// How any call went, and what a failure cost those who waited.
+  /// How a call went, and what a failure cost those who waited.
   void succeed(Time now);
   void fail(Time now, Clock::duration cost);
 
@@ -42,7 +42,8 @@ class Breaker {
   void open(Time now);
 
   bool open_ = false;
-  int pending_ = 0;
+  unsigned era_ = 0;        ///< The server recovered so often.
+  int pending_ = 0;         ///< Of calls that began since.
   int failures_ = 0;        ///< Since the last success.
   Clock::duration cost_{};  ///< Of these.
   Time heard_{};            ///< The last success, or the first call after none was on its way.

@@ -38,7 +38,7 @@ std::optional<Error> Broker::why_resting() const {
 }
 
 void Broker::add(std::shared_ptr<Job> job) {
-  if (job->counts) breaker_.begin(Clock::now());
+  if (job->counts) job->era = breaker_.begin(Clock::now());
   jobs_.push_back(std::move(job));
   // Where no further thread is to be had, those that are there do it, or it is not done in time.
   if (idle_ < jobs_.size() && threads_ < most_connections_ && start_thread([this] { work(); }))
@@ -76,11 +76,12 @@ void Broker::work() {
     auto failure = run(*job, backend);
     lock.lock();
     const auto now = Clock::now();
-    if (job->counts) breaker_.end();
+    if (job->counts) breaker_.end(job->era);
     if (failure) {
       ++status_.failures;
       status_.last_failure = std::move(*failure);
-      breaker_.fail(now, job->counts ? now - began : Clock::duration::zero());
+      // A server that takes no entries may still have some to give.
+      if (job->counts) breaker_.fail(now, now - began);
       if (breaker_.is_open()) probe_due_.notify_one();
     } else {
       status_.round_trip_us = microseconds(now - began);

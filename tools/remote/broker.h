@@ -81,6 +81,7 @@ class Broker {
     /// Is given a connection, or why there is none. Gives how the server failed, if it did.
     std::function<std::optional<std::string>(const Result<Backend*>& backend)> run;
     bool counts = true;
+    unsigned era = 0;  ///< The breaker's, where it counts.
   };
 
   template <class Answer>

@@ -65,21 +65,22 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
     held_[name] = {{}, holder};
   }
   const auto token = new_token();
-  const auto ask = [name, token](Backend& backend) -> Result<LeaseState> {
+  const auto ask = [this, name, token](Backend& backend) -> Result<LeaseState> {
     if (!backend.leases) return LeaseState::unavailable;
     const auto taken = backend.leases->take(name, token);
     if (!taken && gives_none(taken.error())) return LeaseState::unavailable;
-    if (!taken) return tl::unexpected(taken.error());
+    if (!taken) {
+      // The server may have given it, and the answer be lost: others would wait for nobody.
+      give_back_soon({name, token, false});
+      return tl::unexpected(taken.error());
+    }
     return *taken == LeaseAnswer::taken  ? LeaseState::taken
            : *taken == LeaseAnswer::held ? LeaseState::held
                                          : LeaseState::failed;
   };
   // Whoever asked makes it without a lease by then, and nobody shall wait for him.
   const auto late = [this, name, token](const Result<LeaseState>& answer) {
-    if (answer != LeaseState::taken) return;
-    const std::lock_guard lock(mutex_);
-    returned_.push_back({name, token, false});
-    to_return_.notify_one();
+    if (answer == LeaseState::taken) give_back_soon({name, token, false});
   };
   const auto state =
       broker_.ask<LeaseState>(most_wait, ask, late).value_or(LeaseState::unavailable);
@@ -135,6 +136,12 @@ bool LeaseBook::gives_any() {
 std::uint64_t LeaseBook::waits() {
   const std::lock_guard lock(mutex_);
   return waits_;
+}
+
+void LeaseBook::give_back_soon(Returned lease) {
+  const std::lock_guard lock(mutex_);
+  returned_.push_back(std::move(lease));
+  to_return_.notify_one();
 }
 
 void LeaseBook::work() {

@@ -51,6 +51,7 @@ class LeaseBook {
   };
   void work();
   void prolong();
+  void give_back_soon(Returned lease);
   void give_back(const Returned& lease);
   void drop(std::map<std::string, Held>::iterator at, bool failed);
 
