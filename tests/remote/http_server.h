@@ -99,6 +99,7 @@ class HttpServer {
     process_ = 0;
   }
 
+  [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] std::string url(const std::string& path, const std::string& user = {}) const {
     return fmt::format("http://{}127.0.0.1:{}/{}", user, port_, path);
   }

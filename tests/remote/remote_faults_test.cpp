@@ -2,6 +2,7 @@
 // long.
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "base/build_identity.h"
+#include "http_server.h"
 #include "kiln/digest.h"
 #include "kiln/remote.h"
 #include "machines_fixture.h"
@@ -54,41 +56,55 @@ class RemoteFaults : public MachinesFixture {
 struct BadNetwork {
   const char* name;
   TcpProxy::Fault fault;
+  bool is_http = false;
 };
 void PrintTo(const BadNetwork& network, std::ostream* out) { *out << network.name; }
 
-class RemoteNetwork : public RemoteFaults, public ::testing::WithParamInterface<BadNetwork> {};
+class RemoteNetwork : public RemoteFaults, public ::testing::WithParamInterface<BadNetwork> {
+ protected:
+  void SetUp() override {
+    if (!GetParam().is_http) {
+      if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+      proxy_.emplace(port_of(redis_.emplace().url()));
+    } else {
+      if (!HttpServer::is_installed()) GTEST_SKIP() << "there is no nginx on this machine";
+      http_.start();
+      proxy_.emplace(http_.port());
+    }
+    proxy_->set(GetParam().fault);
+  }
+
+  [[nodiscard]] std::string url() const {
+    const auto host = fmt::format("127.0.0.1:{}", proxy_->port());
+    return GetParam().is_http ? "http://" + host + "/free/" : "redis://" + host;
+  }
+
+  std::optional<RedisServer> redis_;
+  HttpServer http_;
+  std::optional<TcpProxy> proxy_;
+};
 
 TEST_P(RemoteNetwork, CostsLittleAndFailsNothing) {
-  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
-  const RedisServer server;
-  TcpProxy proxy(port_of(server.url()));
-  proxy.set(GetParam().fault);
-  auto runtime =
-      Runtime::open(machine("a", fmt::format("redis://127.0.0.1:{}", proxy.port()))).value();
+  auto runtime = Runtime::open(machine("a", url())).value();
   compile_until_it_rests(runtime);
   // What was on its way may still come. From then on nobody but a probe asks.
   std::this_thread::sleep_for(100ms);
-  const auto questions = proxy.questions();
+  const auto questions = proxy_->questions();
   for (int more = 1; more <= 5; ++more) {
     const auto artifact = compile(runtime, next_ + more);
     ASSERT_TRUE(artifact);
     EXPECT_EQ(artifact->image, image_of(next_ + more));
   }
-  EXPECT_LE(proxy.questions(), questions + 8) << "two dozen are not asked";
+  EXPECT_LE(proxy_->questions(), questions + 8) << "two dozen are not asked";
   EXPECT_EQ(runtime.counters().remote_hits, 0U);
   EXPECT_LE(warnings_, 1);
 }
 
 // How long, is written into the report: milliseconds until it rests, and microseconds of a look-up from then on.
 TEST_P(RemoteNetwork, IsWaitedForByManyTogether) {
-  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
   constexpr int processes = 8;
   constexpr int look_ups = 200;
-  const RedisServer server;
-  TcpProxy proxy(port_of(server.url()));
-  proxy.set(GetParam().fault);
-  const auto address = parse_remote(fmt::format("redis://127.0.0.1:{}", proxy.port())).value();
+  const auto address = parse_remote(url()).value();
   const auto helper = [&] {
     return std::make_shared<remote::HelperConnections>(
         find_helper("kiln-remote", "", std::nullopt).executable, "there is none",
@@ -127,18 +143,30 @@ TEST_P(RemoteNetwork, IsWaitedForByManyTogether) {
                  fmt::format("{:.1f}", Microseconds(longest.before).count() / 1000));
   RecordProperty("microseconds_since",
                  fmt::format("{:.0f}", Microseconds(longest.since).count() / look_ups));
-  EXPECT_LE(proxy.questions(), 64U) << "of 1600 look-ups";
+  EXPECT_LE(proxy_->questions(), 64U) << "of 1600 look-ups";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RemoteNetwork,
-                         ::testing::Values(BadNetwork{"BlackHole", {.kind = Kind::black_hole}},
-                                           BadNetwork{"TwoSecondsLate", {.delay = 2s}},
-                                           BadNetwork{"OneByteASecond", {.bytes_per_second = 1}},
-                                           BadNetwork{"Reset", {.kind = Kind::reset}},
-                                           BadNetwork{"HalfClose", {.kind = Kind::half_close}},
-                                           BadNetwork{"Garbage", {.kind = Kind::garbage}},
-                                           BadNetwork{"Cut", {.cut_after = 2}}),
-                         [](const auto& info) { return std::string(info.param.name); });
+constexpr std::array bad_networks{BadNetwork{"BlackHole", {.kind = Kind::black_hole}},
+                                  BadNetwork{"TwoSecondsLate", {.delay = 2s}},
+                                  BadNetwork{"OneByteASecond", {.bytes_per_second = 1}},
+                                  BadNetwork{"Reset", {.kind = Kind::reset}},
+                                  BadNetwork{"HalfClose", {.kind = Kind::half_close}},
+                                  BadNetwork{"Garbage", {.kind = Kind::garbage}},
+                                  BadNetwork{"Cut", {.cut_after = 2}}};
+
+std::string name_of_network(const ::testing::TestParamInfo<BadNetwork>& info) {
+  return info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Redis, RemoteNetwork, ::testing::ValuesIn(bad_networks), name_of_network);
+#ifdef KILN_WITH_HTTP
+std::vector<BadNetwork> before_http() {
+  std::vector<BadNetwork> all(bad_networks.begin(), bad_networks.end());
+  for (auto& each : all) each.is_http = true;
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Http, RemoteNetwork, ::testing::ValuesIn(before_http()), name_of_network);
+#endif
 
 TEST_F(RemoteFaults, WhateverByteOfAnAnswerIsWrongTheImageIsNot) {
   if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
