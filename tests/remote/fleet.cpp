@@ -43,6 +43,8 @@ struct Told {
   std::uint64_t remote_hits = 0;
   std::uint64_t lease_waits = 0;
   std::uint64_t failures = 0;
+  std::uint64_t server_failures = 0;
+  std::uint64_t slow = 0;  ///< Answers of the server that came too late.
 };
 constexpr std::size_t most_keys = 64;
 struct Report {
@@ -87,6 +89,12 @@ Report work(const Fleet& fleet, const std::filesystem::path& cache, int machine,
   report.told.compiles = counters.compiles;
   report.told.remote_hits = counters.remote_hits;
   report.told.lease_waits = counters.lease_waits;
+  // Of the machine: one of its processes tells.
+  const auto status = runtime.remotes(false).at(0).status;
+  if (status && process == 0) {
+    report.told.server_failures = status->failures;
+    report.told.slow = status->slow;
+  }
   return report;
 }
 
@@ -150,6 +158,8 @@ int run(const Fleet& fleet) {
     sum.remote_hits += report.told.remote_hits;
     sum.lease_waits += report.told.lease_waits;
     sum.failures += report.told.failures;
+    sum.server_failures += report.told.server_failures;
+    sum.slow += report.told.slow;
     for (std::size_t key = 0; key < images.size(); ++key) images[key].insert(report.images[key]);
   }
   const std::chrono::duration<double> took = Clock::now() - began;
@@ -157,9 +167,10 @@ int run(const Fleet& fleet) {
   for (const auto& of_key : images) equal &= of_key.size() == 1;
   fmt::print(
       "{{\"machines\":{},\"processes\":{},\"keys\":{},\"seconds\":{:.2f},\"compiles\":{},"
-      "\"remote_hits\":{},\"lease_waits\":{},\"failures\":{},\"equal\":{}}}\n",
+      "\"remote_hits\":{},\"lease_waits\":{},\"failures\":{},\"server_failures\":{},\"slow\":{},"
+      "\"equal\":{}}}\n",
       fleet.machines, fleet.processes, fleet.keys, took.count(), sum.compiles, sum.remote_hits,
-      sum.lease_waits, sum.failures, equal);
+      sum.lease_waits, sum.failures, sum.server_failures, sum.slow, equal);
   return sum.failures == 0 && equal ? 0 : 1;
 }
 

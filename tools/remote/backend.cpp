@@ -1,5 +1,11 @@
 #include "backend.h"
 
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "file_leases.h"
 #ifdef KILN_WITH_HTTP
 #include "http_store.h"
@@ -12,10 +18,19 @@ namespace kiln::remote {
 
 namespace {
 
+/// Which folder a path names now; nothing where it names none.
+std::optional<std::pair<dev_t, ino_t>> folder_at(const std::string& path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
+}
+
 Result<Backend> open_folder(const RemoteAddress& address, const FileStoreOptions& options) {
+  const auto root = address.path() + "/kiln-store.v1";
   auto objects = open_file_store(address.path(), options);
   if (!objects) return tl::unexpected(std::move(objects.error()));
-  Backend backend{std::move(*objects), nullptr};
+  Backend backend{std::move(*objects), nullptr,
+                  [root, opened = folder_at(root)] { return folder_at(root) == opened; }};
   // Who may only read there has no use for any.
   if (!options.create) return backend;
   auto leases = open_file_leases(address);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "kiln/error.h"
@@ -14,6 +15,8 @@ namespace kiln::remote {
 struct Backend {
   std::unique_ptr<ObjectStore> objects;
   std::unique_ptr<Leases> leases;  ///< Null where the server can give none.
+  /// Whether it is still what the address names: a folder may be made anew, or mounted. Empty where that is always so.
+  std::function<bool()> is_current = {};
 };
 
 /// Connects when something is first asked. Each call ends within the address's timeout, or with io_failed, and a call after a

@@ -93,6 +93,7 @@ void Broker::work() {
 
 // A connection that failed is made anew.
 std::optional<std::string> Broker::run(const Job& job, std::optional<Backend>& backend) const {
+  if (backend && backend->is_current && !backend->is_current()) backend.reset();
   Result<Backend*> connected(nullptr);
   if (!backend) {
     if (auto opened = open_()) {
