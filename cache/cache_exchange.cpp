@@ -12,6 +12,7 @@
 #include "cache_impl.h"
 #include "cache_objects.h"
 #include "cache_parcel.h"
+#include "cache_parcel_reader.h"
 #include "cache_pick_up.h"
 #include "kiln/caller_state.h"
 #include "kiln/exchange.h"
@@ -26,11 +27,6 @@ using storage::ParcelHint;
 using storage::ParcelNeeds;
 
 namespace {
-
-/// So many hints are read for one: others may have put any number there.
-constexpr std::size_t most_hints = 1'000;
-/// A store that gives so much which leads to nothing is left.
-constexpr std::uint64_t most_wasted_bytes = std::uint64_t{1} << 30;
 
 /// Puts entries into a store, one after the other.
 class Pusher {
@@ -150,8 +146,8 @@ class Puller {
       : from_(from),
         to_(to),
         options_(options),
-        objects_(from, report_.skipped),
-        texts_(objects_),
+        parcels_(from, report_.skipped),
+        texts_(parcels_.objects()),
         arrival_(to, texts_, arrived_) {}
 
   Result<PullReport> run() {
@@ -164,7 +160,7 @@ class Puller {
       if (options_.progress) options_.progress(at + 1, requests->size());
     }
     if (auto finished = arrival_.finish(); !finished) return tl::unexpected(finished.error());
-    report_.bytes = objects_.bytes();
+    report_.bytes = parcels_.objects().bytes();
     report_.added = arrived_.added;
     report_.present = arrived_.present;
     report_.skipped.insert(report_.skipped.end(), arrived_.skipped.begin(), arrived_.skipped.end());
@@ -173,19 +169,10 @@ class Puller {
 
  private:
   Result<void> pull_all_of(const Digest& request) {
-    const auto hints = from_.hints(request, most_hints + 1);
-    if (!hints) report_.skipped.push_back({"request", request.hex(), hints.error().message});
     bool found = false;
-    std::size_t taken = 0;
-    for (std::size_t at = 0; hints && at < hints->size() && taken < most_of_a_request; ++at) {
-      if (at == most_hints) {
-        report_.skipped.push_back({"request", request.hex(), "has more hints than are read"});
-        break;
-      }
-      const auto hint = read_hint((*hints)[at]);
-      if (!hint) continue;
-      ++taken;
-      const auto there = pull_counting(*hint, request);
+    const auto hints = parcels_.hints_of(request);
+    for (const auto& hint : hints) {
+      const auto there = pull_one(hint, request);
       if (!there) return tl::unexpected(there.error());
       found |= *there;
     }
@@ -193,49 +180,16 @@ class Puller {
     return {};
   }
 
-  /// What nobody signed shall not stand in the way of what somebody did.
-  std::optional<TakenHint> read_hint(const StoreHint& hint) {
-    auto taken = take_hint(hint, from_.trusted_keys());
-    if (taken) return std::move(*taken);
-    report_.skipped.push_back({"hint", hint.object, std::move(taken.error().message)});
-    return std::nullopt;
-  }
-
-  /// Gives a store up that costs too much for nothing.
-  Result<bool> pull_counting(const TakenHint& hint, const Digest& request) {
-    const auto before = objects_.bytes();
-    auto there = pull_one(hint, request);
-    if (there == false) wasted_bytes_ += objects_.bytes() - before;
-    if (wasted_bytes_ <= most_wasted_bytes) return there;
-    return fail(
-        ErrorCode::cache_unusable,
-        "the store is given up: more than 1 GiB of it led to no entry; somebody has written "
-        "there what kiln has not");
-  }
-
   /// Whether it is here now.
   Result<bool> pull_one(const TakenHint& hint, const Digest& request) {
     auto here = is_here(hint.said.key, request);
     if (!here || *here) return here;
-    const auto& object = hint.said.object;
-    const auto record = objects_.read(object, hint.most_bytes);
-    if (!record) return false;
-    auto parcel = storage::decode_parcel(*record);
-    if (!parcel || parcel->key != hint.said.key || digest_of(parcel->material) != request) {
-      objects_.refuse(name_of(object), "is not the entry that the store says it is");
-      return false;
-    }
-    const auto list = std::exchange(parcel->text_list, {});
-    const bool tells_kernels = !parcel->kernels_frame.empty();
-    auto picked = examine(row_of(std::move(*parcel)), WithContents::yes, from_.trusted_keys(),
-                          arrived_.skipped);
-    if (!picked) return false;
-    if (tells_kernels && picked->entry.kernels_frame.empty()) {
-      objects_.refuse(name_of(object), "tells kernels that are not those of its image");
-      return false;
-    }
-    if (auto read = read_texts(list, *picked); !read) return tl::unexpected(read.error());
-    if (auto took = arrival_.take(std::move(*picked)); !took) return tl::unexpected(took.error());
+    auto read = parcels_.read(hint, request);
+    if (!read) return tl::unexpected(std::move(read.error()));
+    if (!*read) return false;
+    auto& [picked, list, bytes] = **read;
+    if (auto known = read_texts(list, picked); !known) return tl::unexpected(known.error());
+    if (auto took = arrival_.take(std::move(picked)); !took) return tl::unexpected(took.error());
     return true;
   }
 
@@ -263,10 +217,9 @@ class Puller {
   ObjectStore& from_;
   Cache::Impl& to_;
   const PullOptions& options_;
-  std::uint64_t wasted_bytes_ = 0;
   PullReport report_;
   ImportReport arrived_;
-  ObjectReader objects_;
+  ParcelReader parcels_;
   ObjectTexts texts_;
   std::string texts_read_;  ///< The name of their list.
   Arrival arrival_;

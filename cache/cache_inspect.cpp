@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cache_impl.h"
+#include "cache_pick_up.h"
 #include "file/schema.h"
 #include "kiln/caller_state.h"
 #include "rows/entry_reader.h"
@@ -23,20 +24,14 @@ constexpr int shown_candidates = 4;
   "program, arch, kind, toolchain_text, image_bytes, length(payload), kernels, compile_us, " \
   "created, pinned, request, (SELECT value FROM state WHERE name = 'clock') - used, material"
 
-/// A listing holds those of all rows, so that none may be long.
-std::string_view shown(std::string_view text) {
-  constexpr std::size_t longest = 4096;
-  return text.substr(0, longest);
-}
-
 /// What the columns from `first` on hold; the key is not among them.
 EntrySummary summary_of(Statement& row, int first, const Digest& key) {
   EntrySummary summary;
   summary.key = key;
-  summary.program = shown(row.text(first));
-  summary.arch = shown(row.text(first + 1));
-  summary.kind = shown(row.text(first + 2));
-  summary.toolchain = shown(row.text(first + 3));
+  summary.program = as_listed(row.text(first));
+  summary.arch = as_listed(row.text(first + 1));
+  summary.kind = as_listed(row.text(first + 2));
+  summary.toolchain = as_listed(row.text(first + 3));
   summary.image_bytes = row.count(first + 4);
   summary.stored_bytes = row.count(first + 5);
   summary.kernels = row.count(first + 6);

@@ -229,6 +229,24 @@ std::optional<PickedUp> examine(RawEntry row, WithContents with_contents, const 
                       : take_proven(std::move(row), keys, skipped);
 }
 
+EntrySummary summary_of(const storage::PreparedEntry& entry) {
+  EntrySummary summary;
+  summary.key = entry.key;
+  summary.program = as_listed(entry.program);
+  if (const auto request = Request::from_material(entry.material))
+    summary.engine = as_listed(request->engine);
+  summary.arch = as_listed(entry.arch);
+  summary.kind = as_listed(entry.kind);
+  summary.toolchain = as_listed(entry.toolchain_text);
+  summary.image_bytes = entry.image_bytes;
+  summary.stored_bytes = entry.payload.size();
+  summary.kernels = entry.kernels;
+  summary.compile_us = entry.compile_us;
+  summary.created = entry.created;
+  summary.request = entry.request;
+  return summary;
+}
+
 Result<std::optional<PreparedText>> CacheTexts::text(const Digest& digest,
                                                      std::vector<Finding>& skipped) {
   std::optional<PreparedText> text;

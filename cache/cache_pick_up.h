@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,15 @@ Result<std::optional<PickedUp>> pick_up(const Located& at, WithContents with_con
 /// The same of a row that lies in no cache. Without keys, none is asked for.
 std::optional<PickedUp> examine(storage::RawEntry row, WithContents with_contents,
                                 const TrustedKeys& keys, std::vector<Finding>& skipped);
+
+/// A listing holds the texts of all entries, so that none may be long.
+[[nodiscard]] inline std::string_view as_listed(std::string_view text) noexcept {
+  constexpr std::size_t longest = 4096;
+  return text.substr(0, longest);
+}
+
+/// As Cache::list() tells of it.
+[[nodiscard]] EntrySummary summary_of(const storage::PreparedEntry& entry);
 
 /// No header and no source is longer. A stranger's frame of a few bytes may hold a gigabyte.
 inline constexpr std::uint64_t most_text_bytes = std::uint64_t{64} << 20;

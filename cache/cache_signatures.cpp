@@ -121,13 +121,7 @@ Result<std::vector<std::string>> Cache::signers(const Digest& key) {
   const CallerState caller;
   const auto signatures = signatures_of(*impl_, key);
   if (!signatures) return tl::unexpected(signatures.error());
-  std::vector<std::string> names;
-  for (const auto& record : *signatures) {
-    const auto signature = storage::decode_signature(record);
-    auto claim = signature ? storage::decode_claim(signature->claim) : std::nullopt;
-    if (claim) names.push_back(std::move(claim->signer));
-  }
-  return names;
+  return storage::signers_in(*signatures);
 }
 
 }  // namespace kiln

@@ -56,4 +56,14 @@ std::optional<Signature> decode_signature(std::string_view record) {
   return read_record<Signature>(record, signature_fields);
 }
 
+std::vector<std::string> signers_in(const std::vector<std::string>& records) {
+  std::vector<std::string> names;
+  for (const auto& record : records) {
+    const auto signature = decode_signature(record);
+    auto claim = signature ? decode_claim(signature->claim) : std::nullopt;
+    if (claim) names.push_back(std::move(claim->signer));
+  }
+  return names;
+}
+
 }  // namespace kiln::storage

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kiln/digest.h"
 
@@ -40,5 +41,8 @@ struct Signature {
 // The inverses; nothing for anything else.
 [[nodiscard]] std::optional<Claim> decode_claim(std::string_view record);
 [[nodiscard]] std::optional<Signature> decode_signature(std::string_view record);
+
+/// The names of the keys that made these signatures, as their records say; nobody has checked that they did.
+[[nodiscard]] std::vector<std::string> signers_in(const std::vector<std::string>& records);
 
 }  // namespace kiln::storage

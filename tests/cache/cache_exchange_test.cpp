@@ -1,5 +1,6 @@
 // Entries on their way through a store that nobody believes.
 
+#include <algorithm>
 #include <cstddef>
 #include <random>
 #include <string>
@@ -18,10 +19,12 @@ namespace {
 using test::Exchange;
 using test::hash_in_name;
 using test::make_sample;
+using test::MemoryStore;
 using test::name_of_hash;
 using test::object_name;
 using test::request_of;
 using test::trust;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -318,6 +321,82 @@ TEST_F(Exchange, BundlesOfStrangersArePushedWithTheirSignaturesAlone) {
   EXPECT_EQ(push(refused, *memory()).value().added, 0);
   auto to = open("to");
   EXPECT_EQ(pull_to(to, trust({farm_})).added, 2);
+}
+
+/// What a store tells, in the order in which it does.
+std::vector<StoreEntry> listed(ObjectStore& store) {
+  std::vector<StoreEntry> entries;
+  const auto listing = list_store(store, [&](const StoreEntry& entry) {
+    entries.push_back(entry);
+    return true;
+  });
+  EXPECT_EQ(listing.value().entries, entries.size());
+  return entries;
+}
+
+TEST_F(Exchange, IsListedAsTheCacheThatItCameFrom) {
+  auto from = make_cache("from", {1, 2, 3});
+  push(from, *memory(), {.signing_key = farm_}).value();
+  const auto all = listed(*memory());
+  const auto kept = from.list().value();
+  ASSERT_EQ(all.size(), kept.size());
+  for (const auto& [entry, object_bytes, signers] : all) {
+    const auto same =
+        std::ranges::find_if(kept, [&](const auto& one) { return one.key == entry.key; });
+    ASSERT_NE(same, kept.end());
+    EXPECT_EQ(entry.request, same->request);
+    EXPECT_EQ(entry.program, same->program);
+    EXPECT_EQ(entry.engine, same->engine);
+    EXPECT_EQ(entry.arch, same->arch);
+    EXPECT_EQ(entry.kind, same->kind);
+    EXPECT_EQ(entry.toolchain, same->toolchain);
+    EXPECT_EQ(entry.image_bytes, same->image_bytes);
+    EXPECT_EQ(entry.stored_bytes, same->stored_bytes);
+    EXPECT_EQ(entry.kernels, same->kernels);
+    EXPECT_EQ(entry.compile_us, same->compile_us);
+    EXPECT_EQ(entry.created, 0);
+    EXPECT_EQ(object_bytes, store_.parcel_of(entry.request).size());
+    EXPECT_THAT(signers, ElementsAre("farm-1"));
+  }
+}
+
+TEST_F(Exchange, IsListedAsFarAsAnybodyWantsToKnow) {
+  push_from("from", {1, 2, 3});
+  std::vector<std::size_t> steps;
+  const auto listing = list_store(
+      *memory(), [](const StoreEntry&) { return false; },
+      [&](std::size_t done, std::size_t total) {
+        steps.insert(steps.end(), {done, total});
+      });
+  EXPECT_EQ(listing.value().entries, 1);
+  EXPECT_EQ(listing.value().requests, 1);
+  EXPECT_EQ(store_.gets, 1) << "and nothing is read of its texts";
+  EXPECT_THAT(steps, ElementsAre(1, 3));
+}
+
+TEST_F(Exchange, OnlyWhatIsSignedIsListedWhereKeysAreTrusted) {
+  push_from("from", {1}, {.signing_key = farm_});
+  push_from("stranger", {2}, {.signing_key = stranger_});
+  push_from("nobody", {3});
+  MemoryStore trusting(store_, trust({farm_, next_}));
+  const auto all = listed(trusting);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].summary.request, request_of(1));
+  EXPECT_THAT(all[0].signers, ElementsAre("farm-1"));
+  EXPECT_THAT(listed(*memory()), SizeIs(3));
+}
+
+TEST_F(Exchange, ALieIsNotListed) {
+  push_from("from", {1, 2});
+  store_.replace(request_of(1), "something else");
+  std::vector<Digest> requests;
+  const auto listing = list_store(*memory(), [&](const StoreEntry& entry) {
+    requests.push_back(entry.summary.request);
+    return true;
+  });
+  EXPECT_THAT(requests, ElementsAre(request_of(2)));
+  ASSERT_THAT(listing.value().skipped, SizeIs(1));
+  EXPECT_EQ(listing.value().skipped[0].problem, "is not the entry that the store says it is");
 }
 
 }  // namespace

@@ -174,4 +174,25 @@ struct PullReport {
 [[nodiscard]] Result<PullReport> pull(ObjectStore& from, Cache& to,
                                       const PullOptions& options = {});
 
+/// An entry of a store.
+struct StoreEntry {
+  /// Of what only a cache tells there is nothing: when it was made, pins, uses.
+  EntrySummary summary;
+  std::uint64_t object_bytes = 0;  ///< Of the object that it is, without its texts.
+  /// The names of the keys that signed it: of those that are trusted; where none are, of those that are said to have signed it.
+  std::vector<std::string> signers;
+};
+
+struct StoreListing {
+  std::uint64_t requests = 0;  ///< How many were looked at.
+  std::uint64_t entries = 0;   ///< How many `each` was told.
+  std::vector<Finding> skipped;
+};
+
+/// Tells `each` what pull() would bring from the store, until it gives false. Only an entry tells which program it is of, so each is
+/// read whole and checked, without its texts. Errors: as of push().
+[[nodiscard]] Result<StoreListing> list_store(ObjectStore& store,
+                                              const std::function<bool(const StoreEntry&)>& each,
+                                              const ExchangeProgress& progress = {});
+
 }  // namespace kiln

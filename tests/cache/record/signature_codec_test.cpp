@@ -66,5 +66,11 @@ TEST(SignatureCodec, ASignatureHas64Bytes) {
     EXPECT_FALSE(decode_signature(encode_signature({signature.claim, std::string(size, 'x')})));
 }
 
+TEST(SignatureCodec, TellsWhoSaysThatHeSigned) {
+  const Signature signature{encode_claim(full_claim()), std::string(64, 'x')};
+  EXPECT_EQ(signers_in({encode_signature(signature), "no record"}),
+            std::vector{full_claim().signer});
+}
+
 }  // namespace
 }  // namespace kiln::storage
