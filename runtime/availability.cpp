@@ -10,6 +10,7 @@
 #include "kiln/caller_state.h"
 #include "kiln/runtime.h"
 #include "runtime_impl.h"
+#include "vendor/helper_search.h"
 #include "vendor/installed_tool.h"
 #include "vendor/toolkit_program.h"
 
@@ -140,6 +141,27 @@ Availability Runtime::worker() const {
   return {true,
           fmt::format("up to {} at a time, {} ({})", workers_for(settings.compile_workers),
                       search.executable.string(), search.steps.back().origin),
+          {},
+          search.executable,
+          lines_of(search.steps)};
+}
+
+Availability Runtime::remote_helper() const {
+  const CallerState caller;
+  const auto search =
+      find_helper("kiln-remote", "KILN_REMOTE_HELPER", impl_->settings.remote_helper);
+  if (search.executable.empty()) {
+    return {
+        false,
+        {},
+        fmt::format("kiln-remote: not found, so no store that machines share is asked. Looked "
+                    "at:\n{}\nInstall it beside the library, or name it with KILN_REMOTE_HELPER",
+                    vendor::describe(search.steps)),
+        {},
+        {}};
+  }
+  return {true,
+          fmt::format("{} ({})", search.executable.string(), search.steps.back().origin),
           {},
           search.executable,
           lines_of(search.steps)};

@@ -86,6 +86,50 @@ TEST_F(Doctor, ServesFromBundlesWhereNothingCanBeKept) {
               HasSubstr("/nonexistent/engine.kiln"));
 }
 
+TEST_F(Doctor, TellsOfStoresThatMachinesShare) {
+  const auto store = "file://" + scratch("store").string();
+  ASSERT_EQ(run({"push", "--to", store}).exit_code, 3) << "there is no cache to push from";
+  const auto alone = examine(0);
+  EXPECT_EQ(alone["remotes"], Json::array());
+  EXPECT_EQ(alone["can_share"]["yes"], false);
+  EXPECT_THAT(alone["can_share"]["reason"].get<std::string>(), HasSubstr("KILN_REMOTE"));
+  EXPECT_THAT(alone["remote_helper"]["path"].get<std::string>(), testing::EndsWith("/kiln-remote"));
+
+  const std::map<std::string, std::string> fleet{{"KILN_REMOTE", store + "?read-only " + store}};
+  fs::create_directory(scratch("store"));
+  const auto findings = examine(0, {.environment = fleet});
+  const auto& remotes = findings["remotes"];
+  ASSERT_EQ(remotes.size(), 2);
+  EXPECT_EQ(remotes[1]["url"], store);
+  EXPECT_EQ(remotes[1]["usable"], true) << remotes[1]["reason"];
+  EXPECT_EQ(remotes[0]["read_only"], true);
+  EXPECT_EQ(remotes[1]["read_only"], false);
+  EXPECT_EQ(remotes[1]["signed_only"], false);
+  EXPECT_GT(remotes[1]["round_trip_ms"], 0);
+  EXPECT_EQ(findings["can_share"]["yes"], true);
+  const auto told = run({"doctor"}, {.environment = fleet}).out;
+  EXPECT_THAT(told, HasSubstr(store + ": answers in "));
+  EXPECT_THAT(told, HasSubstr(", only read; serves without signatures (KILN_TRUSTED_KEYS)"));
+  EXPECT_THAT(told, HasSubstr(", read and written"));
+}
+
+TEST_F(Doctor, TellsWhyAStoreIsNotAsked) {
+  const auto down = examine(0, {.environment = {{"KILN_REMOTE", "redis://127.0.0.1:1"}}});
+  EXPECT_EQ(down["remotes"][0]["usable"], false);
+  EXPECT_NE(down["remotes"][0]["reason"], "");
+  EXPECT_EQ(down["remotes"][0]["round_trip_ms"], Json());
+  EXPECT_EQ(down["can_share"]["yes"], false) << "and the machine is well all the same";
+  const auto without =
+      examine(0, {.environment = {{"KILN_REMOTE", "redis://127.0.0.1:2"},
+                                  {"KILN_REMOTE_HELPER", "/nonexistent/kiln-remote"}}});
+  EXPECT_EQ(without["remote_helper"]["available"], false);
+  EXPECT_THAT(without["remote_helper"]["reason"].get<std::string>(),
+              HasSubstr("/nonexistent/kiln-remote"));
+  EXPECT_THAT(without["can_share"]["reason"].get<std::string>(), HasSubstr("KILN_REMOTE_HELPER"));
+  EXPECT_EQ(without["remotes"][0]["usable"], false);
+  EXPECT_EQ(without["remotes"][0]["gives_leases"], Json());
+}
+
 TEST_F(Doctor, TellsWhatIsMissingAndWhy) {
   const auto findings = examine(1, without_cuda());
   EXPECT_EQ(findings["can_compile"]["yes"], false);

@@ -166,7 +166,14 @@ def carry(tool):
     store = f"file://{tool.folder}/store"
     tool.run("push", "--to", store, "--sign", KILN_SIGNING_KEY=secret)
     tool.run("pull", "--from", store, "k.json", "--cache", "pulled", KILN_TRUSTED_KEYS=public)
+    tool.run("ls", "--store", store)
     tool.run("gc", "--store", store, "--older-than", "30d")
+    for place in (store, "redis://127.0.0.1:1", f"{store} redis://127.0.0.1:1"):
+        tool.run("doctor", KILN_REMOTE=place)
+        tool.run("stats", KILN_REMOTE=place)
+        tool.run("explain", "k.cu", "--arch", "sm_90", "--name", "scale", status=1, KILN_REMOTE=place)
+    tool.run("stats", KILN_REMOTE=store, KILN_REMOTE_HELPER="/nonexistent")
+    tool.run("prewarm", "k.json", "--cache", "fleet", KILN_REMOTE=store)
     tool.run("kernels", "--cache", "all.kiln")
     tool.run("stats", "--cache", "all.kiln")
     tool.damage("other")

@@ -8,10 +8,13 @@ import os
 import pathlib
 import re
 import shutil
+import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 KILN = sys.argv[1]
@@ -52,6 +55,19 @@ HISTORY = {
     "kiln_cache_reopened_total": "reopened",
     "kiln_cache_saved_seconds_total": "saved_ms",
 }
+REMOTE = {
+    "kiln_remote_resting": "resting",
+    "kiln_remote_round_trip_seconds": "round_trip_ms",
+    "kiln_remote_waiting_entries": "waiting",
+    "kiln_remote_requests_total": "asked",
+    "kiln_remote_objects_total": "found",
+    "kiln_remote_failures_total": "failures",
+    "kiln_remote_late_answers_total": "slow",
+    "kiln_remote_pushed_entries_total": "pushed",
+    "kiln_remote_duplicate_entries_total": "duplicates",
+    "kiln_remote_dropped_entries_total": "dropped",
+    "kiln_remote_lease_waits_total": "lease_waits",
+}
 NAME = "[a-z][a-z0-9_]*"
 SUFFIX = {"counter": "_total", "gauge": "", "info": "_info"}
 
@@ -79,6 +95,14 @@ def samples(text):
     return found
 
 
+def answers(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
 class OpenMetrics(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -91,13 +115,14 @@ class OpenMetrics(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
-    def compile(self, name, text):
+    def compile(self, name, text, **settings):
         pathlib.Path(self.folder.name, name).write_text(text, encoding="utf-8")
-        self.run_tool("compile", name, "--arch", "sm_80", "--name", "k")
+        self.run_tool("compile", name, "--arch", "sm_80", "--name", "k", **settings)
 
     def both(self, **settings):
         """What is written, and what --json tells, times in seconds."""
         told = json.loads(self.run_tool("--json", "stats", **settings))
+        self.assertEqual(told.pop("remotes"), [])
         history = told.pop("history")
         told["compile_ms"] /= 1000
         history["saved_ms"] /= 1000
@@ -157,6 +182,106 @@ class OpenMetrics(unittest.TestCase):
         found = samples(self.run_tool("stats", "--openmetrics", "-"))
         self.assertEqual(found["kiln_cache_entries"], 1)
         self.assertFalse(set(found) & {*HISTORY, "kiln_cache_max_size_bytes"})
+
+    def remotes(self, stores, until=lambda remote: remote["waiting"] == 0):
+        """What is told of each store, once it is so of the first; each figure as OpenMetrics has it."""
+        told = []
+        for _ in range(600):
+            told = json.loads(self.run_tool("--json", "stats", KILN_REMOTE=stores))["remotes"]
+            found = samples(self.run_tool("stats", "--openmetrics", "-", KILN_REMOTE=stores))
+            again = json.loads(self.run_tool("--json", "stats", KILN_REMOTE=stores))["remotes"]
+            if told == again and until(told[0]):
+                break
+            time.sleep(0.1)
+        else:
+            self.fail(f"it stays at {told}")
+        self.assertEqual({name for name in found if name.startswith("kiln_remote")},
+                         {f'{sample}{{store="{remote["url"]}"}}' for remote in told for sample, member in REMOTE.items()
+                          if remote[member] is not None})
+        for remote in told:
+            for sample, member in REMOTE.items():
+                if remote[member] is not None:
+                    value = remote[member] / 1000 if member == "round_trip_ms" else remote[member]
+                    self.assertAlmostEqual(found[f'{sample}{{store="{remote["url"]}"}}'], value, msg=sample)
+        return told
+
+    def of_machine(self, name):
+        self.cache = pathlib.Path(self.folder.name, name)
+
+    def test_no_store_has_no_figures(self):
+        self.compile("a.cu", 'extern "C" __global__ void k() {}')
+        found, _, _ = self.both()
+        self.assertFalse([name for name in found if name.startswith("kiln_remote")])
+
+    def test_figures_of_a_store_move(self):
+        store = f"file://{self.folder.name}/store"
+        other = f"file://{self.folder.name}/other"
+        kernel = 'extern "C" __global__ void k() {}'
+        self.compile("a.cu", kernel)
+        for remote in self.remotes(f"{store} {other}?read-only"):
+            self.assertEqual({remote[member] for member in REMOTE.values()}, {0, None}, "nothing has happened yet")
+        self.assertEqual(self.remotes(f"{store} {other}?read-only")[1]["read_only"], True)
+
+        self.of_machine("first")
+        self.compile("a.cu", kernel, KILN_REMOTE=store)
+        first = self.remotes(store)[0]
+        self.assertEqual((first["pushed"], first["found"], first["duplicates"]), (1, 0, 0))
+        self.assertGreater(first["asked"], 0)
+        self.assertGreater(first["round_trip_ms"], 0)
+        self.of_machine("second")
+        self.compile("a.cu", kernel, KILN_REMOTE=store)
+        second = self.remotes(store)[0]
+        self.assertEqual(second["pushed"], 1)
+        self.assertGreater(second["found"], 0)
+        # Its hints are lost, and what another machine compiles again is there.
+        shutil.rmtree(f"{self.folder.name}/store/kiln-store.v1/requests")
+        elsewhere = f"{store}?timeout=1999"
+        self.of_machine("third")
+        self.compile("a.cu", kernel, KILN_REMOTE=elsewhere)
+        third = self.remotes(elsewhere)[0]
+        self.assertEqual((third["pushed"], third["duplicates"]), (1, 1))
+        self.assertEqual((third["failures"], third["dropped"], third["lease_waits"]), (0, 0, 0))
+
+    def test_waits_for_other_machines_are_counted(self):
+        store = f"file://{self.folder.name}/store"
+        body = "".join(f"y[{number}] += x[{number}] * x[y[{number}]];" for number in range(600))
+        pathlib.Path(self.folder.name, "slow.cu").write_text(
+            f'extern "C" __global__ void k(float* x, unsigned* y) {{ {body} }}', encoding="utf-8")
+        words = ("compile", "slow.cu", "--arch", "sm_80", "--name", "k")
+        with subprocess.Popen([KILN, "--cache", self.cache, *words], cwd=self.folder.name, stdout=subprocess.DEVNULL,
+                              env={**os.environ, "KILN_REMOTE": store}) as first:
+            leases = pathlib.Path(self.folder.name, "store/kiln-store.v1/leases")
+            while not list(leases.rglob("*")) and first.poll() is None:
+                time.sleep(0.01)
+            elsewhere = f"{store}?timeout=1998"
+            self.of_machine("second")
+            served = json.loads(self.run_tool("--json", *words, KILN_REMOTE=elsewhere))
+        self.assertEqual(served["origin"], "remote")
+        self.assertEqual(self.remotes(elsewhere)[0]["lease_waits"], 1)
+
+    @unittest.skipUnless(shutil.which("redis-server"), "redis-server is not installed")
+    def test_failures_are_counted(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        store = f"redis://127.0.0.1:{port}"
+        with subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""],
+                              cwd=self.folder.name, stdout=subprocess.DEVNULL) as server:
+            self.addCleanup(server.kill)
+            while not answers(port):
+                time.sleep(0.01)
+            self.compile("a.cu", 'extern "C" __global__ void k() {}', KILN_REMOTE=store)
+            well = self.remotes(store)[0]
+            self.assertEqual((well["pushed"], well["resting"], well["failures"], well["slow"], well["dropped"]),
+                             (1, False, 0, 0, 0), well)
+            server.send_signal(signal.SIGSTOP)
+            self.compile("b.cu", 'extern "C" __global__ void k() { ; }', KILN_REMOTE=store)
+            silent = self.remotes(store, lambda remote: remote["resting"] and remote["dropped"] == 1)[0]
+            self.assertNotEqual(silent["reason"], None)
+            server.send_signal(signal.SIGCONT)
+            self.remotes(store, lambda remote: remote["slow"] > 0)
+            server.kill()
+        self.compile("c.cu", 'extern "C" __global__ void k() { ; ; }', KILN_REMOTE=store)
+        self.remotes(store, lambda remote: remote["failures"] > 0)
 
 
 unittest.main(argv=sys.argv[:1])

@@ -5,6 +5,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 // A farm with a key and a compiler, a folder that machines share, and pods that have neither.
@@ -89,10 +90,16 @@ TEST_F(Store, TellsPeople) {
 }
 
 TEST_F(Store, SaysWhatNamesNone) {
-  for (const auto* const nothing : {"/mnt/kernels", "file://mnt", "s3://bucket", ""}) {
-    const auto refused = run_with({}, {"pull", "--from", nothing});
-    EXPECT_EQ(refused.exit_code, 2) << nothing;
-    EXPECT_THAT(refused.err, HasSubstr("file:///mnt/kernels")) << nothing;
+  for (const auto* const nothing : {"/mnt/kernels", "file://mnt", "ftp://host", ""}) {
+    for (const auto& verb : {std::vector<std::string>{"pull", "--from"},
+                             {"ls", "--store"},
+                             {"gc", "--max-size", "0B", "--store"}}) {
+      auto words = verb;
+      words.emplace_back(nothing);
+      const auto refused = run_with({}, words);
+      EXPECT_EQ(refused.exit_code, 2) << verb[0] << ' ' << nothing;
+      EXPECT_THAT(refused.err, HasSubstr("file:///")) << verb[0] << ' ' << nothing;
+    }
   }
   const auto none = run_with({}, {"pull", "--from", "file://" + path("nowhere")});
   EXPECT_THAT(none.err, AllOf(HasSubstr(path("nowhere")), HasSubstr("kiln push makes one")));
@@ -112,6 +119,167 @@ TEST_F(Store, IsCollected) {
   const auto unsaid = run_with({}, {"gc", "--store", url()});
   EXPECT_EQ(unsaid.exit_code, 2);
   EXPECT_THAT(unsaid.err, HasSubstr("--max-size"));
+}
+
+TEST_F(Store, IsTheFirstOfTheSettingWhereNoneIsNamed) {
+  const std::map<std::string, std::string> several{
+      {"KILN_REMOTE", "  " + url() + " file:///nonexistent/kernels"}};
+  const auto pushed = run_with(several, {"--json", "push"});
+  ASSERT_EQ(pushed.exit_code, 0) << pushed.err;
+  EXPECT_EQ(pushed.documents().at(0)["store"], url());
+  EXPECT_EQ(pushed.documents().at(0)["added"], 2);
+  const auto pulled = run_with(several, {"--json", "pull", "--cache", path("pod")});
+  EXPECT_EQ(pulled.documents().at(0)["added"], 2) << pulled.err;
+  EXPECT_EQ(run_with(several, {"--json", "ls", "--store"}).documents().size(), 2);
+  EXPECT_EQ(
+      run_with(several, {"--json", "--cache", path("nowhere"), "ls", "--store", "--limit", "1"})
+          .documents()
+          .size(),
+      1);
+  const auto collected =
+      run_with(several, {"--json", "gc", "--store", "--older-than", "30d"}).documents();
+  EXPECT_EQ(collected.at(0)["store"], url());
+  for (const auto* const verb : {"push", "pull"}) {
+    const auto unnamed = run_with({}, {verb});
+    EXPECT_EQ(unnamed.exit_code, 2);
+    EXPECT_THAT(unnamed.err, HasSubstr("KILN_REMOTE"));
+  }
+}
+
+TEST_F(Store, MayHaveASpaceInItsName) {
+  const auto place = "file://" + path("a store");
+  const auto pushed = run_with({}, {"--json", "push", "--to", place});
+  ASSERT_EQ(pushed.exit_code, 0) << pushed.err;
+  EXPECT_TRUE(fs::exists(path("a store")));
+  // As KILN_REMOTE would have it.
+  const auto shown = pushed.documents().at(0)["store"].get<std::string>();
+  EXPECT_EQ(shown, "file://" + path("a%20store"));
+  EXPECT_EQ(run_with({{"KILN_REMOTE", shown}}, {"--json", "ls", "--store"}).documents().size(), 2);
+}
+
+// Nothing listens on the port 1.
+TEST_F(Store, NobodyReadsAPassword) {
+  const std::string server = "redis://farm:s3cret@127.0.0.1:1";
+  const std::map<std::string, std::string> by_setting{{"KILN_REMOTE", server}};
+  const std::vector<std::vector<std::string>> lines{
+      {"push", "--to", server},
+      {"pull", "--from", server},
+      {"push"},
+      {"pull"},
+      {"ls", "--store", server},
+      {"ls", "--store"},
+      {"gc", "--store", "--max-size", "0B"},
+      {"doctor"},
+      {"doctor", "--verbose"},
+      {"stats"},
+      {"stats", "--openmetrics", "-"},
+      {"config"},
+      {"config", "get", "KILN_REMOTE"},
+      {"config", "set", "KILN_REMOTE", server},
+      {"config", "set", "KILN_REMOTE", server + "?x"},
+      {"compile", path("scale.cu"), "--arch", "sm_75"}};
+  for (const auto& line : lines) {
+    for (const bool json : {false, true}) {
+      if (json && line.back() == "-") continue;
+      auto words = line;
+      if (json) words.insert(words.begin(), "--json");
+      const auto outcome = run_with(by_setting, words);
+      EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("s3cret"))) << line[0];
+      if (line[0] == "push") EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1:1"));
+      if (line[0] == "push") EXPECT_EQ(outcome.exit_code, 3);
+    }
+  }
+  EXPECT_EQ(run_with(by_setting, {"config", "get", "KILN_REMOTE"}).out, "redis://127.0.0.1:1\n");
+}
+
+TEST_F(Store, OfAServerIsNotCollected) {
+  const auto refused =
+      run_with({}, {"gc", "--store", "redis://127.0.0.1:1", "--older-than", "30d"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("a server removes by its own rules"));
+}
+
+TEST_F(Store, IsListed) {
+  ASSERT_EQ(push({"--sign"}).exit_code, 0);
+  const auto listed = run_with({}, {"--json", "ls", "--store", url(), "--reverse"});
+  ASSERT_EQ(listed.exit_code, 0) << listed.err;
+  const auto there = listed.documents();
+  const auto here = run_with({}, {"--json", "ls", "--reverse"}).documents();
+  ASSERT_EQ(there.size(), 2);
+  ASSERT_EQ(here.size(), 2);
+  for (std::size_t at = 0; at < here.size(); ++at) {
+    for (const auto* const same : {"key", "program", "engine", "arch", "image", "kernels", "bytes",
+                                   "compile_ms", "toolchain"})
+      EXPECT_EQ(there[at][same], here[at][same]) << same;
+    EXPECT_EQ(there[at]["signers"], nlohmann::json{"farm-1"});
+    EXPECT_GT(there[at]["object_bytes"], here[at]["stored_bytes"]);
+    EXPECT_EQ(there[at]["request"].get<std::string>().size(), 32);
+  }
+  const auto told = run_with({}, {"ls", "--store", url()}).out;
+  EXPECT_THAT(told, AllOf(HasSubstr("SIGNED BY"), HasSubstr("farm-1"), HasSubstr("2 entries")));
+}
+
+TEST_F(Store, IsListedInPart) {
+  ASSERT_EQ(push().exit_code, 0);
+  const auto count = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--json", "ls", "--store", url()});
+    return run_with({}, words).documents().size();
+  };
+  EXPECT_EQ(count({"--arch", "sm_90"}), 1);
+  EXPECT_EQ(count({"--program", "scale*"}), 2);
+  EXPECT_EQ(count({"--program", "gemm*"}), 0);
+  EXPECT_EQ(count({"--image", "cubin"}), 0);
+  EXPECT_EQ(count({"--engine", "acme*"}), 0);
+  EXPECT_EQ(count({"--limit", "1"}), 1);
+  EXPECT_THAT(run_with({}, {"ls", "--store", url(), "--limit", "1"}).out, HasSubstr("1 entry, "));
+  EXPECT_THAT(run_with({}, {"ls", "--store", url(), "--image", "cubin"}).out,
+              HasSubstr("none of the entries fits (2 in all)"));
+  EXPECT_THAT(run_with({{"KILN_TRUSTED_KEYS", path("farm-1.pub")}}, {"ls", "--store", url()}).out,
+              HasSubstr("nothing that serves here"))
+      << "nobody has signed anything";
+  for (const auto& words :
+       {std::vector<std::string>{"--kernel", "f"}, {"--age", "2h"}, {"--pinned"}}) {
+    auto line = words;
+    line.insert(line.begin(), {"ls", "--store", url()});
+    const auto refused = run_with({}, line);
+    EXPECT_EQ(refused.exit_code, 2) << words[0];
+    EXPECT_THAT(refused.err, HasSubstr(words[0] + " is not for --store")) << words[0];
+  }
+}
+
+// One machine after the other: each has a cache of its own, and the same store.
+TEST_F(Store, ServesWhatOthersCompiled) {
+  const std::map<std::string, std::string> fleet{{"KILN_REMOTE", url()}};
+  ASSERT_EQ(push().exit_code, 0);
+  const auto ask = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--json", "--cache", path("second")});
+    return run(words, {.environment = fleet});
+  };
+  const std::vector<std::string> program{path("scale.cu"), "--arch", "sm_80", "--image", "ptx",
+                                         "--name",         "fill"};
+  auto explain = program;
+  explain.insert(explain.begin(), "explain");
+  const auto explained = ask(explain);
+  EXPECT_EQ(explained.exit_code, 1) << "it is not here";
+  EXPECT_EQ(explained.documents().at(0)["remotes"][0]["url"], url());
+  EXPECT_EQ(explained.documents().at(0)["remotes"][0]["entries"], 1);
+  EXPECT_THAT(
+      run(explain, {.environment = {{"KILN_REMOTE", url()}, {"KILN_CACHE_DIR", path("second")}}})
+          .out,
+      HasSubstr(url() + ": 1 entry for this request"));
+  auto compile = program;
+  compile.insert(compile.begin(), "compile");
+  const auto served = ask(compile);
+  ASSERT_EQ(served.exit_code, 0) << served.err;
+  EXPECT_EQ(served.documents().at(0)["origin"], "remote");
+  const auto warmed = ask({"prewarm", manifest_}).documents();
+  EXPECT_EQ(warmed.at(1)["origin"], "remote");
+  EXPECT_EQ(warmed.back()["hits"], 1);
+  EXPECT_EQ(warmed.back()["remote_hits"], 1);
+  EXPECT_EQ(warmed.back()["compiled"], 0);
+  EXPECT_THAT(run({"prewarm", manifest_, "--cache", path("third")}, {.environment = fleet}).out,
+              HasSubstr("0 compiled, 0 before, 0 failed, 1 from shared stores"));
+  EXPECT_EQ(ask({"stats"}).documents().at(0)["history"]["hits_remote"], 2);
 }
 
 TEST_F(Store, ChangesNothingInTheCacheItComesFrom) {

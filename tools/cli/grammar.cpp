@@ -261,6 +261,16 @@ void add_list(CLI::App& verb, ListWords& words) {
       ->type_name("N");
 }
 
+/// `what` begins what the option is for.
+void add_other_store(CLI::App& verb, std::optional<std::string>& store, const char* what) {
+  verb.add_option_function<std::string>(
+          "--store", [&store](const std::string& url) { store = url; },
+          fmt::format("{}; without a URL, of the first one that KILN_REMOTE names", what))
+      ->expected(0, 1)
+      ->default_str(first_remote)
+      ->type_name("URL");
+}
+
 void add_ls(Grammar& grammar) {
   const auto [verb, words] =
       grammar.verb<LsWords>("ls", "List the entries of a cache", list_entries);
@@ -273,6 +283,11 @@ void add_ls(Grammar& grammar) {
            "K[,L...]")
       ->delimiter(',');
   verb->add_flag("--pinned", words->pinned, "Only entries that are pinned");
+  add_other_store(*verb, words->store, "Of a store that machines share, and not of the cache");
+  verb->footer(
+      "Only an entry itself tells which program it is of, so --store reads each one; with --limit "
+      "N "
+      "it stops after the first N that fit. Of a web server nothing can be listed.");
 }
 
 void add_kernels(Grammar& grammar) {
@@ -419,7 +434,8 @@ void add_stats(Grammar& grammar) {
       "when "
       "it stores, and at its end; one that only hits tells at most once a day, so that a hit "
       "writes "
-      "nothing.");
+      "nothing. Of a store that machines share it tells what kiln-remote did for all processes of "
+      "this user since it was started; it ends a minute after the last of them.");
   auto* const reset = verb->add_flag("--reset", words->reset, "Let the history begin anew");
   verb->add_option("--openmetrics", words->openmetrics,
                    "Write it to this file as OpenMetrics has it, for node_exporter's textfile "
@@ -445,9 +461,8 @@ void add_gc(Grammar& grammar) {
   verb->add_option("--older-than", words->older_than, "Those made longer ago than this, e.g. 30d")
       ->type_name("AGE");
   verb->add_flag("--dry-run", words->dry_run, "Only tell what would be removed");
-  verb->add_option("--store", words->store,
-                   "Of a store that machines share, and not of the cache; there nothing is pinned")
-      ->type_name("URL");
+  add_other_store(*verb, words->store,
+                  "Of a folder that machines share, and not of the cache; there nothing is pinned");
 }
 
 void add_clear(Grammar& grammar) {
@@ -513,8 +528,11 @@ void add_merge(Grammar& grammar) {
 }
 
 void add_store(CLI::App& verb, StoreWords& words, const char* way) {
-  verb.add_option(way, words.store, "A store that machines share: file:// and the path of a folder")
-      ->required()
+  verb.add_option(
+          way, words.store,
+          "A store that machines share, e.g. file:///mnt/kernels or redis://cache; else the "
+          "first one that KILN_REMOTE names")
+      ->capture_default_str()
       ->type_name("URL");
   verb.add_option("MANIFEST", words.manifests,
                   "Only the entries of the programs in these manifests or records")
@@ -525,7 +543,10 @@ void add_store(CLI::App& verb, StoreWords& words, const char* way) {
 void add_push(Grammar& grammar) {
   const auto [verb, words] =
       grammar.verb<PushWords>("push", "Put entries into a store that machines share", push_entries);
-  verb->footer("What is in the store already is left as it is.");
+  verb->footer(
+      "What is in the store already is left as it is. A password is best kept in KILN_REMOTE: "
+      "others "
+      "see a command line.");
   add_store(*verb, words->entries, "--to");
   add_without_sources(*verb, words->without_sources);
   add_sign(*verb, words->sign);
@@ -691,7 +712,8 @@ DescribedOption describe(const CLI::Option& option) {
   if (takes_value) described.value = type.substr(0, type.find(':'));
   if (option.get_positional()) described.value = option.get_name(true);
   described.what = option.get_description();
-  described.default_value = option.get_default_str();
+  // Where the value may be left out, the option as a whole has no default.
+  if (option.get_expected_min() > 0) described.default_value = option.get_default_str();
   described.required = option.get_required();
   described.repeatable = takes_value && option.get_expected_max() > 1;
   describe_filling(described);

@@ -75,9 +75,13 @@ struct ListWords {
   std::optional<std::size_t> limit;
 };
 
+/// In the place of a store's URL: the first store that this setting names. So a password need not stand on a command line.
+inline constexpr const char* first_remote = "KILN_REMOTE";
+
 struct LsWords : ListWords {
-  std::string sort = "program";     ///< One of sort_orders().
-  std::vector<std::string> images;  ///< Kinds.
+  std::optional<std::string> store;  ///< Its URL or first_remote, in the place of the cache.
+  std::string sort = "program";      ///< One of sort_orders().
+  std::vector<std::string> images;   ///< Kinds.
   bool pinned = false;
 };
 
@@ -139,7 +143,7 @@ struct VerifyWords {
 };
 
 struct GcWords {
-  std::string store;  ///< Its URL, in the place of the cache; empty for none.
+  std::optional<std::string> store;  ///< Its URL or first_remote, in the place of the cache.
   std::string max_size;
   std::string older_than;
   bool dry_run = false;
@@ -167,7 +171,7 @@ struct ImportWords {
 
 /// Which entries go to a store or come from it: all, where no manifest is named.
 struct StoreWords {
-  std::string store;  ///< Its URL.
+  std::string store = first_remote;  ///< Or its URL.
   std::vector<std::filesystem::path> manifests;
   std::vector<std::string> archs;
   std::string image;

@@ -207,6 +207,8 @@ class Runtime {
   /// Whether compiles run in worker processes: kiln-worker, and how many there may be. Where it is not found or not
   /// wanted, they run in this process.
   [[nodiscard]] Availability worker() const;
+  /// Whether stores that machines share can be asked: kiln-remote.
+  [[nodiscard]] Availability remote_helper() const;
   /// Whether it can link (nvJitLink), and whether it can make fatbins (nvFatbin).
   [[nodiscard]] Availability linker() const;
   [[nodiscard]] Availability packer() const;

@@ -46,6 +46,11 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_COMPILE_MEMORY",
      "address space of a worker: 2G, or auto for its share of the machine's memory, 4 GiB at least",
      "auto"},
+    {"KILN_REMOTE",
+     "stores that machines share, asked before a compile: file:///folder, redis://host, "
+     "http(s)://host/path/, s3://bucket/prefix, separated by spaces",
+     ""},
+    {"KILN_REMOTE_HELPER", "exactly this kiln-remote, no other", "beside the library"},
     {"KILN_WORKER", "exactly this kiln-worker, no other", "beside the library"},
     {"KILN_MODE",
      "what becomes of a miss: jit compiles it, warn says so too, cache-only makes it an error",

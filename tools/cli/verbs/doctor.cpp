@@ -22,6 +22,7 @@
 #include "table.h"
 #include "verbs.h"
 #include "verbs/inspect.h"
+#include "verbs/remote_states.h"
 
 namespace kiln::cli {
 
@@ -51,6 +52,11 @@ struct BundleFindings {
   Verdict usable;
 };
 
+struct RemoteFindings {
+  RemoteState state;
+  Verdict usable;
+};
+
 struct ToolFindings {
   const char* name;   ///< In JSON.
   const char* label;  ///< For people.
@@ -67,6 +73,8 @@ struct Findings {
   std::vector<ToolFindings> tools;
   CacheFindings cache;
   std::vector<BundleFindings> bundles;
+  std::vector<RemoteFindings> remotes;
+  bool signed_only = false;  ///< Whether only that serves which a trusted key has signed.
   std::vector<Ability> abilities;
   std::vector<Setting> settings;
   std::vector<UnknownVariable> unknown;
@@ -181,6 +189,26 @@ Verdict judge_serving(const Verdict& cache, const std::vector<BundleFindings>& b
                             cache.reason)};
 }
 
+RemoteFindings examine_remote(RemoteState state) {
+  const auto why = why_silent(state);
+  std::string answers = "answers";
+  if (state.status && state.status->round_trip_us != 0)
+    answers += " in " + format_duration(state.status->round_trip_us);
+  return {std::move(state), {!why, why ? *why : answers}};
+}
+
+Verdict judge_sharing(const Verdict& helper, const std::vector<RemoteFindings>& remotes) {
+  if (remotes.empty()) return {false, "no store is named (KILN_REMOTE)"};
+  if (!helper.yes) return helper;
+  std::vector<std::string> judged;
+  judged.reserve(remotes.size());
+  for (const auto& [state, usable] : remotes)
+    judged.push_back(fmt::format("{}: {}", state.url, usable.reason));
+  // It does without any of them.
+  return {std::ranges::any_of(remotes, [](const auto& remote) { return remote.usable.yes; }),
+          fmt::format("{}", fmt::join(judged, "; "))};
+}
+
 Verdict verdict_of(const Availability& tool) {
   return {tool.available, tool.available ? tool.description : tool.reason};
 }
@@ -195,21 +223,29 @@ Findings examine(const Globals& globals) {
   const auto driver = runtime.driver();
   const auto compiler = runtime.compiler();
   const auto worker = runtime.worker();
+  const auto remote_helper = runtime.remote_helper();
   const auto linker = runtime.linker();
   const auto packer = runtime.packer();
   const auto disassembler = runtime.disassembler();
   Findings findings;
-  findings.tools = {
-      {"driver", "CUDA driver", driver}, {"compiler", "compiler", compiler},
-      {"worker", "worker", worker},      {"linker", "linker", linker},
-      {"packer", "fatbins", packer},     {"disassembler", "disassembler", disassembler}};
+  findings.tools = {{"driver", "CUDA driver", driver},
+                    {"compiler", "compiler", compiler},
+                    {"worker", "worker", worker},
+                    {"remote_helper", "remote helper", remote_helper},
+                    {"linker", "linker", linker},
+                    {"packer", "fatbins", packer},
+                    {"disassembler", "disassembler", disassembler}};
   findings.cache = examine_cache(settings);
   for (const auto& file : settings.bundles)
     findings.bundles.push_back(examine_bundle(file, settings));
+  for (auto& state : runtime.remotes(true))
+    findings.remotes.push_back(examine_remote(std::move(state)));
+  findings.signed_only = !settings.trusted_keys.empty();
   const auto serving = judge_serving(findings.cache.usable, findings.bundles);
   findings.abilities = {{"can serve", serving},
                         {"can compile", verdict_of(compiler)},
                         {"has workers", verdict_of(worker)},
+                        {"can share", judge_sharing(verdict_of(remote_helper), findings.remotes)},
                         {"can link", verdict_of(linker)},
                         {"can pack", verdict_of(packer)},
                         {"can disassemble", verdict_of(disassembler)},
@@ -271,6 +307,22 @@ std::string bundles_text(const std::vector<BundleFindings>& bundles) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
+std::string remotes_text(const Findings& findings) {
+  std::vector<std::string> lines;
+  lines.reserve(findings.remotes.size());
+  for (const auto& [state, usable] : findings.remotes) {
+    auto line = fmt::format("{}: {}", state.url, usable.reason);
+    if (usable.yes) {
+      line += state.read_only ? ", only read" : ", read and written";
+      if (state.status->gives_leases) line += ", gives leases";
+      line += findings.signed_only ? "; serves what a trusted key has signed"
+                                   : "; serves without signatures (KILN_TRUSTED_KEYS)";
+    }
+    lines.push_back(std::move(line));
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
 std::string unknown_text(const std::vector<UnknownVariable>& unknown) {
   std::vector<std::string> lines;
   lines.reserve(unknown.size());
@@ -302,6 +354,7 @@ void print_for_people(const Findings& findings, bool verbose) {
   found.emplace_back("cache place", place_text(findings.cache));
   found.emplace_back("cache state", state_text(findings.cache));
   found.emplace_back("bundles", or_dash(bundles_text(findings.bundles)));
+  found.emplace_back("shared stores", or_dash(remotes_text(findings)));
   if (!findings.unknown.empty()) found.emplace_back("no settings", unknown_text(findings.unknown));
   if (!findings.unread_files.empty())
     found.emplace_back("left out", fmt::format("{}", fmt::join(findings.unread_files, "\n")));
@@ -348,9 +401,20 @@ Json findings_json(const Findings& findings) {
                        {"usable", bundle.usable.yes},
                        {"reason", bundle.usable.reason}});
   }
+  auto remotes = Json::array();
+  for (const auto& [state, usable] : findings.remotes) {
+    remotes.push_back({{"url", state.url},
+                       {"usable", usable.yes},
+                       {"reason", usable.reason},
+                       {"read_only", state.read_only},
+                       {"signed_only", findings.signed_only},
+                       {"gives_leases", state.status ? Json(state.status->gives_leases) : Json()},
+                       {"round_trip_ms", round_trip_json(state)}});
+  }
   auto settings = Json::array();
   for (const auto& setting : findings.settings) settings.push_back(setting_json(setting));
   document["bundles"] = std::move(bundles);
+  document["remotes"] = std::move(remotes);
   document["settings"] = std::move(settings);
   auto unknown = Json::array();
   const auto if_any = [](const std::string& text) { return text.empty() ? Json() : Json(text); };

@@ -4,14 +4,17 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "json.h"
 #include "kiln/kiln.h"
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/entry_list.h"
 #include "verbs/inspect.h"
 #include "verbs/program_items.h"
+#include "verbs/store.h"
 
 namespace kiln::cli {
 
@@ -33,7 +36,16 @@ Json nearest_json(const NearestEntry& nearest) {
           {"file", nearest.file},           {"differences", std::move(differences)}};
 }
 
-Json explanation_json(const Explanation& explanation) {
+Json offers_json(const std::vector<StoreOffers>& offers) {
+  auto list = Json::array();
+  for (const auto& [url, entries] : offers)
+    list.push_back({{"url", url},
+                    {"entries", entries ? Json(*entries) : Json()},
+                    {"problem", entries ? Json() : Json(entries.error().message)}});
+  return list;
+}
+
+Json explanation_json(const Explanation& explanation, const std::vector<StoreOffers>& offers) {
   const bool hit = explanation.hit;
   return {{"program", explanation.program},
           {"arch", explanation.arch},
@@ -45,7 +57,8 @@ Json explanation_json(const Explanation& explanation) {
           {"remark", or_null(explanation.remark)},
           {"reason", or_null(explanation.reason)},
           {"not_stored", or_null(explanation.not_stored)},
-          {"nearest", explanation.nearest ? nearest_json(*explanation.nearest) : Json()}};
+          {"nearest", explanation.nearest ? nearest_json(*explanation.nearest) : Json()},
+          {"remotes", offers_json(offers)}};
 }
 
 std::string lines(const std::vector<Difference>& differences) {
@@ -61,7 +74,19 @@ std::string lines(const std::vector<Difference>& differences) {
   return text;
 }
 
-std::string text_of(const Explanation& explanation, bool colour) {
+std::string text_of(const std::vector<StoreOffers>& offers) {
+  std::vector<std::string> lines;
+  lines.reserve(offers.size());
+  for (const auto& [url, entries] : offers)
+    lines.push_back(fmt::format("{}: {}", url,
+                                entries
+                                    ? counted(*entries, "entry", "entries") + " for this request"
+                                    : entries.error().message));
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+std::string text_of(const Explanation& explanation, const std::vector<StoreOffers>& offers,
+                    bool colour) {
   std::vector<Field> fields;
   if (explanation.hit) {
     fields.emplace_back("key", explanation.key.hex());
@@ -80,10 +105,19 @@ std::string text_of(const Explanation& explanation, bool colour) {
   } else if (!explanation.hit) {
     fields.emplace_back("nearest", "no entry has this source or this program name");
   }
+  if (!offers.empty()) fields.emplace_back("shared stores", text_of(offers));
   if (!explanation.not_stored.empty()) fields.emplace_back("not kept", explanation.not_stored);
   const auto title = fmt::format("{} for {} ({}): {}", explanation.program, explanation.arch,
                                  explanation.kind, explanation.hit ? "hit" : "miss");
   return bold(title, colour) + '\n' + field_list(fields, colour);
+}
+
+// Before a compile they are asked.
+std::vector<StoreOffers> offers_for(const Globals& globals, Runtime& runtime,
+                                    const Program& program, const Target& target) {
+  if (runtime.settings().remotes.empty()) return {};
+  const auto request = runtime.request(program, target);
+  return request ? offers_of_remotes(globals, *request) : std::vector<StoreOffers>();
 }
 
 }  // namespace
@@ -94,8 +128,10 @@ ExitCode explain(const Globals& globals, const ProgramWords& words) {
   return for_each_program(globals, runtime, words, words.file, [&](const ProgramItem& item) {
     return for_each(globals, item.targets, [&](const Target& target) {
       const auto explanation = runtime.explain(item.program, target).value();
-      print_report(globals, explanation_json(explanation),
-                   text_of(explanation, wants_colour(stdout)));
+      const auto offers = explanation.hit ? std::vector<StoreOffers>()
+                                          : offers_for(globals, runtime, item.program, target);
+      print_report(globals, explanation_json(explanation, offers),
+                   text_of(explanation, offers, wants_colour(stdout)));
       return explanation.hit ? ExitCode::done : ExitCode::findings;
     });
   });

@@ -35,9 +35,10 @@ ExitCode collect_store(const Globals& globals, const GcWords& words) {
   if (words.max_size.empty() && words.older_than.empty())
     refuse(ErrorCode::invalid_argument,
            "--store: say how much to leave, with --max-size or --older-than");
-  const auto removed = open_store(globals, words.store, false)->collect(parse(words, 0)).value();
+  const auto store = open_store(globals, *words.store, false);
+  const auto removed = store.objects->collect(parse(words, 0)).value();
   print_report(globals,
-               {{"store", words.store},
+               {{"store", store.url},
                 {"objects", removed.entries},
                 {"bytes", removed.bytes},
                 {"dry_run", words.dry_run}},
@@ -49,7 +50,7 @@ ExitCode collect_store(const Globals& globals, const GcWords& words) {
 }  // namespace
 
 ExitCode collect(const Globals& globals, const GcWords& words) {
-  if (!words.store.empty()) return collect_store(globals, words);
+  if (words.store) return collect_store(globals, words);
   const auto options = parse(words, settings_of(globals).cache_max_bytes);
   auto cache = words.dry_run ? open_for_inspection(globals).value() : open_for_change(globals);
   const auto removed = cache.collect(options).value();

@@ -16,6 +16,7 @@
 #include "verbs/entry_list.h"
 #include "verbs/inspect.h"
 #include "verbs/kernel_rows.h"
+#include "verbs/store_list.h"
 
 namespace kiln::cli {
 
@@ -116,6 +117,12 @@ std::vector<std::string> sort_orders() {
 }
 
 ExitCode list_entries(const Globals& globals, const LsWords& words) {
+  if (words.store) {
+    const auto fits = [&](const EntrySummary& entry) {
+      return is_wanted(entry, words) && !wanted_entries({entry}, words).empty();
+    };
+    return list_store_entries(globals, words, fits, orders().at(words.sort));
+  }
   auto cache = open_for_inspection(globals).value();
   const auto all = cache.list().value();
   auto entries = wanted_entries(all, words);

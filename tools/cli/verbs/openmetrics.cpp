@@ -1,5 +1,6 @@
 #include "verbs/openmetrics.h"
 
+#include <array>
 #include <initializer_list>
 #include <string_view>
 
@@ -14,6 +15,29 @@ namespace {
 struct Sample {
   std::string_view label;  // Of the one that the family has.
   double value;
+};
+
+/// A figure of a store that machines share.
+struct RemoteFigure {
+  std::string_view name;
+  std::uint64_t RemoteStatus::*figure;
+  std::string_view help;
+};
+
+constexpr std::array remote_counters{
+    RemoteFigure{"kiln_remote_requests", &RemoteStatus::asked, "Requests that it was asked about."},
+    RemoteFigure{"kiln_remote_objects", &RemoteStatus::found, "Objects that it gave."},
+    RemoteFigure{"kiln_remote_failures", &RemoteStatus::failures, "Calls that failed."},
+    RemoteFigure{"kiln_remote_late_answers", &RemoteStatus::slow,
+                 "Answers that came when nobody waited for them any more."},
+    RemoteFigure{"kiln_remote_pushed_entries", &RemoteStatus::pushed,
+                 "Entries that were put there."},
+    RemoteFigure{"kiln_remote_duplicate_entries", &RemoteStatus::duplicates,
+                 "Of those, entries that were there already: compiled in vain."},
+    RemoteFigure{"kiln_remote_dropped_entries", &RemoteStatus::dropped,
+                 "Entries that could not be put there."},
+    RemoteFigure{"kiln_remote_lease_waits", &RemoteStatus::lease_waits,
+                 "How often another machine was found compiling what is needed here."},
 };
 
 struct LabelledCounter {
@@ -53,9 +77,33 @@ class Exposition {
     text_ += fmt::format("{}_info{{{}=\"{}\"}} 1\n", name, label, value);
   }
 
+  /// A family with a sample for each store, which `value` gives; none for nothing.
+  template <class Value>
+  void of_remotes(std::string_view name, std::string_view type, std::string_view unit,
+                  std::string_view help, const std::vector<RemoteState>& remotes,
+                  const Value& value) {
+    head(name, type, unit, help);
+    const auto* const suffix = type == "counter" ? "_total" : "";
+    for (const auto& remote : remotes) {
+      const std::optional<double> sample = value(remote);
+      if (sample)
+        text_ +=
+            fmt::format("{}{}{{store=\"{}\"}} {}\n", name, suffix, escaped(remote.url), *sample);
+    }
+  }
+
   [[nodiscard]] std::string whole() const { return text_ + "# EOF\n"; }
 
  private:
+  static std::string escaped(std::string_view text) {
+    std::string escaped;
+    for (const char character : text) {
+      if (character == '\\' || character == '"') escaped += '\\';
+      escaped += character == '\n' ? "\\n" : std::string(1, character);
+    }
+    return escaped;
+  }
+
   void head(std::string_view name, std::string_view type, std::string_view unit,
             std::string_view help) {
     text_ += fmt::format("# TYPE {} {}\n", name, type);
@@ -125,14 +173,44 @@ void add_history(Exposition& exposition, const CacheCounters& history) {
                      seconds(history[Counter::saved_us]));
 }
 
+void add_remotes(Exposition& exposition, const std::vector<RemoteState>& remotes) {
+  if (remotes.empty()) return;
+  const auto of_status = [](const auto& figure) {
+    return [figure](const RemoteState& remote) {
+      return remote.status ? figure(*remote.status) : std::nullopt;
+    };
+  };
+  using Sample = std::optional<double>;
+  exposition.of_remotes(
+      "kiln_remote_resting", "gauge", {}, "Whether it failed, and is left alone for a while.",
+      remotes,
+      of_status([](const RemoteStatus& status) { return Sample(status.resting ? 1 : 0); }));
+  exposition.of_remotes(
+      "kiln_remote_round_trip_seconds", "gauge", "seconds", "Of the latest call that succeeded.",
+      remotes, of_status([](const RemoteStatus& status) {
+        return status.round_trip_us == 0 ? Sample() : Sample(seconds(status.round_trip_us));
+      }));
+  exposition.of_remotes(
+      "kiln_remote_waiting_entries", "gauge", {}, "Entries on their way there or from there.",
+      remotes,
+      of_status([](const RemoteStatus& status) { return Sample(number(status.waiting)); }));
+  for (const auto& [name, figure, help] : remote_counters) {
+    exposition.of_remotes(name, "counter", {}, help, remotes,
+                          of_status([figure = figure](const RemoteStatus& status) {
+                            return Sample(number(status.*figure));
+                          }));
+  }
+}
+
 }  // namespace
 
 std::string openmetrics(const CacheStatistics& sums, const CacheCounters& history,
-                        std::optional<std::uint64_t> cap) {
+                        std::optional<std::uint64_t> cap, const std::vector<RemoteState>& remotes) {
   Exposition exposition;
   exposition.info("kiln", "The tool that wrote this.", "version", version());
   add_sums(exposition, sums, cap);
   if (cap) add_history(exposition, history);
+  add_remotes(exposition, remotes);
   return exposition.whole();
 }
 

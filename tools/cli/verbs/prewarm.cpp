@@ -100,6 +100,7 @@ class Report {
       tell(failure_json(failures_.back()));
     } else {
       ++(step.outcome->origin == Origin::compiled ? compiled_ : hits_);
+      if (step.outcome->origin == Origin::remote) ++remote_hits_;
       tell(artifact_json(*step.outcome));
     }
     if (!step.outcome || step.outcome->origin == Origin::compiled) ++worked_;
@@ -114,6 +115,7 @@ class Report {
                   {"compiled", compiled_},
                   {"precompiled", counters.precompiled},
                   {"hits", hits_},
+                  {"remote_hits", remote_hits_},
                   {"failed", failures_.size()},
                   {"cancelled", cancelled_},
                   {"seconds", seconds()}});
@@ -181,7 +183,8 @@ class Report {
 
   void print_sum() const {
     fmt::print("{} of {} there: {} compiled, {} before, {} failed", compiled_ + hits_, total(),
-               compiled_, hits_, failures_.size());
+               compiled_, hits_ - remote_hits_, failures_.size());
+    if (remote_hits_ > 0) fmt::print(", {} from shared stores", remote_hits_);
     if (cancelled_ > 0) fmt::print(", {} not begun", cancelled_);
     fmt::print("; {:.1f} s\n", seconds());
   }
@@ -198,6 +201,7 @@ class Report {
   std::vector<PrewarmFailure> failures_;
   std::size_t compiled_ = 0;
   std::size_t hits_ = 0;
+  std::size_t remote_hits_ = 0;  ///< Of the hits, those that came from a store that machines share.
   std::size_t cancelled_ = 0;
   std::size_t worked_ = 0;
   std::optional<Progress> progress_;

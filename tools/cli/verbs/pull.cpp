@@ -17,17 +17,17 @@ ExitCode pull_entries(const Globals& globals, const PullWords& words) {
   const auto wanted = wanted_requests(globals, words.entries);
   std::optional<Progress> progress;
   const PullOptions options{.requests = wanted.requests, .progress = show_in(progress, globals)};
-  const auto pulled = pull(*store, cache, options).value();
+  const auto pulled = pull(*store.objects, cache, options).value();
   progress.reset();
   warn_of_skipped(globals, pulled.skipped);
   print_report(globals,
-               {{"store", words.entries.store},
+               {{"store", store.url},
                 {"added", pulled.added},
                 {"present", pulled.present},
                 {"missing", pulled.missing},
                 {"bytes", pulled.bytes},
                 {"skipped", skipped_json(pulled.skipped)}},
-               field_list({{"store", words.entries.store},
+               field_list({{"store", store.url},
                            {"added", std::to_string(pulled.added)},
                            {"there already", std::to_string(pulled.present)},
                            {"not in the store", std::to_string(pulled.missing)},

@@ -51,18 +51,18 @@ ExitCode push_entries(const Globals& globals, const PushWords& words) {
   const auto store = open_store(globals, words.entries.store, true);
   std::optional<Progress> progress;
   options.progress = show_in(progress, globals);
-  const auto pushed = push(cache, *store, options).value();
+  const auto pushed = push(cache, *store.objects, options).value();
   progress.reset();
   warn_of_skipped(globals, pushed.skipped);
   print_report(globals,
-               {{"store", words.entries.store},
+               {{"store", store.url},
                 {"added", pushed.added},
                 {"present", pushed.present},
                 {"signed_entries", pushed.signed_entries},
                 {"missing", chosen.missing},
                 {"bytes", pushed.bytes},
                 {"skipped", skipped_json(pushed.skipped)}},
-               field_list({{"store", words.entries.store},
+               field_list({{"store", store.url},
                            {"added", std::to_string(pushed.added)},
                            {"there already", std::to_string(pushed.present)},
                            {"signed", std::to_string(pushed.signed_entries)},

@@ -12,6 +12,7 @@
 #include "verbs.h"
 #include "verbs/inspect.h"
 #include "verbs/openmetrics.h"
+#include "verbs/remote_states.h"
 
 namespace kiln::cli {
 
@@ -86,6 +87,38 @@ std::string history_text(const CacheCounters& history) {
   return text;
 }
 
+/// A figure of a store that machines share, as it is named for people.
+struct RemoteRow {
+  std::uint64_t RemoteStatus::*figure;
+  const char* label;
+};
+constexpr std::array remote_rows{
+    RemoteRow{&RemoteStatus::asked, "requests to it"},
+    RemoteRow{&RemoteStatus::found, "objects it gave"},
+    RemoteRow{&RemoteStatus::pushed, "entries put there"},
+    RemoteRow{&RemoteStatus::duplicates, "of these, there before"},
+    RemoteRow{&RemoteStatus::waiting, "entries on their way"},
+    RemoteRow{&RemoteStatus::dropped, "entries not put there"},
+    RemoteRow{&RemoteStatus::failures, "failures"},
+    RemoteRow{&RemoteStatus::slow, "answers that came too late"},
+    RemoteRow{&RemoteStatus::lease_waits, "waits for other machines"},
+};
+
+// What never happened is left out.
+std::string remote_text(const RemoteState& remote) {
+  std::vector<Field> fields{{"shared store", remote.url}};
+  if (const auto why = why_silent(remote))
+    fields.emplace_back(remote.status && remote.status->resting ? "left alone" : "not reached",
+                        *why);
+  if (remote.status && remote.status->round_trip_us != 0)
+    fields.emplace_back("answers in", format_duration(remote.status->round_trip_us));
+  for (const auto& [figure, label] : remote_rows) {
+    if (remote.status && (*remote.status).*figure != 0)
+      fields.emplace_back(label, std::to_string((*remote.status).*figure));
+  }
+  return field_list(fields, wants_colour(stdout));
+}
+
 /// What a cache may grow to; nothing for a bundle.
 using Cap = std::optional<std::uint64_t>;
 
@@ -133,17 +166,21 @@ ExitCode print_statistics(const Globals& globals, const StatsWords& words) {
   const auto history = cache.history().value();
   const auto file = cache.file().string();
   const auto settings = settings_of(globals);
+  const auto remotes = states_of_remotes(globals);
   Cap cap;
   if (!names_bundle(settings)) cap = settings.cache_max_bytes;
   if (words.openmetrics) {
-    write_output(*words.openmetrics, openmetrics(sums, history, cap));
+    write_output(*words.openmetrics, openmetrics(sums, history, cap, remotes));
   } else if (globals.json) {
     auto document = statistics_json(file, sums, cap);
     document["history"] = history_json(history);
+    auto& list = document["remotes"] = Json::array();
+    for (const auto& remote : remotes) list.push_back(remote_json(remote));
     print_json(document);
   } else {
     fmt::print("{}", statistics_text(file, sums, cap));
     if (cap) fmt::print("\n{}", history_text(history));  // A bundle has none.
+    for (const auto& remote : remotes) fmt::print("\n{}", remote_text(remote));
     if (sums.entries == 0) fmt::print("\nnothing is kept yet: {} fills it\n", ways_to_fill);
   }
   return ExitCode::done;
