@@ -97,8 +97,11 @@ bool check_on_gpu(const demo::Generation& reference, const demo::DecoderWeights&
   const kiln::Availability driver = runtime.driver();
   demo::GpuOperations operations(runtime, demo::Gpu::open(driver.path));
   const kiln::RuntimeCounters counters = runtime.counters();
-  fmt::print("on {}:\nprograms {} compiled, {} from the cache, {} from bundles\n",
-             driver.description, counters.compiles, counters.local_hits, counters.bundle_hits);
+  fmt::print("on {}:\nprograms {} compiled, {} from the cache, {} from bundles{}\n",
+             driver.description, counters.compiles, counters.local_hits, counters.bundle_hits,
+             counters.remote_hits == 0
+                 ? ""
+                 : fmt::format(", {} from shared stores", counters.remote_hits));
   demo::Decoder decoder(operations, weights);
   const auto found = demo::follow(decoder, reference);
   const auto comparison = demo::compare(found, reference);

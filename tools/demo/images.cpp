@@ -31,7 +31,8 @@ Image ask(kiln::Runtime& runtime, const kiln::Program& program, const kiln::Targ
 }  // namespace
 
 bool Image::served() const {
-  return artifact.origin == kiln::Origin::local || artifact.origin == kiln::Origin::bundle;
+  return artifact.origin == kiln::Origin::local || artifact.origin == kiln::Origin::bundle ||
+         artifact.origin == kiln::Origin::remote;
 }
 
 std::vector<kiln::Program> block_programs() { return made(decoder_block()); }
