@@ -105,7 +105,7 @@ class Pusher {
       // Nobody would take it.
       if (text.raw_bytes > most_text_bytes) continue;
       const auto hash = storage::hash_of(text.frame);
-      if (auto is_new = put(hash, text.frame); !is_new) return tl::unexpected(is_new.error());
+      if (auto there = put_text(hash, text.frame); !there) return there;
       objects_of_texts_[text.digest] = hash;
     }
     return {};
@@ -120,8 +120,16 @@ class Pusher {
     }
     const auto record = storage::encode_text_list(list);
     auto hash = storage::hash_of(record);
-    if (auto is_new = put(hash, record); !is_new) return tl::unexpected(is_new.error());
+    if (auto there = put_text(hash, record); !there) return tl::unexpected(there.error());
     return hash;
+  }
+
+  Result<void> put_text(const std::string& hash, std::string_view bytes) {
+    auto* const there = options_.texts_there;
+    if (there != nullptr && there->contains(hash)) return {};
+    if (auto is_new = put(hash, bytes); !is_new) return tl::unexpected(is_new.error());
+    if (there != nullptr) there->insert(hash);
+    return {};
   }
 
   /// Whether it was not there before.

@@ -156,15 +156,13 @@ bool RemoteLayer::is_forgotten(const Digest& key) {
   return forgotten_.contains(key);
 }
 
-// Once for each kind: a server that is down stays down for a while, and nobody is to read that for each kernel.
+// Once: a server that is down stays down for a while, and nobody is to read that for each kernel.
 void RemoteLayer::lose(const Error& error) {
-  ++faults_;
   // What comes too late serves whoever asks next.
-  if (error.code == ErrorCode::timed_out || error.code == ErrorCode::cache_unusable) return;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!told_.insert(error.code).second) return;
-  }
+  if (error.code == ErrorCode::timed_out) return;
+  // A server that is left alone was told of when it failed, in this process or in another.
+  if (error.code != ErrorCode::cache_unusable) ++faults_;
+  if (warned_.exchange(true)) return;
   reporter_.warn(fmt::format("going on without {}: {}", address_.shown(), error.message));
 }
 

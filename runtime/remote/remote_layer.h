@@ -90,7 +90,7 @@ class RemoteLayer {
   std::atomic<std::uint64_t> faults_{0};
   std::mutex mutex_;
   std::set<Digest> forgotten_;
-  std::set<ErrorCode> told_;
+  std::atomic<bool> warned_{false};
 };
 
 }  // namespace kiln

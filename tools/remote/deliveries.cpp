@@ -1,6 +1,7 @@
 #include "deliveries.h"
 
 #include <chrono>
+#include <cstddef>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,9 @@ using namespace std::chrono_literals;
 constexpr auto time_to_close = 2s;
 /// What the server does not take now, it may take in a moment.
 constexpr int most_tries = 3;
+/// So long texts that were put are taken to be there.
+constexpr auto texts_stay = 10min;
+constexpr std::size_t most_texts_there = 100'000;
 constexpr auto time_between_tries = 1s;
 
 }  // namespace
@@ -88,7 +92,11 @@ void Deliveries::carry(const PushEntry& push) {
   auto* const cache = open(push.cache);
   for (int attempt = 1; cache != nullptr && !put && attempt <= most_tries; ++attempt) {
     if (attempt > 1) std::this_thread::sleep_for(time_between_tries);
-    const auto report = kiln::push(*cache, store_, {.keys = std::vector{push.key}});
+    forget_texts_at_times();
+    const auto report =
+        kiln::push(*cache, store_, {.keys = std::vector{push.key}, .texts_there = &texts_there_});
+    // It may be another server by now.
+    if (!report) texts_there_.clear();
     put = report && report->added + report->present != 0;
     is_new = report && report->added != 0;
   }
@@ -96,6 +104,14 @@ void Deliveries::carry(const PushEntry& push) {
   const std::lock_guard lock(mutex_);
   ++(put ? pushed_ : dropped_);
   if (put && !is_new) ++duplicates_;
+}
+
+// A store may lose anything at any time.
+void Deliveries::forget_texts_at_times() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < forgets_texts_ && texts_there_.size() < most_texts_there) return;
+  texts_there_.clear();
+  forgets_texts_ = now + texts_stay;
 }
 
 // What does not get here is asked for again by whoever needs it.

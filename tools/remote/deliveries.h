@@ -1,12 +1,13 @@
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,7 @@ class Deliveries {
   void work();
   void carry(const PushEntry& push);
   void carry(const AdmitEntries& admit);
+  void forget_texts_at_times();
   [[nodiscard]] Cache* open(const CacheOfCaller& cache);
 
   Server& server_;
@@ -66,6 +68,8 @@ class Deliveries {
   // Of the thread:
   std::string opened_;  ///< The directory of the cache that is open.
   std::optional<Cache> cache_;
+  std::set<std::string> texts_there_;
+  std::chrono::steady_clock::time_point forgets_texts_{};
 };
 
 }  // namespace kiln::remote

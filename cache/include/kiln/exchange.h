@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -139,6 +140,9 @@ struct PushOptions {
   std::optional<std::vector<Digest>> keys = {};  ///< Only these entries.
   bool without_sources = false;
   SigningKey signing_key = {};  ///< Signs each entry, beside the signatures that it has.
+  /// Names of texts' objects that were there a while ago: they are not put again, and those that are put are added. For who
+  /// pushes entries one by one, which share most of their headers. Borrowed.
+  std::set<std::string>* texts_there = nullptr;
   ExchangeProgress progress = {};
 };
 
