@@ -279,6 +279,8 @@ TEST_F(Store, ServesWhatOthersCompiled) {
   EXPECT_EQ(warmed.back()["compiled"], 0);
   EXPECT_THAT(run({"prewarm", manifest_, "--cache", path("third")}, {.environment = fleet}).out,
               HasSubstr("0 compiled, 0 before, 0 failed, 1 from shared stores"));
+  EXPECT_EQ(run({"--json", "ls", "--cache", path("third")}).documents().size(), 1)
+      << "prewarm ends when all is there";
   EXPECT_EQ(ask({"stats"}).documents().at(0)["history"]["hits_remote"], 2);
 }
 

@@ -53,7 +53,7 @@ def main():
     # What the README says of it.
     expected = ["1 kiln explain $kernels/rms_norm.cu --arch sm_90a --name 'rms_norm<__half, 512>'"]
     wanted = ["nearest", "silu_and_mul", ".text.", "all sound", "entries are as farm-1 signed them", "not in the store  0",
-              ", 8 from bundles\nright: "]
+              ", 8 from bundles\nright: ", " from shared stores"]
     lacking = [text for text in wanted if text not in output]
     print(f"failed: {failed}", f"lacking: {lacking}", sep="\n")
     return 1 if failed != expected or lacking else 0

@@ -1,10 +1,12 @@
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -207,6 +209,27 @@ class Report {
   std::optional<Progress> progress_;
 };
 
+// What a shared store gave is kept by kiln-remote, which also puts there what was compiled: for the next command it is to be here.
+void wait_for_deliveries(const Globals& globals, const Runtime& runtime,
+                         const Interrupt& interrupt) {
+  constexpr std::chrono::milliseconds nap(20);
+  constexpr std::chrono::minutes longest(1);
+  const auto end = std::chrono::steady_clock::now() + longest;
+  for (;;) {
+    std::uint64_t waiting = 0;
+    const auto remotes = runtime.remotes(false);
+    for (const auto& remote : remotes) waiting += remote.status ? remote.status->waiting : 0;
+    if (waiting == 0 || interrupt.signal() != 0) return;
+    if (std::chrono::steady_clock::now() > end) {
+      warn_of_each(globals, {fmt::format("{} entries are still on their way between this cache and "
+                                         "shared stores; kiln stats tells when they are there",
+                                         waiting)});
+      return;
+    }
+    std::this_thread::sleep_for(nap);
+  }
+}
+
 }  // namespace
 
 ExitCode prewarm(const Globals& globals, const PrewarmWords& words) {
@@ -218,6 +241,7 @@ ExitCode prewarm(const Globals& globals, const PrewarmWords& words) {
   Report report(globals, plan, not_kept);
   (void)runtime.prefetch(
       plan.items, [&](const PrefetchStep& step) { report.see(step); }, interrupt.token());
+  wait_for_deliveries(globals, runtime, interrupt);
   return report.finish(interrupt.signal(), words.verbose, runtime.counters());
 }
 
