@@ -63,6 +63,7 @@ std::optional<ReadParcel> ParcelReader::examine_parcel(const TakenHint& hint,
     objects_.refuse(name_of(object), "tells kernels that are not those of its image");
     return std::nullopt;
   }
+  picked->entry.compile_us = hint.said.compile_us;
   return ReadParcel{std::move(*picked), std::move(list), record->size()};
 }
 

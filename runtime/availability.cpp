@@ -148,18 +148,8 @@ Availability Runtime::worker() const {
 
 Availability Runtime::remote_helper() const {
   const CallerState caller;
-  const auto search =
-      find_helper("kiln-remote", "KILN_REMOTE_HELPER", impl_->settings.remote_helper);
-  if (search.executable.empty()) {
-    return {
-        false,
-        {},
-        fmt::format("kiln-remote: not found, so no store that machines share is asked. Looked "
-                    "at:\n{}\nInstall it beside the library, or name it with KILN_REMOTE_HELPER",
-                    vendor::describe(search.steps)),
-        {},
-        {}};
-  }
+  const auto search = find_remote_helper(impl_->settings);
+  if (search.executable.empty()) return {false, {}, describe_missing_helper(search), {}, {}};
   return {true,
           fmt::format("{} ({})", search.executable.string(), search.steps.back().origin),
           {},

@@ -83,8 +83,9 @@ Result<void> check_owner(int socket) {
       fmt::format("user {} listens where this user's helper should; it is not asked", peer.uid));
 }
 
-std::string socket_name(const Introduction& introduction) {
-  return fmt::format("kiln-remote-{}-{}", ::geteuid(), digest_of(wire::encode(introduction)).hex());
+std::string socket_name(const std::filesystem::path& executable, const Introduction& introduction) {
+  return fmt::format("kiln-remote-{}-{}", ::geteuid(),
+                     digest_of(wire::encode(executable.string(), introduction)).hex());
 }
 
 bool ends_within(pid_t process, std::chrono::milliseconds time) {
@@ -135,7 +136,7 @@ HelperConnections::HelperConnections(std::filesystem::path executable, std::stri
     : executable_(std::move(executable)),
       missing_(std::move(missing)),
       introduction_(std::move(introduction)),
-      name_(socket_name(introduction_)),
+      name_(socket_name(executable_, introduction_)),
       owner_(::getpid()) {}
 
 Result<HelperConnection> HelperConnections::take() {
@@ -225,7 +226,7 @@ Result<HelperConnection> HelperConnections::welcomed(system::Descriptor socket,
 
 // Who binds the name starts the helper. Others find the name taken, and wait in its queue.
 Result<bool> HelperConnections::start() const {
-  if (executable_.empty()) return failed(missing_);
+  if (executable_.empty()) return fail(ErrorCode::io_failed, missing_);
   const Address address(name_);
   auto socket = make_socket();
   if (!socket) return failed(in_words(errno));

@@ -34,13 +34,6 @@ constexpr auto patience_with_helper = 1s;
 constexpr auto patience_with_leases = most_wait + 100ms;
 constexpr auto grace = 500ms;
 
-std::string missing(const HelperSearch& search) {
-  return fmt::format(
-      "not found, so no store on another machine is asked. Looked at:\n{}\nInstall it beside the "
-      "library, or name it with KILN_REMOTE_HELPER",
-      vendor::describe(search.steps));
-}
-
 std::string text_of(const TrustedKeys& keys) {
   std::string text;
   for (const auto& key : keys.keys()) text += (text.empty() ? "" : ",") + key.text();
@@ -49,9 +42,9 @@ std::string text_of(const TrustedKeys& keys) {
 
 std::shared_ptr<HelperConnections> helper_of(const RemoteAddress& address,
                                              const Settings& settings) {
-  const auto search = find_helper("kiln-remote", "KILN_REMOTE_HELPER", settings.remote_helper);
+  const auto search = find_remote_helper(settings);
   return std::make_shared<HelperConnections>(
-      search.executable, missing(search),
+      search.executable, describe_missing_helper(search),
       remote::Introduction{std::string(build_identity()), address, settings.cache_trust,
                            text_of(settings.trusted_keys)});
 }
@@ -64,6 +57,18 @@ std::optional<CacheOfCaller> cache_of(const Settings& settings) {
 }
 
 }  // namespace
+
+HelperSearch find_remote_helper(const Settings& settings) {
+  return find_helper("kiln-remote", "KILN_REMOTE_HELPER", settings.remote_helper);
+}
+
+std::string describe_missing_helper(const HelperSearch& search) {
+  return fmt::format(
+      "kiln-remote: not found, so no store that machines share is asked. Looked at:\n{}\nInstall "
+      "it "
+      "beside the library, or name it with KILN_REMOTE_HELPER",
+      vendor::describe(search.steps));
+}
 
 Lease::Lease(std::shared_ptr<HelperConnections> helper, HelperConnection connection,
              std::string name)
@@ -171,14 +176,18 @@ Result<RemoteStatus> RemoteLayer::status(bool reach) {
 }
 
 Result<std::unique_ptr<ObjectStore>> open_store(std::string_view url, const Settings& settings,
-                                                bool create) {
+                                                bool writes) {
   const CallerState caller;
   const auto address = parse_remote(url);
   if (!address) return tl::unexpected(address.error());
+  if (writes && address->read_only) {
+    return fail(ErrorCode::invalid_argument,
+                address->shown() + " is named read-only: leave that out to put something there");
+  }
   if (address->kind == RemoteAddress::Kind::file) {
     return open_file_store(
         address->path(),
-        {.create = create, .trust = settings.cache_trust, .trusted_keys = settings.trusted_keys});
+        {.create = writes, .trust = settings.cache_trust, .trusted_keys = settings.trusted_keys});
   }
   return std::make_unique<RemoteStore>(helper_of(*address, settings), settings.trusted_keys,
                                        address->timeout + grace);

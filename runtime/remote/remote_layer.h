@@ -15,8 +15,13 @@
 #include "kiln/settings.h"
 #include "remote/helper_connections.h"
 #include "remote/remote_address.h"
+#include "vendor/helper_search.h"
 
 namespace kiln {
+
+/// Looks for kiln-remote; and, of a search that found none, where it looked, and what to do.
+[[nodiscard]] HelperSearch find_remote_helper(const Settings& settings);
+[[nodiscard]] std::string describe_missing_helper(const HelperSearch& search);
 
 /// A lease: this machine makes what others ask for too. Its end gives it back, as one that nothing came of, and tells those who wait.
 class Lease {

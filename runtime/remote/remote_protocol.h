@@ -41,14 +41,21 @@ struct WireHint {
   std::string record;
 };
 
+struct Heard {
+  std::vector<WireHint> hints;
+  /// Of the only hint, where it came along and is not large: most requests have one answer, which is asked for next.
+  std::optional<std::string> object = {};
+};
+
 /// ObjectStore::hints(). What this helper has heard a moment ago does as well, unless it is to be fresh.
 struct AskHints {
-  using Reply = std::vector<WireHint>;
+  using Reply = Heard;
   Digest request;
   std::uint64_t most = 0;
   bool fresh = false;
   std::uint64_t budget_us = 0;
   bool hasty = true;  ///< Whoever asks could do without the answer.
+  bool with_object = false;
 };
 
 /// ObjectStore::get().
@@ -142,9 +149,13 @@ void visit(auto& record, wire::Of<WireHint> auto& hint) {
   auto& [object, bytes] = hint;
   record.fields(object, bytes);
 }
+void visit(auto& record, wire::Of<Heard> auto& heard) {
+  auto& [hints, object] = heard;
+  record.fields(hints, object);
+}
 void visit(auto& record, wire::Of<AskHints> auto& call) {
-  auto& [request, most, fresh, budget, hasty] = call;
-  record.fields(request, most, fresh, budget, hasty);
+  auto& [request, most, fresh, budget, hasty, with_object] = call;
+  record.fields(request, most, fresh, budget, hasty, with_object);
 }
 void visit(auto& record, wire::Of<GetObject> auto& call) {
   auto& [name, most_bytes, budget, hasty] = call;

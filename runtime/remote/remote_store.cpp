@@ -44,6 +44,8 @@ Result<typename Question::Reply> RemoteStore::ask(Question question) {
 
 Result<std::optional<std::string>> RemoteStore::get(const std::string& name,
                                                     std::uint64_t most_bytes) {
+  if (near_ && name == near_name_ && near_->size() <= most_bytes)
+    return std::exchange(near_, std::nullopt);
   return ask(GetObject{.name = name, .most_bytes = most_bytes});
 }
 
@@ -52,11 +54,15 @@ Result<bool> RemoteStore::put(const std::string& name, std::string_view bytes) {
 }
 
 Result<std::vector<StoreHint>> RemoteStore::hints(const Digest& request, std::size_t most) {
-  auto told = ask(AskHints{.request = request, .most = most, .fresh = fresh_});
+  // Who looks again and again does not want each time what did not serve him.
+  auto told =
+      ask(AskHints{.request = request, .most = most, .fresh = fresh_, .with_object = !fresh_});
   if (!told) return tl::unexpected(std::move(told.error()));
+  near_ = std::move(told->object);
+  if (near_ && !told->hints.empty()) near_name_ = told->hints.front().object;
   std::vector<StoreHint> hints;
-  hints.reserve(told->size());
-  for (auto& hint : *told) hints.push_back({std::move(hint.object), std::move(hint.record)});
+  hints.reserve(told->hints.size());
+  for (auto& hint : told->hints) hints.push_back({std::move(hint.object), std::move(hint.record)});
   return hints;
 }
 

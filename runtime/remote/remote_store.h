@@ -54,6 +54,9 @@ class RemoteStore final : public ObjectStore {
   std::chrono::microseconds patience_;
   std::optional<Clock::time_point> end_;
   bool fresh_ = false;
+  /// What came along with the last hints, and its name.
+  std::string near_name_;
+  std::optional<std::string> near_;
 };
 
 }  // namespace kiln::remote

@@ -96,7 +96,9 @@ TEST_F(Doctor, TellsOfStoresThatMachinesShare) {
   EXPECT_THAT(alone["remote_helper"]["path"].get<std::string>(), testing::EndsWith("/kiln-remote"));
 
   const std::map<std::string, std::string> fleet{{"KILN_REMOTE", store + "?read-only " + store}};
-  fs::create_directory(scratch("store"));
+  // As the first push makes one.
+  fs::create_directories(scratch("store/kiln-store.v1/objects"));
+  fs::create_directories(scratch("store/kiln-store.v1/requests"));
   const auto findings = examine(0, {.environment = fleet});
   const auto& remotes = findings["remotes"];
   ASSERT_EQ(remotes.size(), 2);

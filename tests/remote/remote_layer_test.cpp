@@ -1,7 +1,5 @@
 // What machines share by a store: here each has a cache of its own, and all are this machine's user.
 
-#include "kiln/remote.h"
-
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -10,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "compile_fixture.h"
+#include "kiln/remote.h"
 
 namespace kiln::test {
 namespace {
@@ -26,8 +25,7 @@ class RemoteLayer : public CompileFixture {
   }
 
   static Program program(int number = 1) {
-    const std::string source =
-        "__global__ void k(int* x) { *x = " + std::to_string(number) + "; }";
+    const std::string source = "__global__ void k(int* x) { *x = " + std::to_string(number) + "; }";
     return Program::make({.name = "shared.cu", .source = source, .kernels = {"k"}}).value();
   }
 

@@ -225,8 +225,7 @@ TEST_F(S3StoreTest, SaysThatKeysAreWrong) {
   auto wrong = moto->user;
   wrong.secret.back() = wrong.secret.back() == 'x' ? 'y' : 'x';
   const auto store = store_of(wrong);
-  const std::vector<Error> errors{store->put(some_name, "bytes").error(),
-                                  store->requests().error(),
+  const std::vector<Error> errors{store->put(some_name, "bytes").error(), store->requests().error(),
                                   store->get(some_name, plenty).error()};
   for (const auto& error : errors) {
     EXPECT_EQ(error.code, ErrorCode::io_failed);

@@ -139,6 +139,12 @@ const Nonsense nonsense[] = {
              "KILN_COMPILE_WORKERS: 'many' is not a number of workers, at most 1024, or auto"},
     Nonsense{"KILN_COMPILE_MEMORY", "100M",
              "KILN_COMPILE_MEMORY: '104857600' is not enough for the compiler: use 512M or more"},
+    Nonsense{"KILN_REMOTE", "cache.example",
+             "KILN_REMOTE: '...' is not a store that machines share: name one as file:///folder, "
+             "redis://host, redis+unix:///socket, http://host/path/, https://host/path/ or "
+             "s3://bucket/prefix"},
+    Nonsense{"KILN_REMOTE_HELPER", "kiln-remote",
+             "KILN_REMOTE_HELPER: 'kiln-remote' is not an absolute path"},
     Nonsense{"KILN_WORKER", "kiln-worker", "KILN_WORKER: 'kiln-worker' is not an absolute path"},
     Nonsense{"KILN_NVRTC", "libnvrtc.so", "KILN_NVRTC: 'libnvrtc.so' is not an absolute path"},
     Nonsense{"KILN_CUDA_DRIVER", "libcuda.so.1",
@@ -204,6 +210,9 @@ const Sense sense[] = {
     {"KILN_COMPILE_WORKERS", "7", [](const Settings& s) { return s.compile_workers == 7; }},
     {"KILN_COMPILE_MEMORY", "7G",
      [](const Settings& s) { return s.compile_memory == std::uint64_t{7} << 30; }},
+    {"KILN_REMOTE", "file:///a redis://b",
+     [](const Settings& s) { return s.remotes == "file:///a redis://b"; }},
+    {"KILN_REMOTE_HELPER", "/a", [](const Settings& s) { return s.remote_helper == "/a"; }},
     {"KILN_WORKER", "/a", [](const Settings& s) { return s.worker == "/a"; }},
     {"KILN_MODE", "warn", [](const Settings& s) { return s.mode == Mode::warn; }},
     {"KILN_NVRTC", "/a", [](const Settings& s) { return s.nvrtc == "/a"; }},

@@ -11,6 +11,9 @@ namespace kiln::remote {
 
 namespace {
 
+/// What comes along with the hints is no larger.
+constexpr std::uint64_t most_near_bytes = std::uint64_t{1} << 20;
+
 std::vector<WireHint> readable(std::vector<StoreHint> hints) {
   std::vector<WireHint> readable;
   for (auto& hint : hints) {
@@ -33,38 +36,58 @@ bool is_of_its_name(const std::string& name, const std::string& object) {
 
 }  // namespace
 
-Result<std::vector<WireHint>> Server::hints(const AskHints& call) {
-  if (!call.fresh) {
-    if (auto known = lately.hints(call.request)) return std::move(*known);
-  }
+Result<Heard> Server::hints(const AskHints& call) {
+  if (auto known = heard_lately(call)) return std::move(*known);
   ++asked;
-  using Hints = std::vector<WireHint>;
-  const auto keep = [this, request = call.request](const Result<Hints>& hints) {
-    if (hints) lately.keep(request, *hints);
+  const auto keep_heard = [this, request = call.request](const Result<Heard>& heard) {
+    if (heard) keep(request, *heard);
   };
-  const auto ask = [request = call.request, most = call.most](Backend& backend) -> Result<Hints> {
+  const auto ask = [request = call.request, most = call.most,
+                    with_object = call.with_object](Backend& backend) -> Result<Heard> {
     auto hints = backend.objects->hints(request, most);
     if (!hints) return tl::unexpected(std::move(hints.error()));
-    return readable(std::move(*hints));
+    Heard heard{readable(std::move(*hints))};
+    if (!with_object || heard.hints.size() != 1) return heard;
+    // One that is larger is asked for by itself.
+    if (auto object = backend.objects->get(heard.hints[0].object, most_near_bytes))
+      heard.object = std::move(*object);
+    return heard;
   };
-  auto hints = broker.ask<Hints>(budget_of(call), ask, keep);
-  keep(hints);
-  return hints;
+  auto heard = broker.ask<Heard>(budget_of(call), ask, keep_heard);
+  keep_heard(heard);
+  return heard;
+}
+
+std::optional<Heard> Server::heard_lately(const AskHints& call) {
+  auto hints = call.fresh ? std::nullopt : lately.hints(call.request);
+  if (!hints) return std::nullopt;
+  Heard heard{std::move(*hints)};
+  if (call.with_object && heard.hints.size() == 1)
+    heard.object = lately.object(heard.hints[0].object, most_near_bytes);
+  return heard;
+}
+
+void Server::keep(const Digest& request, const Heard& heard) {
+  lately.keep(request, heard.hints);
+  if (heard.object) keep(heard.hints[0].object, *heard.object);
+}
+
+void Server::keep(const std::string& name, const std::string& object) {
+  ++found;
+  if (is_of_its_name(name, object)) lately.keep(name, object);
 }
 
 Result<std::optional<std::string>> Server::object(const GetObject& call) {
   if (auto known = lately.object(call.name, call.most_bytes)) return known;
   using Object = std::optional<std::string>;
-  const auto keep = [this, name = call.name](const Result<Object>& object) {
-    if (!object || !*object) return;
-    ++found;
-    if (is_of_its_name(name, **object)) lately.keep(name, **object);
+  const auto keep_object = [this, name = call.name](const Result<Object>& object) {
+    if (object && *object) keep(name, **object);
   };
   const auto ask = [name = call.name, most = call.most_bytes](Backend& backend) {
     return backend.objects->get(name, most);
   };
-  auto object = broker.ask<Object>(budget_of(call), ask, keep);
-  keep(object);
+  auto object = broker.ask<Object>(budget_of(call), ask, keep_object);
+  keep_object(object);
   return object;
 }
 
@@ -90,7 +113,7 @@ Result<std::vector<StoreHint>> AskedStore::hints(const Digest& request, std::siz
                              .hasty = false});
   if (!told) return tl::unexpected(std::move(told.error()));
   std::vector<StoreHint> hints;
-  for (auto& hint : *told) hints.push_back({std::move(hint.object), std::move(hint.record)});
+  for (auto& hint : told->hints) hints.push_back({std::move(hint.object), std::move(hint.record)});
   return hints;
 }
 

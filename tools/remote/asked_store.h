@@ -22,8 +22,13 @@ struct Server {
   std::atomic<std::uint64_t> found{0};  ///< Objects.
 
   /// Hints and objects within a budget, or what was heard of them lately. Errors: as of Broker::ask().
-  [[nodiscard]] Result<std::vector<WireHint>> hints(const AskHints& call);
+  [[nodiscard]] Result<Heard> hints(const AskHints& call);
   [[nodiscard]] Result<std::optional<std::string>> object(const GetObject& call);
+
+ private:
+  [[nodiscard]] std::optional<Heard> heard_lately(const AskHints& call);
+  void keep(const Digest& request, const Heard& heard);
+  void keep(const std::string& name, const std::string& object);
 };
 
 /// The server as a store, for who has time. Serves one thread at a time.

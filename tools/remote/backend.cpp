@@ -31,11 +31,10 @@ Result<Backend> open_folder(const RemoteAddress& address, const FileStoreOptions
   if (!objects) return tl::unexpected(std::move(objects.error()));
   Backend backend{std::move(*objects), nullptr,
                   [root, opened = folder_at(root)] { return folder_at(root) == opened; }};
-  // Who may only read there has no use for any.
-  if (!options.create) return backend;
-  auto leases = open_file_leases(address);
-  if (!leases) return tl::unexpected(std::move(leases.error()));
-  backend.leases = std::move(*leases);
+  // Who only reads there has no use for any, and who may not write there gets none.
+  if (auto leases =
+          options.create ? open_file_leases(address) : Result<std::unique_ptr<Leases>>(nullptr))
+    backend.leases = std::move(*leases);
   return backend;
 }
 

@@ -76,6 +76,7 @@ void Broker::work() {
     auto failure = run(*job, backend);
     lock.lock();
     const auto now = Clock::now();
+    if (backend) status_.gives_leases = backend->leases != nullptr;
     if (job->counts) breaker_.end(job->era);
     if (failure) {
       ++status_.failures;
@@ -124,9 +125,13 @@ void Broker::probe() {
 void Broker::probe_now(std::unique_lock<std::mutex>& lock, std::optional<Backend>& backend) {
   const auto began = Clock::now();
   lock.unlock();
-  const Job job{[](const Result<Backend*>& server) {
-                  return server ? failure_of((*server)->objects->hints(Digest(), 1))
-                                : failure_in(server.error());
+  Result<void> reached;
+  const Job job{[&reached](const Result<Backend*>& server) {
+                  auto hints = server
+                                   ? (*server)->objects->hints(Digest(), 1)
+                                   : Result<std::vector<StoreHint>>(tl::unexpected(server.error()));
+                  if (!hints) reached = tl::unexpected(hints.error());
+                  return failure_of(hints);
                 },
                 false};
   auto failure = run(job, backend);
@@ -137,14 +142,17 @@ void Broker::probe_now(std::unique_lock<std::mutex>& lock, std::optional<Backend
   if (failure) status_.last_failure = *failure;
   if (breaker_.is_open()) breaker_.probed(now, !failure);
   reach_ = false;
+  reached_ = std::move(reached);
+  if (backend) status_.gives_leases = backend->leases != nullptr;
   something_done_.notify_all();
 }
 
-void Broker::reach() {
+Result<void> Broker::reach() {
   std::unique_lock lock(mutex_);
   reach_ = true;
   probe_due_.notify_one();
   something_done_.wait(lock, [&] { return !reach_; });
+  return reached_;
 }
 
 RemoteStatus Broker::status() {

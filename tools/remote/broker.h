@@ -71,8 +71,8 @@ class Broker {
     return fail(ErrorCode::timed_out, "the server takes longer than it may save");
   }
 
-  /// Asks the server something, whatever it is left alone for.
-  void reach();
+  /// Asks the server something, whatever it is left alone for. Errors: those of ObjectStore::hints().
+  [[nodiscard]] Result<void> reach();
 
   [[nodiscard]] RemoteStatus status();
 
@@ -113,6 +113,7 @@ class Broker {
   Breaker breaker_;
   RemoteStatus status_;
   bool reach_ = false;
+  Result<void> reached_;  ///< How the last probe went.
 };
 
 }  // namespace kiln::remote

@@ -61,16 +61,16 @@ class Service {
 
   using Holder = LeaseBook::Holder;
 
-  Result<std::vector<WireHint>> answer(const AskHints& call, const Holder&) {
-    return server_.hints(call);
-  }
+  Result<Heard> answer(const AskHints& call, const Holder&) { return server_.hints(call); }
   Result<std::optional<std::string>> answer(const GetObject& call, const Holder&) {
     return server_.object(call);
   }
   Result<bool> answer(const PutObject& call, const Holder&) {
+    write();
     return store().put(call.name, call.bytes);
   }
   Result<bool> answer(const AddHint& call, const Holder&) {
+    write();
     auto added = store().add_hint(call.request, call.name, call.record);
     if (!added) return tl::unexpected(std::move(added.error()));
     return true;
@@ -79,10 +79,12 @@ class Service {
     return store().requests();
   }
   Result<bool> answer(const PushEntry& call, const Holder& holder) {
+    write();
     return deliveries_.add(call, holder);
   }
   Result<bool> answer(const AdmitEntries& call, const Holder&) { return deliveries_.add(call); }
   Result<LeaseState> answer(const TakeLease& call, const Holder& holder) {
+    write();
     return leases_.take(call.name, holder);
   }
   Result<bool> answer(const ReleaseLease& call, const Holder& holder) {
@@ -90,12 +92,17 @@ class Service {
     return true;
   }
   Result<RemoteStatus> answer(const AskStatus& call, const Holder&) {
-    if (call.reach) broker_.reach();
+    if (call.reach) {
+      if (auto reached = broker_.reach(); !reached)
+        return tl::unexpected(std::move(reached.error()));
+    }
     auto status = broker_.status();
     status.asked = server_.asked;
     status.found = server_.found;
     status.lease_waits = leases_.waits();
-    status.gives_leases = leases_.gives_any();
+    // A folder gives them to who is about to write.
+    status.gives_leases |= address_.kind == RemoteAddress::Kind::file;
+    status.gives_leases &= !address_.read_only && !leases_.gives_none();
     deliveries_.tell(status);
     return status;
   }
@@ -108,22 +115,28 @@ class Service {
  private:
   Service(const Introduction& introduction, TrustedKeys keys)
       : address_(introduction.address),
-        of_folder_{.create = !introduction.address.read_only,
-                   .trust = introduction.trust,
-                   .trusted_keys = keys},
+        trust_(introduction.trust),
         keys_(std::move(keys)),
-        broker_([this] { return open_backend(address_, of_folder_); }, most_connections_to_server),
-        lease_broker_([this] { return open_backend(address_, of_folder_); }, 1),
+        broker_([this] { return open(); }, most_connections_to_server),
+        lease_broker_([this] { return open(); }, 1),
         server_{broker_, lately_},
         leases_(lease_broker_, broker_),
         deliveries_(server_, leases_,
                     {introduction.trust, keys_, !address_.read_only, 2 * address_.timeout}) {}
 
+  [[nodiscard]] Result<Backend> open() const {
+    return open_backend(address_, {.create = is_written_, .trust = trust_, .trusted_keys = keys_});
+  }
+
+  /// Who only looks makes no folder.
+  void write() { is_written_ = !address_.read_only; }
+
   [[nodiscard]] AskedStore store() { return {server_, keys_, 2 * address_.timeout}; }
 
   const RemoteAddress address_;
-  const FileStoreOptions of_folder_;
+  const CacheTrust trust_;
   const TrustedKeys keys_;
+  std::atomic<bool> is_written_{false};
   Broker broker_;
   Broker lease_broker_;
   Lately lately_;

@@ -30,7 +30,7 @@ std::string new_token() {
 }
 
 // A server that answers so is well, and has no leases to give.
-bool gives_none(const Error& error) {
+bool means_none(const Error& error) {
   constexpr int bad_request = 400;
   constexpr int forbidden = 403;
   constexpr int not_allowed = 405;
@@ -68,7 +68,7 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
   const auto ask = [this, name, token](Backend& backend) -> Result<LeaseState> {
     if (!backend.leases) return LeaseState::unavailable;
     const auto taken = backend.leases->take(name, token);
-    if (!taken && gives_none(taken.error())) return LeaseState::unavailable;
+    if (!taken && means_none(taken.error())) return LeaseState::unavailable;
     if (!taken) {
       // The server may have given it, and the answer be lost: others would wait for nobody.
       give_back_soon({name, token, false});
@@ -82,15 +82,16 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
   const auto late = [this, name, token](const Result<LeaseState>& answer) {
     if (answer == LeaseState::taken) give_back_soon({name, token, false});
   };
-  const auto state =
-      broker_.ask<LeaseState>(most_wait, ask, late).value_or(LeaseState::unavailable);
+  const auto answer = broker_.ask<LeaseState>(most_wait, ask, late);
+  const auto state = answer.value_or(LeaseState::unavailable);
   const std::lock_guard lock(mutex_);
   if (state == LeaseState::taken) {
     held_[name].token = token;
   } else {
     held_.erase(name);
   }
-  gives_any_ |= state != LeaseState::unavailable;
+  // What did not come in time says nothing of that.
+  if (answer) gives_none_ = state == LeaseState::unavailable;
   if (waited_for_.size() > most_waited_for) waited_for_.clear();
   if (state == LeaseState::held && waited_for_.emplace(name, true).second) ++waits_;
   if (state != LeaseState::held) waited_for_.erase(name);
@@ -128,9 +129,9 @@ void LeaseBook::drop(std::map<std::string, Held>::iterator at, bool failed) {
   to_return_.notify_one();
 }
 
-bool LeaseBook::gives_any() {
+bool LeaseBook::gives_none() {
   const std::lock_guard lock(mutex_);
-  return gives_any_;
+  return gives_none_;
 }
 
 std::uint64_t LeaseBook::waits() {

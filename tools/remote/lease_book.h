@@ -35,7 +35,8 @@ class LeaseBook {
   /// The holder is gone: somebody else may go on.
   void release_all(const Holder& holder);
 
-  [[nodiscard]] bool gives_any();
+  /// Whether the server has said that it gives none.
+  [[nodiscard]] bool gives_none();
   [[nodiscard]] std::uint64_t waits();
 
  private:
@@ -62,7 +63,7 @@ class LeaseBook {
   std::map<std::string, Held> held_;
   std::vector<Returned> returned_;
   std::map<std::string, bool> waited_for_;
-  bool gives_any_ = false;
+  bool gives_none_ = false;
   std::uint64_t waits_ = 0;
 };
 
