@@ -85,7 +85,7 @@ class Writer {
   template <class... Kinds>
   void field(const std::variant<Kinds...>& value) {
     field(value.index());
-    std::visit([this](const auto& kind) { field(kind); }, value);
+    std::visit([this](const auto& kind) { this->field(kind); }, value);
   }
 
   template <class Struct>

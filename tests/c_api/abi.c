@@ -106,7 +106,6 @@ AT(kiln_counters, stores, 72);
 AT(kiln_counters, refusals, 80);
 AT(kiln_counters, cache_errors, 88);
 AT(kiln_counters, loads, 96);
-AT(kiln_counters, loads, 96);
 AT(kiln_counters, remote_hits, 104);
 GROWS(kiln_counters, lease_waits, 120, 5);
 

@@ -341,8 +341,7 @@ TEST_F(Exchange, IsListedAsTheCacheThatItCameFrom) {
   const auto kept = from.list().value();
   ASSERT_EQ(all.size(), kept.size());
   for (const auto& [entry, object_bytes, signers] : all) {
-    const auto same =
-        std::ranges::find_if(kept, [&](const auto& one) { return one.key == entry.key; });
+    const auto same = std::ranges::find(kept, entry.key, &EntrySummary::key);
     ASSERT_NE(same, kept.end());
     EXPECT_EQ(entry.request, same->request);
     EXPECT_EQ(entry.program, same->program);

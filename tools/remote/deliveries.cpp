@@ -23,10 +23,7 @@ constexpr auto time_between_tries = 1s;
 }  // namespace
 
 Deliveries::Deliveries(Server& server, LeaseBook& leases, Rules rules)
-    : server_(server),
-      leases_(leases),
-      rules_(std::move(rules)),
-      store_(server, rules_.keys, rules_.patience) {
+    : leases_(leases), rules_(std::move(rules)), store_(server, rules_.keys, rules_.patience) {
   std::thread([this] { work(); }).detach();
 }
 

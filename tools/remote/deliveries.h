@@ -54,7 +54,6 @@ class Deliveries {
   void forget_texts_at_times();
   [[nodiscard]] Cache* open(const CacheOfCaller& cache);
 
-  Server& server_;
   LeaseBook& leases_;
   const Rules rules_;
   AskedStore store_;

@@ -19,7 +19,9 @@
 namespace kiln::remote {
 namespace {
 
+#ifndef KILN_SANITIZED
 constexpr rlim_t most_memory = rlim_t{4} << 30;
+#endif
 // Address space is bounded, and there may be a thousand threads: what the C library would set aside for each is too much.
 constexpr std::size_t stack_of_a_thread = std::size_t{1} << 20;
 constexpr int most_arenas = 4;

@@ -59,11 +59,11 @@ std::vector<StoreOffers> offers_of_remotes(const Globals& globals, const Request
   const auto settings = settings_of(globals);
   std::vector<StoreOffers> all;
   for (const auto& url : urls_in(settings.remotes)) {
-    auto& [name, entries] = all.emplace_back(shown(globals, url), std::size_t{0});
     const auto store = kiln::open_store(url, settings);
     const auto offers = store ? Offer::list(**store, request)
                               : Result<std::vector<Offer>>(tl::unexpected(store.error()));
-    entries = offers.map([](const std::vector<Offer>& list) { return list.size(); });
+    all.push_back({shown(globals, url),
+                   offers.map([](const std::vector<Offer>& list) { return list.size(); })});
   }
   return all;
 }

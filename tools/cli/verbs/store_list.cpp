@@ -42,8 +42,8 @@ std::size_t key_digits(const Entries& entries) {
   for (const auto& entry : entries) keys.emplace_back().key = entry.summary.key;
   // One that several keys have signed may be there several times.
   std::ranges::sort(keys, {}, &EntrySummary::key);
-  const auto twice = std::ranges::unique(keys, {}, &EntrySummary::key);
-  keys.erase(twice.begin(), twice.end());
+  const auto same = [](const auto& a, const auto& b) { return a.key == b.key; };
+  keys.erase(std::unique(keys.begin(), keys.end(), same), keys.end());
   return shortest_unique_prefix(keys);
 }
 
