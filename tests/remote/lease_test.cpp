@@ -141,8 +141,11 @@ class LeaseBooks : public ::testing::Test {
   LeaseBooks() : server_(*new LeaseServer), book_(make()) {}
 
   LeaseBook& make() {
-    const auto open = [server = &server_]() -> Result<remote::Backend> {
-      return remote::Backend{nullptr, std::make_unique<SlowLeases>(*server)};
+    // A server that is left alone is probed, by what it has.
+    const auto open = [server = &server_, &folder = *new ScratchDirectory]() {
+      return open_file_store(folder / "store", {.create = true}).map([&](auto objects) {
+        return remote::Backend{std::move(objects), std::make_unique<SlowLeases>(*server)};
+      });
     };
     return *new LeaseBook(*new remote::Broker(open, 1), *new remote::Broker(open, 1));
   }

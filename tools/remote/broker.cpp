@@ -30,8 +30,8 @@ std::optional<std::string> Broker::failure_in(const Error& error) {
   return of_server ? std::optional(error.message) : std::nullopt;
 }
 
-std::optional<Error> Broker::why_resting() const {
-  if (!breaker_.is_open()) return std::nullopt;
+std::optional<Error> Broker::why_resting(const Budget& budget) const {
+  if (!breaker_.is_open() || budget.insists) return std::nullopt;
   return Error{ErrorCode::cache_unusable,
                fmt::format("the server is left alone for a while, since it failed: {}",
                            status_.last_failure)};
@@ -46,19 +46,22 @@ void Broker::add(std::shared_ptr<Job> job) {
   work_to_do_.notify_one();
 }
 
-void Broker::wait(std::unique_lock<std::mutex>& lock, Clock::time_point deadline,
+void Broker::wait(std::unique_lock<std::mutex>& lock, const Budget& budget,
                   const std::function<bool()>& done) {
-  while (!done() && !breaker_.is_open()) {
+  const auto deadline = Clock::now() + budget.time;
+  while (!done() && (budget.insists || !breaker_.is_open())) {
     const auto now = Clock::now();
     if (now >= deadline) return;
+    const bool was_open = breaker_.is_open();
     breaker_.look(now);
-    if (breaker_.is_open()) {
+    if (breaker_.is_open() && !was_open) {
       status_.last_failure = "it did not answer in time";
       probe_due_.notify_one();
       something_done_.notify_all();
-      return;
+      continue;
     }
-    something_done_.wait_until(lock, std::min(deadline, breaker_.silent_until()));
+    const auto silent_until = breaker_.is_open() ? deadline : breaker_.silent_until();
+    something_done_.wait_until(lock, std::min(deadline, silent_until));
   }
 }
 

@@ -37,6 +37,7 @@ class Broker {
   struct Budget {
     std::chrono::microseconds time;
     bool counts = true;
+    bool insists = false;  ///< Whether a server is asked that is left alone.
   };
 
   /// The answer to `work`. Errors: its own; timed_out, where that takes longer than the budget, and the answer then goes to
@@ -62,12 +63,12 @@ class Broker {
       return failure;
     };
     std::unique_lock lock(mutex_);
-    if (auto resting = why_resting()) return tl::unexpected(std::move(*resting));
+    if (auto resting = why_resting(budget)) return tl::unexpected(std::move(*resting));
     add(job);
-    wait(lock, Clock::now() + budget.time, [&] { return asked->answer.has_value(); });
+    wait(lock, budget, [&] { return asked->answer.has_value(); });
     if (asked->answer) return std::move(*asked->answer);
     asked->abandoned = true;
-    if (auto resting = why_resting()) return tl::unexpected(std::move(*resting));
+    if (auto resting = why_resting(budget)) return tl::unexpected(std::move(*resting));
     return fail(ErrorCode::timed_out, "the server takes longer than it may save");
   }
 
@@ -91,9 +92,9 @@ class Broker {
   }
   [[nodiscard]] static std::optional<std::string> failure_in(const Error& error);
 
-  [[nodiscard]] std::optional<Error> why_resting() const;
+  [[nodiscard]] std::optional<Error> why_resting(const Budget& budget) const;
   void add(std::shared_ptr<Job> job);
-  void wait(std::unique_lock<std::mutex>& lock, Clock::time_point deadline,
+  void wait(std::unique_lock<std::mutex>& lock, const Budget& budget,
             const std::function<bool()>& done);
   void work();
   void probe();

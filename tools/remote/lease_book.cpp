@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 
 /// Nobody waits for these.
 constexpr Broker::Budget patience{2s, false};
+constexpr Broker::Budget insisting{2s, false, true};
 /// Whoever asks for a lease compiles without one.
 constexpr Broker::Budget most_wait{Breaker::most_cost};
 constexpr auto time_between_beats = Leases::lasting / 3;
@@ -161,8 +162,9 @@ void LeaseBook::work() {
   }
 }
 
+// Also where the server is left alone: the answer that gave the lease may have come too late, and so opened the breaker.
 void LeaseBook::give_back(const Returned& lease) {
-  static_cast<void>(broker_.ask<bool>(patience, [lease](Backend& backend) -> Result<bool> {
+  static_cast<void>(broker_.ask<bool>(insisting, [lease](Backend& backend) -> Result<bool> {
     auto released = backend.leases ? backend.leases->release(lease.name, lease.token, lease.failed)
                                    : Result<void>();
     if (!released) return tl::unexpected(std::move(released.error()));
