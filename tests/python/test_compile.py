@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import time
 
 import pytest
 
@@ -199,3 +200,21 @@ def test_threads_share_one_compile(runtime, scale):
         thread.join()
     assert len(artifacts) == 16 and len({artifact.key for artifact in artifacts}) == 1
     assert runtime.counters().compiles == 1
+
+
+def test_another_machine_is_served_from_a_store_that_both_share(tmp_path, scale):
+    (tmp_path / "store").mkdir()
+    store = f"file://{tmp_path}/store"
+    with kiln.Runtime(cache_dir=tmp_path / "first", remotes=store) as first:
+        compiled = first.compile(scale, "sm_90a")
+        assert compiled.origin == "compiled"
+        with kiln.Runtime(cache_dir=tmp_path / "second", remotes=[store]) as second:
+            for _ in range(500):
+                # The entry is put while nobody waits.
+                if any((tmp_path / "store" / "kiln-store.v1" / "requests").glob("*/*/*")):
+                    break
+                time.sleep(0.01)
+            served = second.compile(scale, "sm_90a")
+            assert served.origin == "remote"
+            assert bytes(served.image) == bytes(compiled.image)
+            assert second.counters().remote_hits == 1

@@ -153,8 +153,8 @@ class Runtime:
     before the default; their meanings are those of the README's table of settings. `workers` is a number of processes that
     compile, 0 for none, or "auto"; `cache` and `read_only` switch the cache on disk; `timeout` and `patience` are seconds;
     `trust_owners`, `group` and `trust_others` say whom the cache is taken from beside its user; `trusted_keys` whose signatures
-    count, and `signing_key` who signs. `mode` is "jit", "warn" or
-    "cache-only". `embedded_bundles` are bundles' bytes.
+    count, and `signing_key` who signs. `remotes` are URLs of stores that machines share, asked in this order. `mode` is "jit",
+    "warn" or "cache-only". `embedded_bundles` are bundles' bytes.
 
     `log` takes each line that kiln logs, as (level, text), instead of standard error; `observer` takes each Event. Both are
     called from any thread, must not call back into the runtime, and are called no more once it is closed.
@@ -171,7 +171,8 @@ class Runtime:
                  timeout: float | None = None, patience: float | None = None,
                  nvrtc: str | os.PathLike[str] | None = None, nvjitlink: str | os.PathLike[str] | None = None,
                  nvfatbin: str | os.PathLike[str] | None = None, driver: str | os.PathLike[str] | None = None,
-                 worker: str | os.PathLike[str] | None = None, variant: str | None = None,
+                 worker: str | os.PathLike[str] | None = None, remotes: str | Iterable[str] | None = None,
+                 remote_helper: str | os.PathLike[str] | None = None, variant: str | None = None,
                  record: str | os.PathLike[str] | None = None, log_level: str | None = None,
                  log: Callable[[str, str], object] | None = None,
                  observer: Callable[[Event], object] | None = None) -> None:
@@ -187,6 +188,8 @@ class Runtime:
             record=path_of(record), cache_trust_owners=text_of(trust_owners, "trust_owners"),
             cache_group=text_of(group, "group"), engine=text_of(engine, "engine"),
             trusted_keys=text_of(trusted_keys, "trusted_keys"), signing_key=path_of(signing_key),
+            remotes=text_of(remotes if remotes is None or isinstance(remotes, str) else " ".join(remotes), "remotes"),
+            remote_helper=path_of(remote_helper),
             log_level=0 if log_level is None else c.place_in(c.LOG_LEVELS, log_level, "log_level") + 1)
         if bundles is not None:
             options.bundles, options.bundle_count = c.texts(os.path.abspath(bundle) for bundle in bundles)
