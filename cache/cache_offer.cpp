@@ -127,7 +127,7 @@ class Offer::Impl {
 
   Result<std::optional<OfferedEntry>> take(ObjectStore& store, Parcel parcel, const Accept& accept,
                                            MissReason& why_not) const {
-    const std::optional<OfferedEntry> none;
+    const auto none = [] { return std::optional<OfferedEntry>(); };
     auto list = std::exchange(parcel.text_list, {});
     auto row = row_of(std::move(parcel));
     row.compile_us = hint_.said.compile_us;
@@ -137,13 +137,13 @@ class Offer::Impl {
         proof && (row.kernels_frame.empty() || proof->covers_kernels(row.kernels_frame));
     if (!keys.empty() && !proven) {
       why_not = std::max(why_not, MissReason::untrusted);
-      return none;
+      return none();
     }
     storage::ProvenOnly proven_only(proof ? &*proof : nullptr);
     const auto unsound = [&] {
       why_not =
           std::max(why_not, proven_only.refused() ? MissReason::untrusted : MissReason::damaged);
-      return none;
+      return none();
     };
     auto identity = storage::identify(row, asked_->digest, std::ref(proven_only));
     if (!identity) return unsound();
@@ -156,7 +156,7 @@ class Offer::Impl {
     if (!accept({identity->key, identity->toolchain, identity->dependencies, nullptr,
                  signed_texts ? &*signed_texts : nullptr})) {
       why_not = std::max(why_not, MissReason::unfit);
-      return none;
+      return none();
     }
     auto artifact = storage::artifact_of(row, *identity, asked_->request, std::ref(proven_only));
     if (!artifact) return unsound();
