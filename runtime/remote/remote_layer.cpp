@@ -163,8 +163,9 @@ bool RemoteLayer::is_forgotten(const Digest& key) {
 
 // Once: a server that is down stays down for a while, and nobody is to read that for each kernel.
 void RemoteLayer::lose(const Error& error) {
-  // What comes too late serves whoever asks next.
-  if (error.code == ErrorCode::timed_out) return;
+  // What comes too late serves whoever asks next; and a folder that is not there is made by who puts something there first.
+  const bool is_to_be_made = error.code == ErrorCode::not_found && writable();
+  if (error.code == ErrorCode::timed_out || is_to_be_made) return;
   // A server that is left alone was told of when it failed, in this process or in another.
   if (error.code != ErrorCode::cache_unusable) ++faults_;
   if (warned_.exchange(true)) return;

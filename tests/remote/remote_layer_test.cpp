@@ -3,7 +3,9 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +62,26 @@ TEST_F(RemoteLayer, WhatOneMachineCompiledServesAnother) {
   settled(second);
   auto again = Runtime::open(machine("b")).value();
   EXPECT_EQ(compile(again).origin, Origin::local) << "it is kept here from then on";
+}
+
+// Whoever compiles first makes it. Who only reads is told that nothing is there.
+TEST_F(RemoteLayer, AStoreThatIsNotThereYetIsNoFaultToWhoMakesIt) {
+  std::vector<std::string> warnings;
+  auto options = machine("a");
+  options.log = [&](LogLevel, std::string_view line) { warnings.emplace_back(line); };
+  {
+    auto reader = options;
+    reader.remotes = options.remotes.value() + "?read-only";
+    auto runtime = Runtime::open(reader).value();
+    EXPECT_EQ(compile(runtime, 2).origin, Origin::compiled);
+    ASSERT_EQ(warnings.size(), 1);
+    EXPECT_NE(warnings[0].find("there is no store in"), std::string::npos) << warnings[0];
+  }
+  warnings.clear();
+  auto runtime = Runtime::open(options).value();
+  EXPECT_EQ(compile(runtime).origin, Origin::compiled);
+  EXPECT_EQ(settled(runtime).pushed, 1U);
+  EXPECT_TRUE(warnings.empty()) << warnings[0];
 }
 
 }  // namespace
