@@ -64,9 +64,8 @@ HelperSearch find_remote_helper(const Settings& settings) {
 
 std::string describe_missing_helper(const HelperSearch& search) {
   return fmt::format(
-      "kiln-remote: not found, so no store that machines share is asked. Looked at:\n{}\nInstall "
-      "it "
-      "beside the library, or name it with KILN_REMOTE_HELPER",
+      "kiln-remote: not found, so no store that machines share is asked. Looked at:\n{}\n"
+      "Install it beside the library, or name it with KILN_REMOTE_HELPER",
       vendor::describe(search.steps));
 }
 

@@ -1,9 +1,10 @@
 // kiln_fleet: machines that start together and need the same kernels, as processes of this one. Each machine has a cache and a
 // kiln-remote of its own; all share the store of a URL. By hand:
 //
-//   kiln_fleet --url redis://127.0.0.1:6379 --machines 16 --processes 8 --keys 32 --statements 12000
+//   kiln_fleet --url redis://127.0.0.1:6379 --machines 16 --processes 8 --keys 32 --statements 700
 //
-// It prints one line of JSON: how long it took from the moment when all stood, and what it took in all.
+// Without a URL they share a folder of this run's own. It fails where a compile does, where two machines have other images, and where
+// something was compiled twice although the server always answered in time. It prints one line of JSON: how long it took from the moment when all stood, and what it took in all.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Fleet {
-  std::string url;
+  std::string url = {};  ///< Empty for a folder of the run's own.
   int machines = 2;
   int processes = 2;
   int keys = 4;
@@ -116,8 +117,9 @@ bool receive(int from, T& value) {
   return true;
 }
 
-int run(const Fleet& fleet) {
+int run(Fleet fleet) {
   const ScratchDirectory scratch;
+  if (fleet.url.empty()) fleet.url = "file://" + (scratch / "store").string();
   Pipe ready;
   Pipe go;
   std::vector<std::pair<pid_t, int>> children;
@@ -171,7 +173,9 @@ int run(const Fleet& fleet) {
       "\"equal\":{}}}\n",
       fleet.machines, fleet.processes, fleet.keys, took.count(), sum.compiles, sum.remote_hits,
       sum.lease_waits, sum.failures, sum.server_failures, sum.slow, equal);
-  return sum.failures == 0 && equal ? 0 : 1;
+  const bool in_time = sum.server_failures == 0 && sum.slow == 0;
+  const bool once = sum.compiles == static_cast<std::uint64_t>(fleet.keys);
+  return sum.failures == 0 && equal && (once || !in_time) ? 0 : 1;
 }
 
 int main_of(const std::vector<std::string>& words) {
@@ -190,9 +194,9 @@ int main_of(const std::vector<std::string>& words) {
       fleet.statements = std::stoi(value);
     }
   }
-  if (fleet.url.empty() || fleet.keys < 1 || fleet.keys > static_cast<int>(most_keys)) {
+  if (fleet.keys < 1 || fleet.keys > static_cast<int>(most_keys)) {
     std::cerr
-        << "usage: kiln_fleet --url URL [--machines N] [--processes N] [--keys N, at most 64] "
+        << "usage: kiln_fleet [--url URL] [--machines N] [--processes N] [--keys N, at most 64] "
            "[--statements N]\n";
     return 2;
   }

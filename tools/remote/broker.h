@@ -56,10 +56,14 @@ class Broker {
                 late = std::move(late)](const Result<Backend*>& backend) {
       auto answer = backend ? work(**backend) : Result<Answer>(tl::unexpected(backend.error()));
       auto failure = failure_of(answer);
-      const std::unique_lock lock(mutex_);
-      asked->answer = std::move(answer);
-      if (asked->abandoned) ++status_.slow;
-      if (asked->abandoned && late) late(*asked->answer);
+      {
+        const std::lock_guard lock(mutex_);
+        asked->answer = std::move(answer);
+        if (!asked->abandoned) return failure;
+        ++status_.slow;
+      }
+      // Nobody else looks at it any more, and others are not to wait for what is done with it.
+      if (late) late(*asked->answer);
       return failure;
     };
     std::unique_lock lock(mutex_);

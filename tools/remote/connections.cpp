@@ -97,6 +97,11 @@ class Service {
         return tl::unexpected(std::move(reached.error()));
     }
     auto status = broker_.status();
+    // A lease is asked for on a connection of its own, of the same server.
+    const auto of_leases = lease_broker_.status();
+    status.failures += of_leases.failures;
+    status.slow += of_leases.slow;
+    if (status.last_failure.empty()) status.last_failure = of_leases.last_failure;
     status.asked = server_.asked;
     status.found = server_.found;
     status.lease_waits = leases_.waits();
