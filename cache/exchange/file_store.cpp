@@ -44,12 +44,16 @@ struct Object {
 
 class FileStore final : public ObjectStore {
  public:
-  FileStore(StoreFolder objects, StoreFolder requests, const FileStoreOptions& options)
+  FileStore(std::string shown, StoreFolder objects, StoreFolder requests,
+            const FileStoreOptions& options)
       : ObjectStore(options.trusted_keys),
+        shown_(std::move(shown)),
+        read_only_(options.read_only),
         objects_(std::move(objects)),
         requests_(std::move(requests)),
         readers_{.of_anybody = !options.trusted_keys.empty(),
-                 .trust = {.cache = options.trust, .owned_by_root = true}} {
+                 .trust = {.cache = options.trust, .owned_by_root = true},
+                 .mark_used = !options.read_only} {
     // The rights of a group's cache are not those of a store.
     readers_.trust.cache.group.reset();
   }
@@ -63,6 +67,7 @@ class FileStore final : public ObjectStore {
   }
 
   Result<bool> put(const std::string& name, std::string_view bytes) override {
+    if (read_only_) return refusal();
     const auto folder = objects_.make_folder(folder_name_of(name));
     if (!folder) return tl::unexpected(folder.error());
     return folder->write(name, bytes, readers_);
@@ -94,6 +99,7 @@ class FileStore final : public ObjectStore {
 
   Result<void> add_hint(const Digest& request, const std::string& name,
                         std::string_view hint) override {
+    if (read_only_) return refusal();
     const auto outer = requests_.make_folder(folder_name_of(request.hex()));
     if (!outer) return tl::unexpected(outer.error());
     const auto folder = outer->make_folder(request.hex());
@@ -116,6 +122,7 @@ class FileStore final : public ObjectStore {
   }
 
   Result<GcReport> collect(const GcOptions& options) override {
+    if (read_only_ && !options.dry_run) return refusal();
     auto objects = all_objects();
     if (!objects) return tl::unexpected(std::move(objects.error()));
     std::ranges::sort(*objects, {}, &Object::used);
@@ -140,6 +147,12 @@ class FileStore final : public ObjectStore {
   }
 
  private:
+  [[nodiscard]] tl::unexpected<Error> refusal() const {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("the store in '{}' is named read-only: leave that out to change it", shown_));
+  }
+
   using InFolder = std::function<Result<void>(const StoreFolder& folder, const std::string& name)>;
 
   /// Each name of so many digits that lies where it belongs.
@@ -222,6 +235,8 @@ class FileStore final : public ObjectStore {
     return (*outer)->folder(request.hex());
   }
 
+  const std::string shown_;
+  const bool read_only_;
   const StoreFolder objects_;
   const StoreFolder requests_;
   storage::StoreReaders readers_;
@@ -273,7 +288,8 @@ Result<std::unique_ptr<ObjectStore>> open_file_store(const fs::path& folder,
   auto requests = open_folder(**root, "requests", options.create);
   if (!requests) return tl::unexpected(std::move(requests.error()));
   if (!*objects || !*requests) return no_store(place);
-  return std::make_unique<FileStore>(std::move(**objects), std::move(**requests), options);
+  return std::make_unique<FileStore>(place.string(), std::move(**objects), std::move(**requests),
+                                     options);
 }
 
 }  // namespace kiln

@@ -165,7 +165,7 @@ Result<std::optional<std::string>> StoreFolder::read(const std::string& name,
   }
   auto bytes = system::read_whole(file->get(), size);
   if (!bytes) return failure("reading", name, errno);
-  mark_used(file->get(), status);
+  if (readers.mark_used) mark_used(file->get(), status);
   return bytes;
 }
 

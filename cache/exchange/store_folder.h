@@ -20,6 +20,7 @@ namespace kiln::storage {
 struct StoreReaders {
   bool of_anybody = false;  ///< Then `trust` says nothing.
   Trust trust = {};
+  bool mark_used = false;  ///< Whether a file tells when it was read last.
 };
 
 /// A name in a folder of a store, and how the file lies there.

@@ -176,18 +176,21 @@ Result<RemoteStatus> RemoteLayer::status(bool reach) {
 }
 
 Result<std::unique_ptr<ObjectStore>> open_store(std::string_view url, const Settings& settings,
-                                                bool writes) {
+                                                StoreUse use) {
   const CallerState caller;
   const auto address = parse_remote(url);
   if (!address) return tl::unexpected(address.error());
-  if (writes && address->read_only) {
+  if (use == StoreUse::write && address->read_only) {
     return fail(ErrorCode::invalid_argument,
                 address->shown() + " is named read-only: leave that out to put something there");
   }
   if (address->kind == RemoteAddress::Kind::file) {
     return open_file_store(
         address->path(),
-        {.create = writes, .trust = settings.cache_trust, .trusted_keys = settings.trusted_keys});
+        {.create = use == StoreUse::write,
+         .read_only = address->read_only || use == StoreUse::look,
+         .trust = settings.cache_trust,
+         .trusted_keys = settings.trusted_keys});
   }
   return std::make_unique<RemoteStore>(helper_of(*address, settings), settings.trusted_keys,
                                        address->timeout + grace);

@@ -121,6 +121,32 @@ TEST_F(Store, IsCollected) {
   EXPECT_THAT(unsaid.err, HasSubstr("--max-size"));
 }
 
+// The times of files tell gc what is used.
+TEST_F(Store, IsNotChangedByWhoMayOnlyRead) {
+  ASSERT_EQ(push().exit_code, 0);
+  const auto state = [&] {
+    std::map<std::string, fs::file_time_type> times;
+    for (const auto& each : fs::recursive_directory_iterator(path("store")))
+      times[each.path()] = each.last_write_time();
+    return times;
+  };
+  for (const auto& [file, time] : state())
+    fs::last_write_time(file, time - std::chrono::hours(24 * 40));
+  const auto before = state();
+  const auto read_only = url() + "?read-only";
+  const auto refused = run_with({}, {"gc", "--store", read_only, "--max-size", "0B"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("named read-only"));
+  EXPECT_EQ(run_with({}, {"gc", "--store", read_only, "--max-size", "0B", "--dry-run"}).exit_code,
+            0);
+  EXPECT_EQ(run_with({}, {"--json", "ls", "--store", url()}).documents().size(), 2);
+  EXPECT_EQ(run_with({}, {"pull", "--from", read_only, "--cache", path("pod")}).exit_code, 0);
+  run_with({{"KILN_REMOTE", url()}}, {"doctor"});
+  EXPECT_EQ(state(), before);
+  EXPECT_EQ(run_with({}, {"pull", "--from", url(), "--cache", path("other")}).exit_code, 0);
+  EXPECT_NE(state(), before) << "pull uses what it reads";
+}
+
 TEST_F(Store, IsTheFirstOfTheSettingWhereNoneIsNamed) {
   const std::map<std::string, std::string> several{
       {"KILN_REMOTE", "  " + url() + " file:///nonexistent/kernels"}};

@@ -59,8 +59,8 @@ class FileLeaseClocks : public ::testing::Test {
 TEST_F(FileLeaseClocks, AreNeverCompared) {
   for (const auto wrong : {-1h, 1h}) {
     const auto name = std::string(64, wrong < 0h ? 'b' : 'c');
-    const auto mine = remote::open_file_leases(address_, 300ms).value();
-    const auto theirs = remote::open_file_leases(address_, 300ms).value();
+    const auto mine = remote::open_file_leases(address_, true, 300ms).value();
+    const auto theirs = remote::open_file_leases(address_, false, 300ms).value();
     ASSERT_EQ(mine->take(name, one), LeaseAnswer::taken);
     // It lives as long as its beat changes, whatever the times of files say.
     for (int beat = 0; beat < 10; ++beat) {
@@ -142,7 +142,7 @@ class LeaseBooks : public ::testing::Test {
 
   LeaseBook& make() {
     // A server that is left alone is probed, by what it has.
-    const auto open = [server = &server_, &folder = *new ScratchDirectory]() {
+    const auto open = [server = &server_, &folder = *new ScratchDirectory](bool) {
       return open_file_store(folder / "store", {.create = true}).map([&](auto objects) {
         return remote::Backend{std::move(objects), std::make_unique<SlowLeases>(*server)};
       });

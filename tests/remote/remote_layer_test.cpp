@@ -84,5 +84,22 @@ TEST_F(RemoteLayer, AStoreThatIsNotThereYetIsNoFaultToWhoMakesIt) {
   EXPECT_TRUE(warnings.empty()) << warnings[0];
 }
 
+TEST_F(RemoteLayer, WhoOnlyLooksMakesNoStoreAnewWhereSomebodyWroteBefore) {
+  auto runtime = Runtime::open(machine("a")).value();
+  compile(runtime);
+  settled(runtime);
+  std::filesystem::remove_all(scratch_ / "store");
+  auto reader = machine("b");
+  reader.cache_read_only = true;
+  auto looking = Runtime::open(reader).value();
+  for (int number = 2; number < 6; ++number)
+    EXPECT_EQ(compile(looking, number).origin, Origin::compiled);
+  EXPECT_FALSE(looking.remotes(true).at(0).status);
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "store"));
+  compile(runtime, 7);
+  settled(runtime);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "store"));
+}
+
 }  // namespace
 }  // namespace kiln::test

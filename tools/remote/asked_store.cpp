@@ -100,10 +100,9 @@ Result<std::optional<std::string>> AskedStore::get(const std::string& name,
 }
 
 Result<bool> AskedStore::put(const std::string& name, std::string_view bytes) {
-  return server_.broker.ask<bool>(patience(),
-                                  [name, object = std::string(bytes)](Backend& backend) {
-                                    return backend.objects->put(name, object);
-                                  });
+  return server_.broker.ask<bool>(writing(), [name, object = std::string(bytes)](Backend& backend) {
+    return backend.objects->put(name, object);
+  });
 }
 
 Result<std::vector<StoreHint>> AskedStore::hints(const Digest& request, std::size_t most) {
@@ -120,7 +119,7 @@ Result<std::vector<StoreHint>> AskedStore::hints(const Digest& request, std::siz
 Result<void> AskedStore::add_hint(const Digest& request, const std::string& name,
                                   std::string_view hint) {
   auto added = server_.broker.ask<bool>(
-      patience(), [request, name, record = std::string(hint)](Backend& backend) -> Result<bool> {
+      writing(), [request, name, record = std::string(hint)](Backend& backend) -> Result<bool> {
         auto added = backend.objects->add_hint(request, name, record);
         if (!added) return tl::unexpected(std::move(added.error()));
         return true;

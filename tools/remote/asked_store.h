@@ -49,6 +49,9 @@ class AskedStore final : public ObjectStore {
 
  private:
   [[nodiscard]] Broker::Budget patience() const noexcept { return {patience_, false}; }
+  [[nodiscard]] Broker::Budget writing() const noexcept {
+    return {.time = patience_, .counts = false, .writes = true};
+  }
 
   Server& server_;
   const std::chrono::microseconds patience_;

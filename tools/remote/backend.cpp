@@ -31,9 +31,10 @@ Result<Backend> open_folder(const RemoteAddress& address, const FileStoreOptions
   if (!objects) return tl::unexpected(std::move(objects.error()));
   Backend backend{std::move(*objects), nullptr,
                   [root, opened = folder_at(root)] { return folder_at(root) == opened; }};
-  // Who only reads there has no use for any, and who may not write there gets none.
-  if (auto leases =
-          options.create ? open_file_leases(address) : Result<std::unique_ptr<Leases>>(nullptr))
+  backend.writable = options.create;
+  // Who may not write there gets none.
+  if (auto leases = options.read_only ? Result<std::unique_ptr<Leases>>(nullptr)
+                                      : open_file_leases(address, options.create))
     backend.leases = std::move(*leases);
   return backend;
 }

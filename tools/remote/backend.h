@@ -17,6 +17,8 @@ struct Backend {
   std::unique_ptr<Leases> leases;  ///< Null where the server can give none.
   /// Whether it is still what the address names: a folder may be made anew, or mounted. Empty where that is always so.
   std::function<bool()> is_current = {};
+  bool writable =
+      true;  ///< False of a folder that was opened to be read: nothing that is missing is made there.
 };
 
 /// Connects when something is first asked. Each call ends within the address's timeout, or with io_failed, and a call after a

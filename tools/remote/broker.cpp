@@ -95,12 +95,14 @@ void Broker::work() {
   }
 }
 
-// A connection that failed is made anew.
+// A connection that failed is made anew, and one to a folder that was opened to be read for who writes there.
 std::optional<std::string> Broker::run(const Job& job, std::optional<Backend>& backend) const {
-  if (backend && backend->is_current && !backend->is_current()) backend.reset();
+  const bool serves = backend && (!backend->is_current || backend->is_current()) &&
+                      (backend->writable || !job.writes);
+  if (!serves) backend.reset();
   Result<Backend*> connected(nullptr);
   if (!backend) {
-    if (auto opened = open_()) {
+    if (auto opened = open_(job.writes)) {
       backend = std::move(*opened);
     } else {
       connected = tl::unexpected(std::move(opened.error()));

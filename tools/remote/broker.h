@@ -25,9 +25,10 @@ namespace kiln::remote {
 class Broker {
  public:
   using Clock = Breaker::Clock;
-  using Open = std::function<Result<Backend>()>;
+  /// Makes a connection; where somebody is to write, to a folder that is made if there is none.
+  using Open = std::function<Result<Backend>(bool writes)>;
 
-  /// `open` makes a connection, of which there are so many at most.
+  /// There are so many connections at most.
   Broker(Open open, std::size_t most_connections);
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
@@ -38,6 +39,7 @@ class Broker {
     std::chrono::microseconds time;
     bool counts = true;
     bool insists = false;  ///< Whether a server is asked that is left alone.
+    bool writes = false;
   };
 
   /// The answer to `work`. Errors: its own; timed_out, where that takes longer than the budget, and the answer then goes to
@@ -52,6 +54,7 @@ class Broker {
     const auto asked = std::make_shared<Asked>();
     const auto job = std::make_shared<Job>();
     job->counts = budget.counts;
+    job->writes = budget.writes;
     job->run = [this, asked, work = std::move(work),
                 late = std::move(late)](const Result<Backend*>& backend) {
       auto answer = backend ? work(**backend) : Result<Answer>(tl::unexpected(backend.error()));
@@ -86,6 +89,7 @@ class Broker {
     /// Is given a connection, or why there is none. Gives how the server failed, if it did.
     std::function<std::optional<std::string>(const Result<Backend*>& backend)> run;
     bool counts = true;
+    bool writes = false;
     unsigned era = 0;  ///< The breaker's, where it counts.
   };
 

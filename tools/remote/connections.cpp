@@ -66,11 +66,11 @@ class Service {
     return server_.object(call);
   }
   Result<bool> answer(const PutObject& call, const Holder&) {
-    write();
+    if (address_.read_only) return refusal();
     return store().put(call.name, call.bytes);
   }
   Result<bool> answer(const AddHint& call, const Holder&) {
-    write();
+    if (address_.read_only) return refusal();
     auto added = store().add_hint(call.request, call.name, call.record);
     if (!added) return tl::unexpected(std::move(added.error()));
     return true;
@@ -79,12 +79,11 @@ class Service {
     return store().requests();
   }
   Result<bool> answer(const PushEntry& call, const Holder& holder) {
-    write();
     return deliveries_.add(call, holder);
   }
   Result<bool> answer(const AdmitEntries& call, const Holder&) { return deliveries_.add(call); }
   Result<LeaseState> answer(const TakeLease& call, const Holder& holder) {
-    write();
+    if (address_.read_only) return LeaseState::unavailable;
     return leases_.take(call.name, holder);
   }
   Result<bool> answer(const ReleaseLease& call, const Holder& holder) {
@@ -122,26 +121,30 @@ class Service {
       : address_(introduction.address),
         trust_(introduction.trust),
         keys_(std::move(keys)),
-        broker_([this] { return open(); }, most_connections_to_server),
-        lease_broker_([this] { return open(); }, 1),
+        broker_([this](bool writes) { return open(writes); }, most_connections_to_server),
+        lease_broker_([this](bool writes) { return open(writes); }, 1),
         server_{broker_, lately_},
         leases_(lease_broker_, broker_),
         deliveries_(server_, leases_,
                     {introduction.trust, keys_, !address_.read_only, 2 * address_.timeout}) {}
 
-  [[nodiscard]] Result<Backend> open() const {
-    return open_backend(address_, {.create = is_written_, .trust = trust_, .trusted_keys = keys_});
+  [[nodiscard]] Result<Backend> open(bool writes) const {
+    return open_backend(address_, {.create = writes && !address_.read_only,
+                                   .read_only = address_.read_only,
+                                   .trust = trust_,
+                                   .trusted_keys = keys_});
   }
 
-  /// Who only looks makes no folder.
-  void write() { is_written_ = !address_.read_only; }
+  [[nodiscard]] tl::unexpected<Error> refusal() const {
+    return fail(ErrorCode::invalid_argument,
+                address_.shown() + " is named read-only: leave that out to put something there");
+  }
 
   [[nodiscard]] AskedStore store() { return {server_, keys_, 2 * address_.timeout}; }
 
   const RemoteAddress address_;
   const CacheTrust trust_;
   const TrustedKeys keys_;
-  std::atomic<bool> is_written_{false};
   Broker broker_;
   Broker lease_broker_;
   Lately lately_;

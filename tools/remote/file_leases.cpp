@@ -170,7 +170,7 @@ class FileLeases final : public Leases {
 
 }  // namespace
 
-Result<std::unique_ptr<Leases>> open_file_leases(const RemoteAddress& address,
+Result<std::unique_ptr<Leases>> open_file_leases(const RemoteAddress& address, bool create,
                                                  std::chrono::milliseconds lasting) {
   const auto named = StoreFolder::open(address.path());
   if (!named) return tl::unexpected(named.error());
@@ -179,9 +179,15 @@ Result<std::unique_ptr<Leases>> open_file_leases(const RemoteAddress& address,
   if (!store) return tl::unexpected(store.error());
   if (!*store)
     return fail(ErrorCode::not_found, fmt::format("there is no store in '{}'", address.path()));
-  auto leases = (*store)->make_folder("leases");
+  if (create) {
+    if (auto made = (*store)->make_folder("leases"); !made)
+      return tl::unexpected(std::move(made.error()));
+  }
+  auto leases = (*store)->folder("leases");
   if (!leases) return tl::unexpected(std::move(leases.error()));
-  return std::make_unique<FileLeases>(std::move(*leases), lasting);
+  if (!*leases)
+    return fail(ErrorCode::not_found, fmt::format("there are no leases in '{}'", address.path()));
+  return std::make_unique<FileLeases>(std::move(**leases), lasting);
 }
 
 }  // namespace kiln::remote

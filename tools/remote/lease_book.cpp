@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 constexpr Broker::Budget patience{2s, false};
 constexpr Broker::Budget insisting{2s, false, true};
 /// Whoever asks for a lease compiles without one.
-constexpr Broker::Budget most_wait{Breaker::most_cost};
+constexpr Broker::Budget most_wait{.time = Breaker::most_cost, .writes = true};
 constexpr auto time_between_beats = Leases::lasting / 3;
 constexpr std::size_t most_waited_for = 10'000;
 

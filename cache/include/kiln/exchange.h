@@ -86,6 +86,8 @@ class ObjectStore {
 struct FileStoreOptions {
   /// Makes the store in this folder where there is none.
   bool create = false;
+  /// Changes nothing there, not even when an object was used last: put(), add_hint() and collect() fail with invalid_argument.
+  bool read_only = false;
   /// From whom files are taken. With trusted keys, anybody's: then only signatures count.
   CacheTrust trust = {};
   TrustedKeys trusted_keys = {};

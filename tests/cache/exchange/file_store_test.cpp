@@ -317,6 +317,32 @@ TEST_F(FileStore, WhatIsReadIsUsed) {
   EXPECT_EQ(open_store()->collect({.older_than = std::chrono::hours(24)}).value().entries, 0);
 }
 
+TEST_F(FileStore, ReadOnlyIsNotChanged) {
+  auto from = make_cache("from", {1});
+  push(from, *open_store()).value();
+  for (const auto& file : files()) set_used(file, std::chrono::hours(24 * 40));
+  const auto times = [&] {
+    std::vector<fs::file_time_type> all;
+    for (const auto& file : files()) all.push_back(fs::last_write_time(file));
+    return all;
+  };
+  const auto before = times();
+  const auto store = open_store({.read_only = true});
+  auto to = open("to");
+  EXPECT_EQ(pull(*store, to).value().added, 1);
+  EXPECT_EQ(list_store(*store, [](const StoreEntry&) { return true; }).value().entries, 1);
+  EXPECT_EQ(times(), before) << "nobody used anything";
+  EXPECT_EQ(store->collect({.max_bytes = 0, .dry_run = true}).value().entries, 5);
+  const std::vector<Error> refused{
+      store->collect({.max_bytes = 0}).error(), store->put(std::string(64, 'a'), "x").error(),
+      store->add_hint(request_of(1), std::string(64, 'a'), "x").error()};
+  for (const auto& error : refused) {
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+    EXPECT_THAT(error.message, HasSubstr("read-only"));
+  }
+  EXPECT_EQ(times(), before);
+}
+
 TEST_F(FileStore, WhatAWriterLeftBehindGoesAfterAnHour) {
   auto from = make_cache("from", {1});
   push(from, *open_store()).value();

@@ -35,7 +35,8 @@ ExitCode collect_store(const Globals& globals, const GcWords& words) {
   if (words.max_size.empty() && words.older_than.empty())
     refuse(ErrorCode::invalid_argument,
            "--store: say how much to leave, with --max-size or --older-than");
-  const auto store = open_store(globals, *words.store, false);
+  const auto store =
+      open_store(globals, *words.store, words.dry_run ? StoreUse::look : StoreUse::read);
   const auto removed = store.objects->collect(parse(words, 0)).value();
   print_report(globals,
                {{"store", store.url},

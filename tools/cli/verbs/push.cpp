@@ -48,7 +48,7 @@ ExitCode push_entries(const Globals& globals, const PushWords& words) {
   const auto wanted = wanted_requests(globals, words.entries);
   auto chosen = choose_entries(cache, wanted.requests);
   options.keys = std::move(chosen.keys);
-  const auto store = open_store(globals, words.entries.store, true);
+  const auto store = open_store(globals, words.entries.store, StoreUse::write);
   std::optional<Progress> progress;
   options.progress = show_in(progress, globals);
   const auto pushed = push(cache, *store.objects, options).value();

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "kiln/remote.h"
 #include "kiln/runtime.h"
 #include "output.h"
 #include "verbs/inspect.h"
@@ -48,10 +47,10 @@ std::string first_of(const Settings& settings) {
 
 }  // namespace
 
-NamedStore open_store(const Globals& globals, const std::string& url, bool create) {
+NamedStore open_store(const Globals& globals, const std::string& url, StoreUse use) {
   const auto settings = settings_of(globals);
   const auto named = url == first_remote ? first_of(settings) : url;
-  auto objects = kiln::open_store(named, settings, create).value();
+  auto objects = kiln::open_store(named, settings, use).value();
   return {std::move(objects), shown(globals, named)};
 }
 
@@ -59,7 +58,7 @@ std::vector<StoreOffers> offers_of_remotes(const Globals& globals, const Request
   const auto settings = settings_of(globals);
   std::vector<StoreOffers> all;
   for (const auto& url : urls_in(settings.remotes)) {
-    const auto store = kiln::open_store(url, settings);
+    const auto store = kiln::open_store(url, settings, StoreUse::look);
     const auto offers = store ? Offer::list(**store, request)
                               : Result<std::vector<Offer>>(tl::unexpected(store.error()));
     all.push_back({shown(globals, url),

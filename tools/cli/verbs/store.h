@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kiln/exchange.h"
+#include "kiln/remote.h"
 #include "verbs.h"
 #include "verbs/progress.h"
 
@@ -19,7 +20,7 @@ struct NamedStore {
 
 /// The store of this URL, or the first one of KILN_REMOTE for `first_remote`. Errors: invalid_argument where that names none; those
 /// of kiln::open_store().
-[[nodiscard]] NamedStore open_store(const Globals& globals, const std::string& url, bool create);
+[[nodiscard]] NamedStore open_store(const Globals& globals, const std::string& url, StoreUse use);
 
 /// How many entries a store has for a request; an error where it cannot be asked.
 struct StoreOffers {

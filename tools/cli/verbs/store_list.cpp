@@ -113,7 +113,7 @@ ExitCode list_store_entries(
     const std::function<bool(const EntrySummary&)>& fits,
     const std::function<bool(const EntrySummary&, const EntrySummary&)>& order) {
   refuse_what_a_store_does_not_tell(words);
-  const auto store = open_store(globals, *words.store, false);
+  const auto store = open_store(globals, *words.store, StoreUse::look);
   Entries entries;
   const auto is_full = [&] { return words.limit && entries.size() >= *words.limit; };
   std::optional<Progress> progress;
