@@ -21,8 +21,18 @@ using storage::Proof;
 
 namespace {
 
-/// What nobody signed shall not stand in the way of what somebody did, so more hints are looked at than entries are taken.
+/// More than a store has of one request, and so few that none of what somebody else wrote there takes long.
 constexpr std::size_t most_hints = 64;
+
+// What a store says is followed before anybody has vouched for it: look-up by look-up, on this machine's disk. So no more of it is
+// than a program needs.
+
+/// Of a hint's look-ups, decoded. Whatever needs more is read to find out.
+constexpr std::uint64_t most_hinted_bytes = std::uint64_t{1} << 20;
+constexpr std::size_t most_hinted_lookups = 8'192;
+/// The same of an entry's own.
+constexpr std::uint64_t most_dependencies_bytes = std::uint64_t{16} << 20;
+constexpr std::size_t most_lookups = 65'536;
 
 /// What was asked for, for all its offers.
 struct Asked {
@@ -83,14 +93,14 @@ class TextsOfList final : public TextSource {
 class Offer::Impl {
  public:
   Impl(std::shared_ptr<const Asked> asked, TakenHint hint)
-      : asked_(std::move(asked)), hint_(std::move(hint)), needs_(read_needs()) {}
+      : asked_(std::move(asked)), hint_(std::move(hint)) {}
 
   [[nodiscard]] std::uint64_t compile_us() const noexcept { return hint_.said.compile_us; }
 
   [[nodiscard]] bool may_serve(const Accept& accept) const {
-    if (!needs_) return true;
-    auto dependencies = *needs_;
-    return accept({hint_.said.key, hint_.said.needs->toolchain, dependencies, nullptr});
+    auto needs = read_needs();
+    if (!needs) return true;
+    return accept({hint_.said.key, hint_.said.needs->toolchain, *needs, nullptr});
   }
 
   Result<std::optional<OfferedEntry>> fetch(ObjectStore& store, const Accept& accept,
@@ -119,10 +129,19 @@ class Offer::Impl {
       return std::nullopt;
     if (frame.empty()) return DependencySet();
     const auto size = storage::FrameDecoder::sound_size(frame, storage::dependencies_owner());
-    if (!size || (claim && *size != claim->dependencies_bytes)) return std::nullopt;
+    if (!size || *size > most_hinted_bytes) return std::nullopt;
+    if (claim && *size != claim->dependencies_bytes) return std::nullopt;
     const auto record = storage::decode_frame(frame, storage::dependencies_owner());
     if (!record || (claim && storage::hash_of(*record) != claim->dependencies)) return std::nullopt;
-    return DependencySet::from_material(*record);
+    auto needs = DependencySet::from_material(*record);
+    if (needs && needs->lookups.size() > most_hinted_lookups) return std::nullopt;
+    return needs;
+  }
+
+  [[nodiscard]] static bool is_of_a_size(const storage::RawEntry& row) {
+    const auto sizes = storage::sizes_of(row);
+    return sizes.dependencies && *sizes.dependencies <= most_dependencies_bytes && sizes.artifact &&
+           *sizes.artifact <= most_object_bytes;
   }
 
   Result<std::optional<OfferedEntry>> take(ObjectStore& store, Parcel parcel, const Accept& accept,
@@ -131,6 +150,10 @@ class Offer::Impl {
     auto list = std::exchange(parcel.text_list, {});
     auto row = row_of(std::move(parcel));
     row.compile_us = hint_.said.compile_us;
+    if (!is_of_a_size(row)) {
+      why_not = std::max(why_not, MissReason::damaged);
+      return none();
+    }
     const auto& keys = store.trusted_keys();
     const auto proof = keys.empty() ? std::nullopt : Proof::of(row, keys);
     const bool proven =
@@ -146,7 +169,7 @@ class Offer::Impl {
       return none();
     };
     auto identity = storage::identify(row, asked_->digest, std::ref(proven_only));
-    if (!identity) return unsound();
+    if (!identity || identity->dependencies.lookups.size() > most_lookups) return unsound();
     std::vector<Finding> skipped;
     ObjectReader objects(store, skipped);
     ObjectTexts texts(objects);
@@ -167,7 +190,6 @@ class Offer::Impl {
 
   const std::shared_ptr<const Asked> asked_;
   const TakenHint hint_;
-  const std::optional<DependencySet> needs_;
 };
 
 Result<std::vector<Offer>> Offer::list(ObjectStore& store, const Request& request) {
@@ -181,7 +203,6 @@ Result<std::vector<Offer>> Offer::list(ObjectStore& store, const Request& reques
   if (!hints) return tl::unexpected(hints.error());
   std::vector<Offer> offers;
   for (const auto& hint : *hints) {
-    if (offers.size() == most_of_a_request) break;
     auto taken = take_hint(hint, store.trusted_keys());
     // Whoever looks a request up is served by what is sound, and leaves the rest to who looks after the store.
     if (!taken || !*taken) continue;

@@ -12,6 +12,11 @@ namespace {
 
 /// What a parcel has beside the records that its claim knows the sizes of.
 constexpr std::uint64_t most_bytes_beside = std::uint64_t{16} << 20;
+/// Nobody believes that a compile took longer: an hour.
+constexpr std::uint64_t most_compile_us = 3'600'000'000;
+/// So many of a hint's signatures are checked that a trusted key is said to have made. Each check costs a tenth of a millisecond,
+/// also where somebody wrote them there to have them checked.
+constexpr int most_checks = 4;
 
 }  // namespace
 
@@ -35,12 +40,17 @@ storage::RawEntry row_of(storage::Parcel parcel) {
 
 Result<std::optional<TakenHint>> take_hint(const StoreHint& hint, const TrustedKeys& keys) {
   if (!hint.record) return tl::unexpected(hint.record.error());
-  auto said = storage::decode_hint(*hint.record);
+  auto said = hint.record->size() <= storage::most_hint_bytes ? storage::decode_hint(*hint.record)
+                                                              : std::nullopt;
   if (!said || name_of(said->object) != hint.object)
     return fail(ErrorCode::cache_unusable, "is damaged");
   TakenHint taken{std::move(*said)};
+  taken.said.compile_us = std::min(taken.said.compile_us, most_compile_us);
   if (keys.empty()) return std::optional(std::move(taken));
+  int checks = 0;
   for (const auto& signature : taken.said.signatures) {
+    if (!storage::names_a_key_of(keys, signature)) continue;
+    if (++checks > most_checks) break;
     taken.claim = storage::trusted_claim(signature, keys);
     if (!taken.claim) continue;
     taken.most_bytes =

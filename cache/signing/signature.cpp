@@ -63,6 +63,13 @@ std::optional<Claim> trusted_claim(std::string_view record, const TrustedKeys& k
   return std::nullopt;
 }
 
+bool names_a_key_of(const TrustedKeys& keys, std::string_view record) {
+  const auto signature = decode_signature(record);
+  const auto claim = signature ? decode_claim(signature->claim) : std::nullopt;
+  return claim &&
+         std::ranges::find(keys.keys(), claim->signer, &PublicKey::name) != keys.keys().end();
+}
+
 }  // namespace kiln::storage
 
 namespace kiln {

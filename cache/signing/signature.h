@@ -24,4 +24,7 @@ namespace kiln::storage {
 [[nodiscard]] std::optional<Claim> trusted_claim(std::string_view signature,
                                                  const TrustedKeys& keys);
 
+/// Whether it says that one of these keys made it, which nobody has checked.
+[[nodiscard]] bool names_a_key_of(const TrustedKeys& keys, std::string_view signature);
+
 }  // namespace kiln::storage

@@ -1,5 +1,6 @@
 // What a store offers for one request, asked for by who needs it now: Offer of kiln/exchange.h.
 
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "../fault/size.h"
 #include "exchange_fixture.h"
 #include "kiln/exchange.h"
+#include "record/frame.h"
 #include "record/parcel_codec.h"
 
 namespace kiln::test {
@@ -90,6 +92,114 @@ TEST_F(Offers, AKeyThatIsTrustedNoLongerServesNothing) {
   push_from("from", {1}, {.signing_key = farm_});
   EXPECT_EQ(look_at(1, trust({farm_, next_})), "served");
   EXPECT_EQ(look_at(1, trust({next_})), "missed");
+}
+
+/// Hints that say what nobody has made.
+class HostileHints : public Offers {
+ protected:
+  /// Says of the only hint of request 1 what `lie` makes of it.
+  void lie(const std::function<void(storage::ParcelHint&)>& lie) {
+    auto& [name, record] = *store_.all_hints[request_of(1)].begin();
+    auto hint = storage::decode_hint(record).value();
+    lie(hint);
+    record = storage::encode_hint(hint);
+  }
+
+  /// Whether what it says that it needs is followed before the entry is read.
+  bool is_followed(const DependencySet& needs) {
+    lie([&](storage::ParcelHint& hint) {
+      hint.needs->dependencies_frame = storage::FrameEncoder().encode(
+          needs.material(), {storage::FrameOwner::Table::dependency_sets});
+    });
+    MemoryStore store(store_);
+    const auto offers = Offer::list(store, make_sample(1).request).value();
+    bool is_asked = false;
+    EXPECT_TRUE(offers.at(0).may_serve([&](const Candidate&) { return is_asked = true; }));
+    return is_asked;
+  }
+
+  static DependencySet needs_of(std::size_t look_ups) {
+    return {.lookups = std::vector<Dependency>(look_ups, {.spelling = "a.h"})};
+  }
+};
+
+// A frame of some kilobytes may hold as much as a disk takes minutes to look up, or memory has no room for.
+TEST_F(HostileHints, NeedsOfNoProgramAreNotFollowed) {
+  push_from("from", {1});
+  EXPECT_TRUE(is_followed(needs_of(8'000)));
+  EXPECT_FALSE(is_followed(needs_of(9'000)));
+  EXPECT_FALSE(is_followed({.lookups = {{.spelling = std::string(2 << 20, 'x')}}}));
+}
+
+TEST_F(HostileHints, AnEntryThatNeedsMoreThanAnyProgramIsDamaged) {
+  auto from = open("from");
+  auto sample = make_sample(1);
+  sample.witness = {};
+  sample.dependencies = needs_of(70'000);
+  sample.headers.clear();
+  ASSERT_TRUE(from.put(sample.entry()));
+  MemoryStore store(store_);
+  ASSERT_EQ(push(from, store).value().added, 1);
+  MissReason why = MissReason::none;
+  const auto offers = Offer::list(store, sample.request).value();
+  EXPECT_FALSE(offers.at(0)
+                   .fetch(
+                       store, [](const Candidate&) { return true; }, why)
+                   .value());
+  EXPECT_EQ(why, MissReason::damaged);
+}
+
+TEST_F(HostileHints, OneThatIsLongerThanAnyIsLeftOut) {
+  push_from("from", {1});
+  lie([](storage::ParcelHint& hint) { hint.needs->toolchain.text.assign(70'000, 'x'); });
+  EXPECT_EQ(look_at(1), "missed");
+}
+
+TEST_F(HostileHints, NoCompileTookAnAge) {
+  push_from("from", {1});
+  lie([](storage::ParcelHint& hint) { hint.compile_us = ~std::uint64_t{0}; });
+  MemoryStore store(store_);
+  EXPECT_EQ(Offer::list(store, make_sample(1).request).value().at(0).compile_us(), 3'600'000'000);
+}
+
+// Each check of a signature takes as long as ten look-ups.
+TEST_F(HostileHints, OnlySomeSignaturesAreChecked) {
+  push_from("from", {1}, {.signing_key = farm_});
+  const auto sound = store_.all_hints;
+  const auto forged = [](std::string signature) {
+    signature.back() ^= 1;
+    return signature;
+  };
+  lie([&](storage::ParcelHint& hint) {
+    hint.signatures.insert(hint.signatures.begin(), 3, forged(hint.signatures[0]));
+  });
+  EXPECT_EQ(look_at(1, trust({farm_})), "served");
+  store_.all_hints = sound;
+  lie([&](storage::ParcelHint& hint) {
+    hint.signatures.insert(hint.signatures.begin(), 4, forged(hint.signatures[0]));
+  });
+  EXPECT_EQ(look_at(1, trust({farm_})), "missed");
+  push_from("other", {1}, {.signing_key = next_});
+  auto hints = store_.all_hints[request_of(1)];
+  hints.erase(sound.at(request_of(1)).begin()->first);
+  const auto others = storage::decode_hint(hints.begin()->second);
+  store_.all_hints = sound;
+  lie([&](storage::ParcelHint& hint) {
+    hint.signatures.insert(hint.signatures.begin(), 14, others->signatures.at(0));
+  });
+  EXPECT_EQ(look_at(1, trust({farm_})), "served") << "what others say that they signed costs none";
+}
+
+// Objects go at any time, and hints are left of them.
+TEST_F(HostileHints, WhatIsGoneDoesNotStandInTheWay) {
+  push_from("from", {1});
+  auto& hints = store_.all_hints[request_of(1)];
+  auto gone = storage::decode_hint(hints.begin()->second).value();
+  for (char digit = 'a'; digit < 'a' + 20; ++digit) {
+    gone.object = std::string(31, '\0') + digit;
+    hints[name_of_hash(gone.object)] = storage::encode_hint(gone);
+  }
+  EXPECT_EQ(look_at(1), "served");
 }
 
 /// Changes something, in any of the ways that somebody has who may write the store.

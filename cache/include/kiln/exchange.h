@@ -113,11 +113,11 @@ class Offer {
   /// As of Cache::find().
   using Accept = std::function<bool(const Candidate&)>;
 
-  /// The latest 16; where the store trusts keys, of what one of them has signed. Errors: as of ObjectStore::hints(), and
+  /// The latest 64; where the store trusts keys, those of them that one has signed. Errors: as of ObjectStore::hints(), and
   /// invalid_setting where libsodium is missing.
   [[nodiscard]] static Result<std::vector<Offer>> list(ObjectStore& store, const Request& request);
 
-  /// What its compile took, as whoever put it there says; 0 where nobody does. Microseconds.
+  /// What its compile took, as whoever put it there says; 0 where nobody does. Microseconds; an hour at most.
   [[nodiscard]] std::uint64_t compile_us() const noexcept;
 
   /// Whether it may be what `accept` takes: by what the store says that it needs, and without anything signed.
