@@ -34,6 +34,8 @@ struct Introduction {
   RemoteAddress address;
   CacheTrust trust;          ///< Whose files serve, of a folder.
   std::string trusted_keys;  ///< As TrustedKeys::read() takes them; empty for none.
+  /// A digest of what the helper takes from its environment; empty where that is nothing.
+  std::string environment = {};
 };
 
 struct WireHint {
@@ -142,8 +144,8 @@ inline constexpr int idle_seconds = 60;
 // The bindings name every member, so that one that is added stops the build here.
 
 void visit(auto& record, wire::Of<Introduction> auto& call) {
-  auto& [build, address, trust, trusted_keys] = call;
-  record.fields(build, address, trust, trusted_keys);
+  auto& [build, address, trust, trusted_keys, environment] = call;
+  record.fields(build, address, trust, trusted_keys, environment);
 }
 void visit(auto& record, wire::Of<WireHint> auto& hint) {
   auto& [object, bytes] = hint;
