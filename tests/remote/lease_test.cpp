@@ -78,7 +78,44 @@ TEST_F(FileLeaseClocks, AreNeverCompared) {
   }
 }
 
+// Others may write there, and mean harm.
+TEST_F(FileLeaseClocks, ForgedNumbersStandInNobodysWay) {
+  const auto leases = remote::open_file_leases(address_, true, 100ms).value();
+  const auto place = [&](const std::string& name) {
+    return scratch_.path() / "kiln-store.v1" / "leases" / name.substr(0, 2) / name;
+  };
+  std::filesystem::create_directories(place(name_of_lease) / "ffffffff");
+  const auto refused = leases->take(name_of_lease, one);
+  ASSERT_FALSE(refused) << "it is nobody's, and is never to be had";
+  EXPECT_EQ(refused.error().code, ErrorCode::cache_unusable);
+  const std::string other(64, 'd');
+  std::filesystem::create_directories(place(other) / "fffffffe");
+  EXPECT_EQ(leases->take(other, one), LeaseAnswer::held);
+  std::this_thread::sleep_for(150ms);
+  EXPECT_EQ(leases->take(other, one), LeaseAnswer::taken);
+  EXPECT_EQ(leases->prolong(other, one), true);
+  ASSERT_TRUE(leases->release(other, one, false));
+  EXPECT_FALSE(leases->take(other, two));
+}
+
 #ifdef KILN_WITH_REDIS
+TEST(RedisLeaseForgeries, AreReplaced) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  const auto connection = remote::RedisConnection::make(parse_remote(server.url()).value()).value();
+  const auto leases = remote::redis_leases(connection);
+  const auto key = "kiln:l:" + name_of_lease;
+  const std::vector<remote::RedisCommand> forgeries{
+      {"SET", key, two}, {"SET", key, "failed"}, {"SET", key, two, "PX", "3600000"}};
+  for (const auto& forgery : forgeries) {
+    ASSERT_TRUE(connection->run(forgery, connection->begin_call()));
+    EXPECT_EQ(leases->take(name_of_lease, one), LeaseAnswer::taken) << forgery.back();
+    EXPECT_EQ(leases->take(name_of_lease, two), LeaseAnswer::held);
+    EXPECT_EQ(leases->prolong(name_of_lease, one), true);
+    ASSERT_TRUE(leases->release(name_of_lease, one, false));
+  }
+}
+
 TEST(RedisLeaseClocks, AreNotTold) {
   if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
   const RedisServer server;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ constexpr std::size_t digits_of_generations = 8;
 constexpr std::size_t digits_of_folders = 2;
 constexpr std::size_t most_beat_bytes = 256;
 constexpr std::size_t most_seen = 4096;
+/// Nobody gets there by taking a lease again and again.
+constexpr auto last_generation = std::numeric_limits<std::uint32_t>::max();
 const std::string beat_name = "beat";
 
 /// Whose machine has written it does not matter: a lease is a hint.
@@ -62,6 +65,11 @@ class FileLeases final : public Leases {
     if (!lease) return tl::unexpected(lease.error());
     const auto latest = latest_of(*lease);
     if (!latest) return tl::unexpected(latest.error());
+    if (*latest == last_generation) {
+      return fail(ErrorCode::cache_unusable,
+                  fmt::format("store: '{}' of the lease '{}' is none of kiln's; remove it",
+                              name_of(*latest), name));
+    }
     if (*latest != 0) {
       const auto word = word_of(*lease, *latest);
       if (!word) return tl::unexpected(word.error());

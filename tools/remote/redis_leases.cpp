@@ -28,6 +28,15 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1)";
 
+/// Others may have put a lease there that lasts for ever, or for longer than any does.
+constexpr milliseconds longest = 6 * Leases::lasting;
+
+constexpr std::string_view replace_script = R"(
+local left = redis.call('PTTL', KEYS[1])
+if left >= 0 and left <= tonumber(ARGV[2]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+return 1)";
+
 std::string key_of(const std::string& name) { return "kiln:l:" + name; }
 
 std::string text_of(milliseconds time) { return std::to_string(time.count()); }
@@ -39,17 +48,20 @@ class RedisLeases final : public Leases {
 
   Result<LeaseAnswer> take(const std::string& name, const std::string& token) override {
     const auto key = key_of(name);
-    const auto replies =
-        connection_->run_all({{"SET", key, token, "NX", "PX", text_of(lasting)}, {"GET", key}},
-                             connection_->begin_call());
+    const auto replies = connection_->run_all(
+        {{"SET", key, token, "NX", "PX", text_of(lasting)}, {"GET", key}, {"PTTL", key}},
+        connection_->begin_call());
     if (!replies) return tl::unexpected(replies.error());
-    const auto& set = *replies->front();
-    const auto& value = *replies->back();
+    const auto& set = *(*replies)[0];
+    const auto& value = *(*replies)[1];
+    const auto& left = *(*replies)[2];
     if (set.type == REDIS_REPLY_STATUS) return LeaseAnswer::taken;
     if (set.type != REDIS_REPLY_NIL) return connection_->unexpected_answer();
     // A lease that ended between the two commands has no value. The next take() gets it.
     if (value.type == REDIS_REPLY_NIL) return LeaseAnswer::held;
-    if (value.type != REDIS_REPLY_STRING) return connection_->unexpected_answer();
+    if (value.type != REDIS_REPLY_STRING || left.type != REDIS_REPLY_INTEGER)
+      return connection_->unexpected_answer();
+    if (left.integer < 0 || left.integer > longest.count()) return replace(key, token);
     return std::string_view(value.str, value.len) == failed_value ? LeaseAnswer::failed
                                                                   : LeaseAnswer::held;
   }
@@ -68,6 +80,13 @@ class RedisLeases final : public Leases {
   }
 
  private:
+  /// Takes one that is nobody's: what kiln makes ends soon.
+  Result<LeaseAnswer> replace(const std::string& key, const std::string& token) {
+    auto replaced =
+        run({"EVAL", replace_script, "1", key, token, text_of(longest), text_of(lasting)});
+    return replaced.map([](bool taken) { return taken ? LeaseAnswer::taken : LeaseAnswer::held; });
+  }
+
   /// Whether the lease was still this token's.
   Result<bool> run(const RedisCommand& script) {
     const auto reply = connection_->run(script, connection_->begin_call());
