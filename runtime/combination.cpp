@@ -20,7 +20,7 @@ tl::expected<Making::Found, Miss> Combination::ask(Layers::Ask ask) {
     if (!fits) why_not.refuse("it was made by another build of the tool");
     return fits;
   };
-  auto found = (layers_.*ask)({request, request_digest}, accept, why_not);
+  auto found = (layers_.*ask)({request, request_digest, asking_time}, accept, why_not);
   if (!found) return tl::unexpected(why_not.miss());
   return Found{std::move(*found)};
 }

@@ -101,10 +101,10 @@ tl::expected<Making::Found, Miss> Compilation::fetch(Heard heard) {
 }
 
 // Asks once, again where that may be trusted which is not here, and then for what other compilers made.
-tl::expected<Making::Found, Miss> Compilation::ask(Layers::Ask ask) const {
+tl::expected<Making::Found, Miss> Compilation::ask(Layers::Ask ask) {
   WhyNot why_not;
   Fitness fitness(query_, tools_.compiler, tools_.eligible, tools_.files, why_not, loading_);
-  const Layers::Wanted wanted{request, request_digest, query_.search.roots()};
+  const Layers::Wanted wanted{request, request_digest, asking_time, query_.search.roots()};
   do {
     auto found = (tools_.layers.*ask)(wanted, std::ref(fitness), why_not);
     if (!found && fitness.trust()) found = (tools_.layers.*ask)(wanted, std::ref(fitness), why_not);

@@ -66,7 +66,7 @@ class Compilation final : public Making {
   [[nodiscard]] Explanation explain_miss(std::string why_not) override;
 
  private:
-  [[nodiscard]] tl::expected<Found, Miss> ask(Layers::Ask ask) const;
+  [[nodiscard]] tl::expected<Found, Miss> ask(Layers::Ask ask);
   [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
   [[nodiscard]] const std::shared_ptr<const HeaderText>& source();
   [[nodiscard]] bool prelude_repeats();

@@ -14,6 +14,7 @@
 #include "kiln/request.h"
 #include "lookup/look_up_counters.h"
 #include "lookup/why_not.h"
+#include "remote/asking_time.h"
 
 namespace kiln {
 
@@ -65,6 +66,7 @@ class Making {
   const Digest request_digest;
   const std::string_view doing;  ///< For messages: "compiling", "making".
   const bool keep;  ///< Whether anything of it may get onto the disk, and other processes share it.
+  AskingTime asking_time;
 
  protected:
   /// Borrows the request; `doing` is of static lifetime.

@@ -138,7 +138,10 @@ Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_no
     if (found) return std::move(*found);
     if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
     // Whoever had the turn may have found it elsewhere, and the cache may not have it yet.
-    if (auto fetched = fetch(making, Making::Heard::lately)) return std::move(*fetched);
+    if (turn->waited()) {
+      making.asking_time.renew();
+      if (auto fetched = fetch(making, Making::Heard::lately)) return std::move(*fetched);
+    }
     why_not = std::move(found.error().why_not);
   }
   // Asked here, since it may have been set while others had the turn.
@@ -177,7 +180,7 @@ std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
   for (bool waited = false;; waited = true) {
     RemoteLayer::Leased leased{remote::LeaseState::held};
     if (Clock::now() >= asks_for_lease) {
-      leased = layers_.lease(what);
+      leased = layers_.lease(what, making.asking_time);
       asks_for_lease = Clock::now() + time_between_leases;
     }
     if (leased.state == remote::LeaseState::unavailable) break;
@@ -188,12 +191,17 @@ std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
     }
     lease = std::move(leased.lease);
     const auto waiting = Clock::now() - began;
-    if (leased.state != remote::LeaseState::held || waiting >= patience_) break;
+    if (leased.state != remote::LeaseState::held || waiting >= patience_) {
+      if (waited && leased.state != remote::LeaseState::failed)
+        layers_.tell_vain_wait(std::chrono::duration_cast<std::chrono::microseconds>(waiting));
+      break;
+    }
     if (!waited) {
       ++counters_.lease_waits;
       tell(EventKind::lease_wait, making, 0);
     }
     if (nap(time_between_looks(waiting), stop)) break;
+    making.asking_time.renew();
   }
   return std::nullopt;
 }

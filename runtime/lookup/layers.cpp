@@ -1,5 +1,6 @@
 #include "lookup/layers.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -143,7 +144,7 @@ std::optional<ServedArtifact> Layers::fetch_from_remotes(const Wanted& wanted, c
   };
   for (const auto& remote : remotes_) {
     MissReason reason = MissReason::none;
-    auto found = remote->find(wanted.request, anew, accept_offered, reason);
+    auto found = remote->find(wanted.request, wanted.asking_time, anew, accept_offered, reason);
     why_not.note(reason);
     if (!found) continue;
     remote->admit(wanted.digest);
@@ -156,11 +157,19 @@ std::optional<ServedArtifact> Layers::fetch_from_remotes(const Wanted& wanted, c
 }
 
 // The first that may be written decides: all that are served by one set of stores ask the same.
-RemoteLayer::Leased Layers::lease(const Digest& what) {
-  for (const auto& remote : remotes_) {
-    if (writable_ && remote->writable()) return remote->lease(what);
-  }
-  return {};
+RemoteLayer* Layers::giver_of_leases() const {
+  const auto first = std::ranges::find_if(
+      remotes_, [&](const auto& remote) { return writable_ && remote->writable(); });
+  return first == remotes_.end() ? nullptr : first->get();
+}
+
+RemoteLayer::Leased Layers::lease(const Digest& what, AskingTime& time) {
+  auto* const giver = giver_of_leases();
+  return giver == nullptr ? RemoteLayer::Leased() : giver->lease(what, time);
+}
+
+void Layers::tell_vain_wait(std::chrono::microseconds waited) {
+  if (auto* const giver = giver_of_leases()) giver->tell_vain_wait(waited);
 }
 
 bool Layers::share(const Digest& key, std::unique_ptr<Lease> lease) {

@@ -17,6 +17,7 @@
 #include "kiln/settings.h"
 #include "lookup/memory_layer.h"
 #include "lookup/why_not.h"
+#include "remote/asking_time.h"
 #include "remote/remote_layer.h"
 
 namespace kiln {
@@ -31,6 +32,7 @@ class Layers {
   struct Wanted {
     const Request& request;
     const Digest& digest;  ///< Of the request.
+    AskingTime& asking_time;
     Digest roots = {};
   };
 
@@ -42,7 +44,7 @@ class Layers {
                                                    WhyNot& why_not);
 
   /// What find() did not give, from the stores that machines share; fetch_anew() from them, and not from what was heard of them a
-  /// moment ago. Each takes a quarter of a second at most. What is found is kept here too.
+  /// moment ago. What is found is kept here too.
   [[nodiscard]] std::optional<ServedArtifact> fetch(const Wanted& wanted, const Accept& accept,
                                                     WhyNot& why_not);
   [[nodiscard]] std::optional<ServedArtifact> fetch_anew(const Wanted& wanted, const Accept& accept,
@@ -55,7 +57,10 @@ class Layers {
   [[nodiscard]] bool has_remotes() const noexcept { return !remotes_.empty(); }
 
   /// The lease to make this for all machines that share a store.
-  [[nodiscard]] RemoteLayer::Leased lease(const Digest& what);
+  [[nodiscard]] RemoteLayer::Leased lease(const Digest& what, AskingTime& time);
+
+  /// Whoever waited so long for that lease got nothing.
+  void tell_vain_wait(std::chrono::microseconds waited);
 
   /// Puts an entry of the local cache into the stores that machines share, some time. Whether there are any.
   bool share(const Digest& key, std::unique_ptr<Lease> lease);
@@ -110,6 +115,7 @@ class Layers {
   [[nodiscard]] std::uint64_t faults() const noexcept;
 
  private:
+  [[nodiscard]] RemoteLayer* giver_of_leases() const;
   void open_cache(const Settings& settings);
   void open_bundles(const Settings& settings);
   void lose(const std::string& what, const std::string& why);

@@ -32,9 +32,11 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using State = MessageSocket::State;
 
-constexpr auto patience_with_a_start = 2s;
-/// One that answered before, and has nothing to do but to answer.
-constexpr auto patience_with_one_that_ran = 250ms;
+constexpr std::chrono::milliseconds patience_with_a_start = 2s;
+/// One that another process started, or is about to: it binds the name and listens at once. A stranger may bind it for ever.
+constexpr std::chrono::milliseconds patience_with_another = 250ms;
+/// Of helpers for one store, each as another user of it.
+constexpr int most_places = 16;
 /// So long nobody tries to connect after a failure; twice as long after each further one.
 constexpr auto first_rest = 5s;
 constexpr auto longest_rest = 300s;
@@ -70,6 +72,11 @@ tl::unexpected<Error> timed_out() {
   return fail(ErrorCode::timed_out, "kiln-remote: it did not answer in time");
 }
 
+tl::unexpected<Error> nobody_listens() {
+  return fail(ErrorCode::timed_out,
+              "kiln-remote: somebody holds the name of its socket and does not listen there");
+}
+
 std::string in_words(int error) { return std::generic_category().message(error); }
 
 // Anybody may listen under any name.
@@ -83,7 +90,12 @@ Result<void> check_owner(int socket) {
       fmt::format("user {} listens where this user's helper should; it is not asked", peer.uid));
 }
 
-std::string socket_name(const std::filesystem::path& executable, const Introduction& introduction) {
+// Everybody on the machine reads it, and could try passwords if it told of one.
+std::string socket_name(const std::filesystem::path& executable, Introduction introduction) {
+  auto& address = introduction.address;
+  address.url = address.shown();
+  address.endpoint.erase(0, address.endpoint.rfind('@') + 1);
+  introduction.environment.clear();
   return fmt::format("kiln-remote-{}-{}", ::geteuid(),
                      digest_of(wire::encode(executable.string(), introduction)).hex());
 }
@@ -140,7 +152,6 @@ HelperConnections::HelperConnections(std::filesystem::path executable, std::stri
       owner_(::getpid()) {}
 
 Result<HelperConnection> HelperConnections::take() {
-  auto patience = patience_with_a_start + 0ms;
   {
     const std::lock_guard lock(mutex_);
     drop_those_of_the_parent();
@@ -151,12 +162,10 @@ Result<HelperConnection> HelperConnections::take() {
     }
     // To start one that ends at once, for every call, would cost more than it is to save.
     if (failure_ && Clock::now() < left_alone_until_) return tl::unexpected(*failure_);
-    if (answered_) patience = patience_with_one_that_ran;
   }
-  auto connection = connect(patience);
+  auto connection = connect();
   // It may have been about to end, because nobody was connected to it. One that hangs still hangs.
-  if (!connection && connection.error().code != ErrorCode::timed_out)
-    connection = connect(patience);
+  if (!connection && connection.error().code != ErrorCode::timed_out) connection = connect();
   // That is no answer which comes too late: whoever asked is to hear of it.
   if (!connection) connection.error().code = ErrorCode::io_failed;
   note(connection);
@@ -166,7 +175,6 @@ Result<HelperConnection> HelperConnections::take() {
 void HelperConnections::note(const Result<HelperConnection>& outcome) {
   const std::lock_guard lock(mutex_);
   if (outcome) {
-    answered_ = true;
     failure_.reset();
     return;
   }
@@ -193,41 +201,56 @@ void HelperConnections::drop_those_of_the_parent() {
   owner_ = ::getpid();
 }
 
+// One that serves the store as another user turns this one away.
+Result<HelperConnection> HelperConnections::connect() const {
+  for (int place = 0; place < most_places; ++place) {
+    auto connection = connect_to(fmt::format("{}-{}", name_, place));
+    if (!connection) return tl::unexpected(std::move(connection.error()));
+    if (*connection) return std::move(**connection);
+  }
+  return failed(fmt::format(
+      "{} of them serve this store already, each with another user or password; end some",
+      most_places));
+}
+
 // Who finds nobody there starts the helper, or waits for who is about to.
-Result<HelperConnection> HelperConnections::connect(std::chrono::milliseconds patience) {
-  const Address address(name_);
-  const auto end = Clock::now() + patience_with_a_start;
+Result<std::optional<HelperConnection>> HelperConnections::connect_to(
+    const std::string& name) const {
+  const Address address(name);
+  const auto end = Clock::now() + patience_with_another;
   for (bool has_started = false;;) {
     auto socket = make_socket();
     if (!socket) return failed(in_words(errno));
+    const auto patience = has_started ? patience_with_a_start : patience_with_another;
     set_patience(socket.get(), patience);
     if (::connect(socket.get(), address.get(), address.size) == 0)
-      return welcomed(std::move(socket), has_started ? patience_with_a_start : patience);
+      return welcomed(std::move(socket), patience);
     if (errno == EAGAIN) return timed_out();
     if (errno != ECONNREFUSED) return failed(in_words(errno));
     if (has_started) return failed("it ends as soon as it is started");
-    auto started = start();
+    auto started = start(name);
     if (!started) return tl::unexpected(std::move(started.error()));
     has_started = *started;
-    if (!has_started && Clock::now() >= end) return timed_out();
+    if (!has_started && Clock::now() >= end) return nobody_listens();
     // Between two calls of whoever starts it, the name is taken and nobody listens.
     if (!has_started) ::poll(nullptr, 0, 1);
   }
 }
 
-Result<HelperConnection> HelperConnections::welcomed(system::Descriptor socket,
-                                                     std::chrono::milliseconds patience) const {
+Result<std::optional<HelperConnection>> HelperConnections::welcomed(
+    system::Descriptor socket, std::chrono::milliseconds patience) const {
   if (auto own = check_owner(socket.get()); !own) return tl::unexpected(own.error());
   HelperConnection connection{MessageSocket(std::move(socket), most_message_bytes)};
   auto welcome = connection.ask(introduction_, patience);
   if (!welcome) return tl::unexpected(std::move(welcome.error()));
+  if (!*welcome) return std::nullopt;
   return connection;
 }
 
 // Who binds the name starts the helper. Others find the name taken, and wait in its queue.
-Result<bool> HelperConnections::start() const {
+Result<bool> HelperConnections::start(const std::string& name) const {
   if (executable_.empty()) return fail(ErrorCode::io_failed, missing_);
-  const Address address(name_);
+  const Address address(name);
   auto socket = make_socket();
   if (!socket) return failed(in_words(errno));
   if (::bind(socket.get(), address.get(), address.size) != 0)

@@ -75,22 +75,24 @@ class HelperConnections {
 
  private:
   /// Errors: timed_out where it hangs; io_failed.
-  [[nodiscard]] Result<HelperConnection> connect(std::chrono::milliseconds patience);
-  [[nodiscard]] Result<HelperConnection> welcomed(system::Descriptor socket,
-                                                  std::chrono::milliseconds patience) const;
+  [[nodiscard]] Result<HelperConnection> connect() const;
+  /// Nothing where the helper of that name serves the store as another user. Errors: as connect().
+  [[nodiscard]] Result<std::optional<HelperConnection>> connect_to(const std::string& name) const;
+  [[nodiscard]] Result<std::optional<HelperConnection>> welcomed(
+      system::Descriptor socket, std::chrono::milliseconds patience) const;
   /// False where somebody else is at it.
-  [[nodiscard]] Result<bool> start() const;
+  [[nodiscard]] Result<bool> start(const std::string& name) const;
   void drop_those_of_the_parent();
   void note(const Result<HelperConnection>& outcome);
 
   const std::filesystem::path executable_;
   const std::string missing_;
   const Introduction introduction_;
-  const std::string name_;  ///< Of the helper's socket.
+  const std::string
+      name_;  ///< With which those of the helpers' sockets begin; it tells of no password.
   std::mutex mutex_;
   std::vector<HelperConnection> idle_;
   pid_t owner_;
-  bool answered_ = false;         ///< Whether one ever did.
   std::optional<Error> failure_;  ///< The last, in connecting, unless it went well since.
   std::chrono::seconds rest_{};
   std::chrono::steady_clock::time_point left_alone_until_{};

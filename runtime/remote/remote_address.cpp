@@ -52,19 +52,45 @@ std::string without_secrets(std::string_view url) {
 // Of what is no address, any part may be a password in the wrong place. A piece of one has no scheme, or an '@' behind it, or
 // stands where a port should.
 bool may_be_repeated(std::string_view text) {
-  if (text.find("://") == std::string_view::npos || text.find('@') != std::string_view::npos)
+  const auto url = text.substr(0, text.find('?'));
+  if (url.find("://") == std::string_view::npos || text.find('@') != std::string_view::npos)
     return false;
-  const auto host = host_of(text);
+  const auto host = host_of(url);
   return !host.starts_with(':') && has_sound_port(host);
 }
 
+// As "redis://", where it is nothing else; else empty.
+std::string_view scheme_of(std::string_view text) {
+  const auto end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+");
+  const bool is_scheme = end != std::string_view::npos && text.substr(end).starts_with("://");
+  return is_scheme ? text.substr(0, end + 3) : std::string_view();
+}
+
+// What stands behind the '?' without any value: a url's parameters are where tokens are put. What has no '=' may be one, too.
+std::string without_values(std::string_view options) {
+  std::string names;
+  for (;;) {
+    const auto end = std::min(options.find('&'), options.size());
+    const auto equals = options.substr(0, end).find('=');
+    if (equals != std::string_view::npos) names += options.substr(0, equals + 1);
+    names += "...";
+    if (end == options.size()) return names;
+    names += '&';
+    options.remove_prefix(end + 1);
+  }
+}
+
+std::string as_it_may_be_repeated(std::string_view text) {
+  if (!may_be_repeated(text)) return fmt::format("{}...", scheme_of(text));
+  const auto question = text.find('?');
+  if (question == std::string_view::npos) return std::string(text);
+  return fmt::format("{}?{}", text.substr(0, question), without_values(text.substr(question + 1)));
+}
+
 tl::unexpected<Error> no_remote(std::string_view text, std::string_view expected) {
-  const auto scheme = text.find("://");
-  const auto kept = scheme == std::string_view::npos ? 0 : scheme + 3;
-  const auto shown =
-      may_be_repeated(text) ? std::string(text) : fmt::format("{}...", text.substr(0, kept));
   return fail(ErrorCode::invalid_argument,
-              fmt::format("'{}' is not a store that machines share: {}", shown, expected));
+              fmt::format("'{}' is not a store that machines share: {}",
+                          as_it_may_be_repeated(text), expected));
 }
 
 std::optional<Kind> kind_of(std::string_view url) {

@@ -25,14 +25,14 @@ using remote::RemoteStore;
 
 namespace {
 
-/// A look-up waits no longer, whatever it might save.
-constexpr std::chrono::microseconds most_wait = 250ms;
+/// In less, no server answers.
+constexpr std::chrono::microseconds least_wait = 1ms;
 /// Of what a compile takes, an answer may cost this part.
 constexpr std::uint64_t worth_of_a_compile = 4;
 /// The helper answers these by itself.
 constexpr auto patience_with_helper = 1s;
-/// To take a lease takes a call to the server, which the helper waits for as long as for a look-up.
-constexpr auto patience_with_leases = most_wait + 100ms;
+/// The helper answers that the server was too slow; whoever waits for it waits a little longer than that may take.
+constexpr auto grace_of_a_lease = 20ms;
 constexpr auto grace = 500ms;
 
 std::string text_of(const TrustedKeys& keys) {
@@ -117,9 +117,16 @@ RemoteLayer::RemoteLayer(RemoteAddress address, const Settings& settings, const 
       reporter_(reporter),
       helper_(helper_of(address_, settings)) {}
 
-std::optional<OfferedEntry> RemoteLayer::find(const Request& request, bool fresh,
+std::optional<OfferedEntry> RemoteLayer::find(const Request& request, AskingTime& time, bool fresh,
                                               const Offer::Accept& accept, MissReason& why_not) {
-  RemoteStore store(helper_, keys_, RemoteStore::Haste{most_wait, fresh});
+  const auto left = time.left(*this);
+  if (left < least_wait) return std::nullopt;
+  if (auto awake = wake_helper(); !awake) {
+    lose(awake.error());
+    return std::nullopt;
+  }
+  const AskingTime::Spending spending(time, *this);
+  RemoteStore store(helper_, keys_, RemoteStore::Haste{left, fresh});
   const auto offers = Offer::list(store, request);
   if (!offers) {
     lose(offers.error());
@@ -130,6 +137,8 @@ std::optional<OfferedEntry> RemoteLayer::find(const Request& request, bool fresh
   };
   if (!offers->empty()) why_not = std::max(why_not, MissReason::unfit);
   for (const auto& offer : *offers) {
+    // To follow what a store says takes time, too.
+    if (store.is_late()) break;
     if (!offer.may_serve(accept_here)) continue;
     if (offer.compile_us() != 0)
       store.hurry(std::chrono::microseconds(offer.compile_us() / worth_of_a_compile));
@@ -143,6 +152,14 @@ std::optional<OfferedEntry> RemoteLayer::find(const Request& request, bool fresh
   return std::nullopt;
 }
 
+// A process starts it once, which says nothing of the server.
+Result<void> RemoteLayer::wake_helper() {
+  auto connection = helper_->take();
+  if (!connection) return tl::unexpected(std::move(connection.error()));
+  helper_->give_back(std::move(*connection));
+  return {};
+}
+
 void RemoteLayer::admit(const Digest& request) {
   if (!cache_) return;
   static_cast<void>(helper_->ask(remote::AdmitEntries{*cache_, request}, patience_with_helper));
@@ -153,16 +170,25 @@ void RemoteLayer::push(const Digest& key, std::unique_ptr<Lease> lease) {
   static_cast<void>(helper_->ask(remote::PushEntry{*cache_, key, {}}, patience_with_helper));
 }
 
-RemoteLayer::Leased RemoteLayer::lease(const Digest& what) {
+RemoteLayer::Leased RemoteLayer::lease(const Digest& what, AskingTime& time) {
+  const auto left = time.left(*this);
+  if (left < least_wait) return {};
+  const AskingTime::Spending spending(time, *this);
   const auto name = what.hex() + digest_of(what.hex()).hex();
   auto connection = helper_->take();
   if (!connection) return {};
-  const auto state = connection->ask(remote::TakeLease{name}, patience_with_leases)
-                         .value_or(LeaseState::unavailable);
+  const remote::TakeLease question{name, static_cast<std::uint64_t>(left.count())};
+  const auto state =
+      connection->ask(question, left + grace_of_a_lease).value_or(LeaseState::unavailable);
   if (state == LeaseState::taken)
     return {state, std::make_unique<Lease>(helper_, std::move(*connection), name)};
   helper_->give_back(std::move(*connection));
   return {state};
+}
+
+void RemoteLayer::tell_vain_wait(std::chrono::microseconds waited) {
+  const remote::TellVainWait told{static_cast<std::uint64_t>(waited.count())};
+  static_cast<void>(helper_->ask(told, patience_with_helper));
 }
 
 void RemoteLayer::forget(const Digest& key) {
@@ -200,12 +226,11 @@ Result<std::unique_ptr<ObjectStore>> open_store(std::string_view url, const Sett
                 address->shown() + " is named read-only: leave that out to put something there");
   }
   if (address->kind == RemoteAddress::Kind::file) {
-    return open_file_store(
-        address->path(),
-        {.create = use == StoreUse::write,
-         .read_only = address->read_only || use == StoreUse::look,
-         .trust = settings.cache_trust,
-         .trusted_keys = settings.trusted_keys});
+    return open_file_store(address->path(),
+                           {.create = use == StoreUse::write,
+                            .read_only = address->read_only || use == StoreUse::look,
+                            .trust = settings.cache_trust,
+                            .trusted_keys = settings.trusted_keys});
   }
   return std::make_unique<RemoteStore>(helper_of(*address, settings), settings.trusted_keys,
                                        address->timeout + grace);

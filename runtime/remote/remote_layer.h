@@ -13,6 +13,7 @@
 #include "kiln/exchange.h"
 #include "kiln/remote.h"
 #include "kiln/settings.h"
+#include "remote/asking_time.h"
 #include "remote/helper_connections.h"
 #include "remote/remote_address.h"
 #include "vendor/helper_search.h"
@@ -53,10 +54,11 @@ class RemoteLayer {
   /// Touches nothing. Borrows the reporter.
   RemoteLayer(RemoteAddress address, const Settings& settings, const Reporter& reporter);
 
-  /// What it has for the request that `accept` takes. Waits a quarter of a second at most. `fresh`: what the helper heard a moment
-  /// ago does not do. `why_not` tells of what does not serve.
-  [[nodiscard]] std::optional<OfferedEntry> find(const Request& request, bool fresh,
-                                                 const Offer::Accept& accept, MissReason& why_not);
+  /// What it has for the request that `accept` takes, as far as there is time. `fresh`: what the helper heard a moment ago does not
+  /// do. `why_not` tells of what does not serve.
+  [[nodiscard]] std::optional<OfferedEntry> find(const Request& request, AskingTime& time,
+                                                 bool fresh, const Offer::Accept& accept,
+                                                 MissReason& why_not);
 
   /// Has a cache keep what was found for a request.
   void admit(const Digest& request);
@@ -71,7 +73,10 @@ class RemoteLayer {
     remote::LeaseState state = remote::LeaseState::unavailable;
     std::unique_ptr<Lease> lease = {};  ///< Where it is taken.
   };
-  [[nodiscard]] Leased lease(const Digest& what);
+  [[nodiscard]] Leased lease(const Digest& what, AskingTime& time);
+
+  /// Whoever had the lease, or died with it, made nothing for who waited so long.
+  void tell_vain_wait(std::chrono::microseconds waited);
 
   /// The driver does not take this image: it is not served again.
   void forget(const Digest& key);
@@ -85,6 +90,7 @@ class RemoteLayer {
 
  private:
   [[nodiscard]] bool is_forgotten(const Digest& key);
+  [[nodiscard]] Result<void> wake_helper();
   void lose(const Error& error);
 
   const RemoteAddress address_;

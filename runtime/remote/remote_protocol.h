@@ -118,12 +118,19 @@ enum class LeaseState : std::uint8_t { taken, held, failed, unavailable };
 struct TakeLease {
   using Reply = LeaseState;
   std::string name;
+  std::uint64_t budget_us = 0;
 };
 
 struct ReleaseLease {
   using Reply = bool;
   std::string name;
   bool failed = false;  ///< Nothing came of it, and whoever waits is told.
+};
+
+/// Somebody waited so long for a lease's holder, who made nothing for him. The helper leaves leases alone that cost too much.
+struct TellVainWait {
+  using Reply = bool;
+  std::uint64_t waited_us = 0;
 };
 
 /// What the helper knows of the server.
@@ -133,7 +140,7 @@ struct AskStatus {
 };
 
 using Call = std::variant<Introduction, AskHints, GetObject, PutObject, AddHint, ListRequests,
-                          PushEntry, AdmitEntries, TakeLease, ReleaseLease, AskStatus>;
+                          PushEntry, AdmitEntries, TakeLease, ReleaseLease, TellVainWait, AskStatus>;
 
 /// A call's or an answer's bytes are no more than this.
 inline constexpr std::uint64_t most_message_bytes = std::uint64_t{288} << 20;
@@ -188,12 +195,16 @@ void visit(auto& record, wire::Of<AdmitEntries> auto& call) {
   record.fields(cache, request);
 }
 void visit(auto& record, wire::Of<TakeLease> auto& call) {
-  auto& [name] = call;
-  record.fields(name);
+  auto& [name, budget_us] = call;
+  record.fields(name, budget_us);
 }
 void visit(auto& record, wire::Of<ReleaseLease> auto& call) {
   auto& [name, failed] = call;
   record.fields(name, failed);
+}
+void visit(auto& record, wire::Of<TellVainWait> auto& call) {
+  auto& [waited_us] = call;
+  record.fields(waited_us);
 }
 void visit(auto& record, wire::Of<AskStatus> auto& call) {
   auto& [reach] = call;

@@ -33,6 +33,8 @@ class RemoteStore final : public ObjectStore {
 
   /// No more time than this is spent from now on, if less was left.
   void hurry(std::chrono::microseconds most);
+  /// Whether all of it is spent.
+  [[nodiscard]] bool is_late() const { return end_ && Clock::now() >= *end_; }
 
   Result<std::optional<std::string>> get(const std::string& name,
                                          std::uint64_t most_bytes) override;

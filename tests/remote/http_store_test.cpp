@@ -230,6 +230,30 @@ TEST_F(HttpStoreTest, GoesThroughNoProxyThatNobodyNamed) {
   EXPECT_EQ(store()->get(some_name, plenty).value(), "bytes");
 }
 
+TEST(HttpClients, RepeatNoPasswordOfAProxy) {
+  RemoteAddress address;
+  address.kind = RemoteAddress::Kind::http;
+  address.url = "http://127.0.0.1:1/";
+  const auto nobody = std::to_string(test::ListeningPort().number());
+  for (const std::string& proxy :
+       {"http://farm:sesame@127.0.0.1:" + nobody, "http://farm:sesame@no..name:" + nobody,
+        std::string("http://farm:sesame@127.0.0.1:port"),
+        "strange://farm:sesame@127.0.0.1:" + nobody, std::string("http://farm:sesame@"),
+        std::string("farm:sesame")}) {
+    const test::ScopedVariable variable("http_proxy", proxy);
+    const test::ScopedVariable without("no_proxy", "");
+    const auto got = open_http(address).value().objects->get(some_name, plenty);
+    SCOPED_TRACE(proxy);
+    expect_error(got, ErrorCode::io_failed, "whether the proxy that the environment names works");
+    EXPECT_THAT(got.error().message, AllOf(Not(HasSubstr("sesame")), Not(HasSubstr("farm"))));
+  }
+}
+
+TEST_F(HttpStoreTest, SaysWhatTheSystemSays) {
+  server_.stop();
+  expect_error(store()->get(some_name, plenty), ErrorCode::io_failed, "(Connection refused)");
+}
+
 TEST_F(HttpStoreTest, OutlivesItsServer) {
   const auto store = this->store();
   ASSERT_TRUE(store->put(some_name, "bytes"));
@@ -417,6 +441,14 @@ TEST(OddServers, MayBeS3ThatWantsKeys) {
   EXPECT_THAT(got.error().message,
               AllOf(HasSubstr("s3://bucket answers 403 (AccessDenied) to GET"),
                     HasSubstr("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")));
+}
+
+TEST(OddServers, MayRepeatPasswords) {
+  const OddServer server({answer_of(403, "<Error><Code>Not.sesame.for.farm</Code></Error>")});
+  auto address = server.address();
+  address.url.insert(address.url.find("127"), "farm:ses%61me@");
+  expect_error(open_http(address).value().objects->get(some_name, plenty), ErrorCode::io_failed,
+               "answers 403 (Not.***.for.***)");
 }
 
 TEST(OddServers, MayListS3Oddly) {

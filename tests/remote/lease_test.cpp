@@ -12,13 +12,17 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/build_identity.h"
 #include "broker.h"
 #include "file_leases.h"
 #include "kiln/exchange.h"
 #include "lease_book.h"
 #include "machines_fixture.h"
+#include "remote/helper_connections.h"
+#include "vendor/helper_search.h"
 #ifdef KILN_WITH_REDIS
 #include "redis_connection.h"
 #include "redis_leases.h"
@@ -187,6 +191,10 @@ class LeaseBooks : public ::testing::Test {
     return *new LeaseBook(*new remote::Broker(open, 1), *new remote::Broker(open, 1));
   }
 
+  LeaseState take(const std::string& name, const LeaseBook::Holder& holder) {
+    return book_.take(name, holder, 250ms);
+  }
+
   /// Whether nobody has it within the time that a beat takes, and some.
   bool becomes_free(const std::string& name) {
     for (int step = 0; step < 1000; ++step) {
@@ -201,28 +209,28 @@ class LeaseBooks : public ::testing::Test {
 };
 
 TEST_F(LeaseBooks, OnlyItsHolderGivesALeaseBack) {
-  ASSERT_EQ(book_.take(name_of_lease, {1, 0}), LeaseState::taken);
-  EXPECT_EQ(book_.take(name_of_lease, {2, 0}), LeaseState::held);
+  ASSERT_EQ(take(name_of_lease, {1, 0}), LeaseState::taken);
+  EXPECT_EQ(take(name_of_lease, {2, 0}), LeaseState::held);
   book_.release(name_of_lease, {2, 0}, false);
   EXPECT_FALSE(book_.keep(name_of_lease, {2, 0}));
   book_.release_all({2, 0});
-  EXPECT_EQ(book_.take(name_of_lease, {3, 0}), LeaseState::held);
+  EXPECT_EQ(take(name_of_lease, {3, 0}), LeaseState::held);
   book_.release(name_of_lease, {1, 0}, false);
   EXPECT_TRUE(becomes_free(name_of_lease));
 }
 
 TEST_F(LeaseBooks, WhatTheHelperKeepsOutlivesWhoAskedForIt) {
-  ASSERT_EQ(book_.take(name_of_lease, {1, 0}), LeaseState::taken);
+  ASSERT_EQ(take(name_of_lease, {1, 0}), LeaseState::taken);
   EXPECT_TRUE(book_.keep(name_of_lease, {1, 0}));
   book_.release_all({1, 0});
-  EXPECT_EQ(book_.take(name_of_lease, {2, 0}), LeaseState::held);
+  EXPECT_EQ(take(name_of_lease, {2, 0}), LeaseState::held);
   book_.release(name_of_lease, {}, false);
   EXPECT_TRUE(becomes_free(name_of_lease));
 }
 
 TEST_F(LeaseBooks, ALeaseThatComesTooLateIsGivenBack) {
   server_.delay_ms = 600;
-  EXPECT_EQ(book_.take(name_of_lease, {1, 0}), LeaseState::unavailable);
+  EXPECT_EQ(take(name_of_lease, {1, 0}), LeaseState::unavailable);
   for (int step = 0; step < 500 && server_.holder(name_of_lease).empty(); ++step)
     std::this_thread::sleep_for(2ms);
   EXPECT_TRUE(becomes_free(name_of_lease)) << "others would wait for nobody";
@@ -230,8 +238,18 @@ TEST_F(LeaseBooks, ALeaseThatComesTooLateIsGivenBack) {
 
 TEST_F(LeaseBooks, ALeaseWhoseAnswerIsLostIsGivenBack) {
   server_.loses_answers = true;
-  EXPECT_EQ(book_.take(name_of_lease, {1, 0}), LeaseState::unavailable);
+  EXPECT_EQ(take(name_of_lease, {1, 0}), LeaseState::unavailable);
   EXPECT_TRUE(becomes_free(name_of_lease));
+}
+
+TEST_F(LeaseBooks, WhatCostsTooMuchInVainIsLeftAlone) {
+  ASSERT_EQ(take(name_of_lease, {1, 0}), LeaseState::taken);
+  book_.waited_in_vain(20s);
+  EXPECT_EQ(take(name_of_lease, {2, 0}), LeaseState::held) << "a machine may die";
+  book_.waited_in_vain(20s);
+  EXPECT_EQ(take(name_of_lease, {2, 0}), LeaseState::unavailable);
+  EXPECT_EQ(take(std::string(64, 'e'), {2, 0}), LeaseState::unavailable);
+  EXPECT_TRUE(book_.keep(name_of_lease, {1, 0})) << "who has one keeps it";
 }
 
 TEST_F(LeaseBooks, AStoppedHolderLosesItForThisMachineToo) {
@@ -242,9 +260,9 @@ TEST_F(LeaseBooks, AStoppedHolderLosesItForThisMachineToo) {
     ::_exit(0);
   }
   ASSERT_EQ(::waitpid(stopped, nullptr, WUNTRACED), stopped);
-  ASSERT_EQ(book_.take(name_of_lease, {1, stopped}), LeaseState::taken);
+  ASSERT_EQ(take(name_of_lease, {1, stopped}), LeaseState::taken);
   EXPECT_TRUE(becomes_free(name_of_lease));
-  EXPECT_EQ(book_.take(name_of_lease, {2, 0}), LeaseState::taken);
+  EXPECT_EQ(take(name_of_lease, {2, 0}), LeaseState::taken);
   book_.release(name_of_lease, {1, stopped}, true);
   EXPECT_FALSE(server_.holder(name_of_lease).empty()) << "it is another's by now";
   ::kill(stopped, SIGKILL);
@@ -258,18 +276,19 @@ class LeaseHolders : public MachinesFixture {
   }
 
   /// A machine that comes as far as to compile, and then does this.
-  pid_t holder(const std::function<void()>& then) {
+  pid_t holder(const std::function<void()>& then, int number = 1) {
+    const auto compiles = scratch_ / fmt::format("compiles-{}", number);
     const pid_t process = in_a_process([&] {
-      auto options = machine("holder", folder_url());
+      auto options = machine(fmt::format("holder-{}", number), folder_url());
       options.observer = [&](const Event& event) {
         if (event.kind != EventKind::compile_begin) return;
-        write_file(scratch_ / "compiles", "");
+        write_file(compiles, "");
         then();
       };
       auto runtime = Runtime::open(options).value();
-      return compile(runtime, 1) ? 0 : 1;
+      return compile(runtime, number) ? 0 : 1;
     });
-    while (!std::filesystem::exists(scratch_ / "compiles")) std::this_thread::sleep_for(1ms);
+    while (!std::filesystem::exists(compiles)) std::this_thread::sleep_for(1ms);
     return process;
   }
 
@@ -318,6 +337,29 @@ TEST_F(LeaseHolders, AMachineThatGoesIsFollowedWhenItsLeaseEnds) {
   ::kill(process, SIGKILL);
   ::waitpid(process, nullptr, 0);
   take_over(other_url());
+}
+
+TEST_F(LeaseHolders, WhoHangIsWaitedForOnceAndNotForEachKernel) {
+  const std::vector<pid_t> hanging{holder([] { std::this_thread::sleep_for(1h); }, 1),
+                                   holder([] { std::this_thread::sleep_for(1h); }, 2)};
+  auto options = machine("other", other_url());
+  options.compile_patience = 2s;
+  auto runtime = Runtime::open(options).value();
+  // As if others of this machine had waited already.
+  remote::HelperConnections helper(
+      find_helper("kiln-remote", "", std::nullopt).executable, "there is none",
+      {std::string(build_identity()), parse_remote(other_url()).value(), {}, {}});
+  ASSERT_TRUE(helper.ask(remote::TellVainWait{29'000'000}, 1s));
+  for (const auto& [number, longest] : {std::pair(1, 10s), {2, 1s}}) {
+    const auto began = Clock::now();
+    ASSERT_TRUE(compile(runtime, number));
+    EXPECT_LT(Clock::now() - began, longest) << number;
+  }
+  EXPECT_EQ(runtime.counters().lease_waits, 1U);
+  for (const pid_t process : hanging) {
+    ::kill(process, SIGKILL);
+    ::waitpid(process, nullptr, 0);
+  }
 }
 
 }  // namespace

@@ -423,6 +423,35 @@ TEST(HostileRedisServer, SaysWhatATerminalShows) {
   EXPECT_LT(refused.error().message.size(), 500);
 }
 
+/// What kiln says of a server that answers so to everything.
+std::string told_of(const std::string& user, const std::string& answer) {
+  const FakeServer server(answering(answer + "\r\n"));
+  const auto url = "redis://" + user + server.url().substr(server.url().find("127"));
+  const auto refused = open(url).objects->get(name_of(1), kibi);
+  return refused ? "" : refused.error().message;
+}
+
+TEST(HostileRedisServer, RepeatsPasswords) {
+  const std::string user = "farm:ses%40ame@";
+  EXPECT_THAT(
+      told_of(user, "-ERR unknown command 'AUTH', with args beginning with: 'farm' 'ses@am"),
+      AllOf(HasSubstr("unknown command 'AUTH', with args;"), Not(HasSubstr("ses")),
+            Not(HasSubstr("farm"))));
+  EXPECT_THAT(told_of(user, "-ERR no such login: farm ses@ame ses@ame, go"),
+              HasSubstr("no such login: *** *** ***, go;"));
+  EXPECT_THAT(told_of(":sesame@", "-ERR sesame" + std::string(190, 'x') + "sesame"),
+              AllOf(HasSubstr("ERR ***xxx"), Not(HasSubstr("xs"))));
+}
+
+// A real one that knows no AUTH.
+TEST(RedisServerWithoutLogins, RepeatsNoPassword) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "redis-server is not installed";
+  const RedisServer server({"--rename-command", "AUTH", ""});
+  const auto refused = open(server.url("farm:sesame@")).objects->get(name_of(1), kibi);
+  expect_failure(refused, "unknown command");
+  EXPECT_THAT(refused.error().message, AllOf(Not(HasSubstr("sesame")), Not(HasSubstr("farm"))));
+}
+
 TEST(HostileRedisServer, HangsUpWhileItIsSentTo) {
   const std::string large(20'000 * kibi, 'x');
   const FakeServer leaving([](FakeServer& server) { server.receive(); });

@@ -212,6 +212,20 @@ TEST_F(RemoteFaults, AServerThatTakesNothingIsStillAsked) {
     EXPECT_EQ(compile(second, number).value().origin, Origin::remote);
 }
 
+// Both are the same user of this machine, and a helper that let one in for the other would lend him his password.
+TEST_F(RemoteFaults, NobodyIsServedWithThePasswordOfAnother) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server({"--requirepass", "sesame"});
+  const auto state_of = [&](const std::string& name, const std::string& user) {
+    return Runtime::open(machine(name, server.url(user))).value().remotes(true).at(0).status;
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (const auto* user : {":guessed@", ""}) EXPECT_FALSE(state_of("stranger", user)) << user;
+    const auto known = state_of("known", ":sesame@");
+    EXPECT_TRUE(known) << known.error().message;
+  }
+}
+
 TEST_F(RemoteFaults, AServerThatComesBackIsAskedAgain) {
   if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
   RedisServer server;

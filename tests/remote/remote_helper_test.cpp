@@ -1,8 +1,13 @@
 // kiln-remote fails: it is missing, broken, killed or stopped. No compile fails for that, no image is a wrong one, nobody waits for
 // long, and the next call starts it anew.
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <optional>
@@ -19,6 +24,7 @@
 #include "base/build_identity.h"
 #include "machines_fixture.h"
 #include "remote/helper_connections.h"
+#include "system/descriptor.h"
 #include "vendor/helper_search.h"
 
 namespace kiln::test {
@@ -134,10 +140,32 @@ INSTANTIATE_TEST_SUITE_P(
 class RemoteConnections : public MachinesFixture {
  protected:
   std::unique_ptr<remote::HelperConnections> connections() {
+    return connections({.url = folder_url(), .timeout = 3s});
+  }
+  static std::unique_ptr<remote::HelperConnections> connections(RemoteAddress address) {
     return std::make_unique<remote::HelperConnections>(
         find_helper("kiln-remote", "", std::nullopt).executable, "there is none",
-        remote::Introduction{
-            std::string(build_identity()), {.url = folder_url(), .timeout = 3s}, {}, {}});
+        remote::Introduction{std::string(build_identity()), std::move(address), {}, {}});
+  }
+
+  /// Without the byte 0 that it begins with; empty where it has none.
+  static std::string socket_name_of(pid_t helper) {
+    const auto link = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/3", helper)).string();
+    const auto inode = link.substr(0, link.find(']')).substr(link.find('[') + 1);
+    std::ifstream sockets("/proc/net/unix");
+    for (std::string line; std::getline(sockets, line);) {
+      if (const auto at = line.find(" " + inode + " @"); at != std::string::npos)
+        return line.substr(line.find('@', at) + 1);
+    }
+    return {};
+  }
+
+  /// Of the only helper, which ends.
+  std::string last_socket_name() {
+    const auto name = socket_name_of(helpers().at(0));
+    kill_helpers(SIGKILL);
+    while (!helpers().empty()) std::this_thread::sleep_for(1ms);
+    return name;
   }
 };
 
@@ -176,6 +204,79 @@ TEST_F(RemoteConnections, OfManyWhoComeTogetherStartOneHelper) {
     EXPECT_EQ(helpers().size(), 1U);
     kill_helpers(SIGKILL);
   }
+}
+
+// Everybody reads it in /proc/net/unix.
+TEST_F(RemoteConnections, NameTheirSocketWithoutPassword) {
+  const auto name_for = [&](const std::string& user) {
+    const auto pool = connections({.kind = RemoteAddress::Kind::s3,
+                                   .url = "s3://" + user + "bucket",
+                                   .endpoint = "http://" + user + "host"});
+    EXPECT_TRUE(pool->take());
+    return last_socket_name();
+  };
+  const auto name = name_for("farm:sesame@");
+  EXPECT_FALSE(name.empty());
+  EXPECT_EQ(name_for("press:open@"), name);
+}
+
+TEST_F(RemoteConnections, AsEachUserOfAStoreAreServedByOneHelper) {
+  const auto as = [&](const std::string& user) {
+    return connections({.kind = RemoteAddress::Kind::redis, .url = "redis://" + user + "host"});
+  };
+  std::vector<remote::HelperConnection> held;
+  for (int round = 0; round < 2; ++round) {
+    for (const auto* user : {"", ":sesame@", "farm:sesame@"}) {
+      auto connection = as(user)->take();
+      ASSERT_TRUE(connection) << connection.error().message;
+      held.push_back(std::move(*connection));
+    }
+  }
+  EXPECT_EQ(helpers().size(), 3U);
+  for (auto& connection : held) EXPECT_TRUE(connection.ask(remote::AskStatus(), 10s));
+}
+
+TEST_F(RemoteConnections, AsMoreUsersThanThereArePlacesAreRefused) {
+  std::vector<remote::HelperConnection> held;
+  for (int user = 0;; ++user) {
+    auto connection = connections({.kind = RemoteAddress::Kind::redis,
+                                   .url = fmt::format("redis://:word{}@host", user)})
+                          ->take();
+    if (!connection) {
+      EXPECT_EQ(user, 16);
+      EXPECT_NE(connection.error().message.find("another user or password"), std::string::npos);
+      return;
+    }
+    held.push_back(std::move(*connection));
+  }
+}
+
+TEST_F(RemoteConnections, ToOneThatHangsAreGivenUpSoonByWhoDidNotStartIt) {
+  ASSERT_TRUE(connections()->take());
+  ASSERT_EQ(kill_helpers(SIGSTOP), 1);
+  const auto pool = connections();
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE(pool->take());
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
+}
+
+// As another user may, whom nobody can send away.
+TEST_F(RemoteConnections, AreGivenUpSoonWhereAStrangerHoldsTheName) {
+  ASSERT_TRUE(connections()->take());
+  const auto name = last_socket_name();
+  const system::Descriptor squatter(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(squatter.get(), reinterpret_cast<const sockaddr*>(&address),
+                   static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
+            0);
+  const auto pool = connections();
+  const auto began = std::chrono::steady_clock::now();
+  const auto refused = pool->take();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("does not listen"), std::string::npos);
 }
 
 }  // namespace

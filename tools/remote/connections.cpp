@@ -84,10 +84,14 @@ class Service {
   Result<bool> answer(const AdmitEntries& call, const Holder&) { return deliveries_.add(call); }
   Result<LeaseState> answer(const TakeLease& call, const Holder& holder) {
     if (address_.read_only) return LeaseState::unavailable;
-    return leases_.take(call.name, holder);
+    return leases_.take(call.name, holder, std::chrono::microseconds(call.budget_us));
   }
   Result<bool> answer(const ReleaseLease& call, const Holder& holder) {
     leases_.release(call.name, holder, call.failed);
+    return true;
+  }
+  Result<bool> answer(const TellVainWait& call, const Holder&) {
+    leases_.waited_in_vain(std::chrono::microseconds(call.waited_us));
     return true;
   }
   Result<RemoteStatus> answer(const AskStatus& call, const Holder&) {
@@ -217,13 +221,14 @@ class Connections::Impl {
   std::string answer(const Question& call, const LeaseBook::Holder& holder, bool& introduced) {
     if constexpr (std::is_same_v<Question, Introduction>) {
       auto welcome = welcome_to(call);
-      introduced = welcome.has_value();
+      introduced = welcome.value_or(false);
       return wire::encode(welcome);
     } else {
       return introduced ? wire::encode(service_.load()->answer(call, holder)) : std::string();
     }
   }
 
+  /// False to who comes for another store, or as another user of it.
   Result<bool> welcome_to(const Introduction& introduction) {
     if (introduction.build != build_identity()) {
       return fail(
@@ -239,10 +244,9 @@ class Connections::Impl {
       if (!made) return tl::unexpected(std::move(made.error()));
       store_ = std::move(record);
       service_ = *made;
-    } else if (record != store_) {
-      return fail(ErrorCode::invalid_argument, "kiln-remote: this one serves another store");
+      return true;
     }
-    return true;
+    return record == store_;
   }
 
   [[nodiscard]] bool is_idle() const { return service_ == nullptr || service_.load()->idle(); }

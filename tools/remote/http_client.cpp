@@ -1,15 +1,16 @@
 #include "http_client.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "server_words.h"
 #include "sha256.h"
 #include "system/environment.h"
 
@@ -125,6 +126,14 @@ std::string_view name_of_refusal(std::string_view body) {
                                                                          : std::string_view();
 }
 
+/// As " (Connection refused)"; empty where libcurl does not know. What libcurl itself would say may repeat a proxy's password.
+std::string cause_in_system(CURL* handle) {
+  long error = 0;
+  ::curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &error);
+  if (error == 0) return {};
+  return fmt::format(" ({})", std::generic_category().message(static_cast<int>(error)));
+}
+
 }  // namespace
 
 struct HttpClient::Request {
@@ -152,10 +161,9 @@ struct HttpClient::Transfer {
   CURL* handle = nullptr;
   std::string_view unsent = request.body;
   Answer answer = {};
-  std::array<char, CURL_ERROR_SIZE> message{};
 
   static std::size_t receive(char* bytes, std::size_t, std::size_t count, void* self) noexcept {
-    auto& [request, handle, unsent, answer, message] = *static_cast<Transfer*>(self);
+    auto& [request, handle, unsent, answer] = *static_cast<Transfer*>(self);
     ::curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
     if (!answer.is_success() || !request.wants_body()) {
       const auto room = most_refusal_bytes - std::min(most_refusal_bytes, answer.body.size());
@@ -293,9 +301,7 @@ Result<HttpClient::Answer> HttpClient::send(const Request& request) {
   ::curl_easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
   ::curl_easy_setopt(handle, CURLOPT_READDATA, &transfer);
   ::curl_easy_setopt(handle, CURLOPT_SEEKDATA, &transfer);
-  ::curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, transfer.message.data());
   const auto code = ::curl_easy_perform(handle);
-  ::curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
   if (code != CURLE_OK) {
     auto error = failed(code, transfer);
     // With its connection.
@@ -336,6 +342,7 @@ void HttpClient::set_up_proxy() {
   const auto proxy = server_.root.starts_with("https:")
                          ? value_of({"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"})
                          : value_of({"http_proxy", "all_proxy", "ALL_PROXY"});
+  has_proxy_ = !proxy.empty();
   ::curl_easy_setopt(handle_.get(), CURLOPT_PROXY, proxy.c_str());
   ::curl_easy_setopt(handle_.get(), CURLOPT_NOPROXY, value_of({"no_proxy", "NO_PROXY"}).c_str());
 }
@@ -369,16 +376,17 @@ Error HttpClient::failed(CURLcode code, const Transfer& transfer) const {
             fmt::format("{} has not answered within {} ms; see whether it runs, or raise timeout=",
                         server_.shown, server_.timeout.count())};
   }
-  const char* const said =
-      transfer.message[0] != '\0' ? transfer.message.data() : ::curl_easy_strerror(code);
   return {
       ErrorCode::io_failed,
-      fmt::format("{} cannot be asked: {}; see whether it runs, and whether the address is right",
-                  server_.shown, said)};
+      fmt::format("{} cannot be asked: {}{}; see whether it runs, and whether the address is "
+                  "right{}",
+                  server_.shown, ::curl_easy_strerror(code), cause_in_system(transfer.handle),
+                  has_proxy_ ? ", and whether the proxy that the environment names works" : "")};
 }
 
 Error HttpClient::refused(const Request& request, const Answer& answer) const {
-  const auto name = name_of_refusal(answer.body);
+  const auto name = words_without({server_.user, server_.password, server_.session},
+                                  name_of_refusal(answer.body));
   return {ErrorCode::io_failed,
           fmt::format("{} answers {}{}{}{} to {} {}; {}", server_.shown, answer.status,
                       name.empty() ? "" : " (", name, name.empty() ? "" : ")", request.method,

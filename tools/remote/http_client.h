@@ -92,6 +92,7 @@ class HttpClient {
   const HttpServer server_;
   std::chrono::steady_clock::time_point deadline_;
   std::unique_ptr<CURL, CloseHandle> handle_;
+  bool has_proxy_ = false;
 };
 
 [[nodiscard]] bool is_hexadecimal(std::string_view text, std::size_t digits);

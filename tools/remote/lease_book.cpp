@@ -20,10 +20,12 @@ using namespace std::chrono_literals;
 /// Nobody waits for these.
 constexpr Broker::Budget patience{2s, false};
 constexpr Broker::Budget insisting{2s, false, true};
-/// Whoever asks for a lease compiles without one.
-constexpr Broker::Budget most_wait{.time = Breaker::most_cost, .writes = true};
 constexpr auto time_between_beats = Leases::lasting / 3;
 constexpr std::size_t most_waited_for = 10'000;
+/// More than the leases of two machines that died take to end.
+constexpr auto most_in_vain = 3 * Leases::lasting;
+/// So long nobody of this machine waits for others from then on.
+constexpr auto rest_of_leases = 5min;
 
 std::string new_token() {
   std::random_device random;
@@ -57,10 +59,12 @@ LeaseBook::LeaseBook(Broker& broker, Broker& server) : broker_(broker), server_(
   std::thread([this] { work(); }).detach();
 }
 
-LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
+LeaseState LeaseBook::take(const std::string& name, const Holder& holder,
+                           std::chrono::microseconds most_wait) {
   if (server_.status().resting) return LeaseState::unavailable;
   {
     const std::lock_guard lock(mutex_);
+    if (Broker::Clock::now() < left_alone_until_) return LeaseState::unavailable;
     if (held_.contains(name)) return LeaseState::held;
     // Nobody else of this machine asks meanwhile.
     held_[name] = {{}, holder};
@@ -83,7 +87,7 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder) {
   const auto late = [this, name, token](const Result<LeaseState>& answer) {
     if (answer == LeaseState::taken) give_back_soon({name, token, false});
   };
-  const auto answer = broker_.ask<LeaseState>(most_wait, ask, late);
+  const auto answer = broker_.ask<LeaseState>({.time = most_wait, .writes = true}, ask, late);
   const auto state = answer.value_or(LeaseState::unavailable);
   const std::lock_guard lock(mutex_);
   if (state == LeaseState::taken) {
@@ -128,6 +132,17 @@ void LeaseBook::drop(std::map<std::string, Held>::iterator at, bool failed) {
   returned_.push_back({at->first, std::move(at->second.token), failed});
   held_.erase(at);
   to_return_.notify_one();
+}
+
+void LeaseBook::waited_in_vain(std::chrono::microseconds time) {
+  const std::lock_guard lock(mutex_);
+  const auto now = Broker::Clock::now();
+  if (now - last_in_vain_ > rest_of_leases) vain_ = {};
+  last_in_vain_ = now;
+  vain_ += time;
+  if (vain_ < most_in_vain) return;
+  left_alone_until_ = now + rest_of_leases;
+  vain_ = {};
 }
 
 bool LeaseBook::gives_none() {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -27,13 +28,18 @@ class LeaseBook {
   /// server is left alone.
   LeaseBook(Broker& broker, Broker& server);
 
-  [[nodiscard]] LeaseState take(const std::string& name, const Holder& holder);
+  /// Whoever asks makes it without a lease where the server takes longer than `most_wait`.
+  [[nodiscard]] LeaseState take(const std::string& name, const Holder& holder,
+                                std::chrono::microseconds most_wait = Breaker::most_cost);
   /// Where it is still this holder's. Waits for no server.
   void release(const std::string& name, const Holder& holder, bool failed);
   /// This helper holds it from now on. False where it is no longer this holder's.
   [[nodiscard]] bool keep(const std::string& name, const Holder& holder);
   /// The holder is gone: somebody else may go on.
   void release_all(const Holder& holder);
+
+  /// Somebody waited so long for another machine that made nothing for him. Once that has cost too much, no lease is asked for.
+  void waited_in_vain(std::chrono::microseconds time);
 
   /// Whether the server has said that it gives none.
   [[nodiscard]] bool gives_none();
@@ -65,6 +71,9 @@ class LeaseBook {
   std::map<std::string, bool> waited_for_;
   bool gives_none_ = false;
   std::uint64_t waits_ = 0;
+  Broker::Clock::duration vain_{};  ///< What was waited in vain lately.
+  Broker::Clock::time_point last_in_vain_{};
+  Broker::Clock::time_point left_alone_until_{};
 };
 
 }  // namespace kiln::remote

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "server_words.h"
 #include "system/standard_streams.h"
 
 namespace kiln::remote {
@@ -26,7 +27,6 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t most_elements = 100'000;
-constexpr std::size_t most_bytes_of_words = 200;
 constexpr std::size_t bytes_at_once = std::size_t{64} << 10;
 
 std::optional<int> hex_value(char digit) noexcept {
@@ -237,12 +237,11 @@ std::string_view remedy_of(std::string_view words) noexcept {
   return "compare its address with the server's configuration, and see the server's log";
 }
 
-/// A server's words go to terminals and logs.
-std::string harmless(std::string_view words) {
-  std::string text(words.substr(0, most_bytes_of_words));
-  std::ranges::replace_if(
-      text, [](char each) { return each < ' ' || each > '~'; }, '?');
-  return text;
+/// Redis repeats the arguments of a command that it does not know: of AUTH, a password, of which long ones are cut.
+std::string_view without_arguments(std::string_view words) noexcept {
+  constexpr std::string_view before = "with args";
+  const auto at = words.find(before);
+  return at == words.npos ? words : words.substr(0, at + before.size());
 }
 
 }  // namespace
@@ -416,7 +415,9 @@ Result<void> RedisConnection::take_replies(std::vector<RedisReply>& replies) {
     RedisReply reply(static_cast<redisReply*>(read));
     if (const auto* error = error_in(*reply)) {
       const std::string_view words(error->str, error->len);
-      return failure(fmt::format("refuses: {}", harmless(words)), remedy_of(words));
+      const auto shown =
+          words_without({endpoint_.user, endpoint_.password}, without_arguments(words));
+      return failure(fmt::format("refuses: {}", shown), remedy_of(words));
     }
     replies.push_back(std::move(reply));
   }
