@@ -9,8 +9,8 @@
 #include "base/build_identity.h"
 #include "kiln/caller_state.h"
 #include "kiln/remote.h"
+#include "remote/helper_environment.h"
 #include "remote/remote_store.h"
-#include "system/environment.h"
 #include "vendor/helper_search.h"
 
 namespace kiln {
@@ -41,27 +41,13 @@ std::string text_of(const TrustedKeys& keys) {
   return text;
 }
 
-// The helper has the environment of whoever started it. Who comes with other keys, or by another proxy, is not to be served by it.
-std::string environment_for(const RemoteAddress& address) {
-  using Kind = RemoteAddress::Kind;
-  if (address.kind != Kind::http && address.kind != Kind::s3) return {};
-  std::vector<std::string> values;
-  for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-                           "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
-                           "no_proxy", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}) {
-    const char* const value = system::variable(name);
-    values.emplace_back(value != nullptr ? value : "");
-  }
-  return digest_of(wire::encode(values)).hex();
-}
-
 std::shared_ptr<HelperConnections> helper_of(const RemoteAddress& address,
                                              const Settings& settings) {
   const auto search = find_remote_helper(settings);
   return std::make_shared<HelperConnections>(
       search.executable, describe_missing_helper(search),
       remote::Introduction{std::string(build_identity()), address, settings.cache_trust,
-                           text_of(settings.trusted_keys), environment_for(address)});
+                           text_of(settings.trusted_keys), remote::environment_for(address)});
 }
 
 std::optional<CacheOfCaller> cache_of(const Settings& settings) {

@@ -139,8 +139,9 @@ struct AskStatus {
   bool reach = false;  ///< Asks the server something first, to measure it.
 };
 
-using Call = std::variant<Introduction, AskHints, GetObject, PutObject, AddHint, ListRequests,
-                          PushEntry, AdmitEntries, TakeLease, ReleaseLease, TellVainWait, AskStatus>;
+using Call =
+    std::variant<Introduction, AskHints, GetObject, PutObject, AddHint, ListRequests, PushEntry,
+                 AdmitEntries, TakeLease, ReleaseLease, TellVainWait, AskStatus>;
 
 /// A call's or an answer's bytes are no more than this.
 inline constexpr std::uint64_t most_message_bytes = std::uint64_t{288} << 20;
