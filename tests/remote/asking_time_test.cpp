@@ -25,8 +25,10 @@ class AskingTimes : public ::testing::Test {
 
   const Settings settings_;
   const Reporter reporter_{LogLevel::warn, nullptr, nullptr};
-  kiln::RemoteLayer one_{parse_remote("redis://127.0.0.1:1").value(), settings_, reporter_};
-  kiln::RemoteLayer other_{parse_remote("redis://127.0.0.1:2").value(), settings_, reporter_};
+  kiln::RemoteLayer one_{parse_remote("redis://127.0.0.1:1?timeout=1778").value(), settings_,
+                         reporter_};
+  kiln::RemoteLayer other_{parse_remote("redis://127.0.0.1:2?timeout=1778").value(), settings_,
+                           reporter_};
   AskingTime time_;
 };
 
