@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -19,6 +20,7 @@
 
 #include "base/spawn.h"
 #include "kiln/digest.h"
+#include "remote/helper_environment.h"
 #include "system/descriptor.h"
 #include "system/standard_streams.h"
 
@@ -33,15 +35,14 @@ using Clock = std::chrono::steady_clock;
 using State = MessageSocket::State;
 
 constexpr std::chrono::milliseconds patience_with_a_start = 2s;
-/// One that another process started, or is about to: it binds the name and listens at once. A stranger may bind it for ever.
+/// One that serves already; or another process that is about to start one, which binds the name and listens at once. A stranger may
+/// bind it for ever.
 constexpr std::chrono::milliseconds patience_with_another = 250ms;
-/// Of helpers for one store, each as another user of it.
-constexpr int most_places = 16;
 /// So long nobody tries to connect after a failure; twice as long after each further one.
 constexpr auto first_rest = 5s;
 constexpr auto longest_rest = 300s;
 constexpr std::size_t most_idle = 16;
-constexpr int most_waiting = 128;  ///< Connections that a helper has not taken yet.
+constexpr int most_places = 32;  ///< Of helpers for one store, each with other passwords.
 
 // In the abstract namespace: it is there as long as somebody listens, and nothing is left behind.
 struct Address {
@@ -79,18 +80,35 @@ tl::unexpected<Error> nobody_listens() {
 
 std::string in_words(int error) { return std::generic_category().message(error); }
 
-// Anybody may listen under any name.
-Result<void> check_owner(int socket) {
+// Who listens, as far as the system says.
+ucred listener_of(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
-    return failed(in_words(errno));
-  if (peer.uid == ::geteuid()) return {};
-  return failed(
-      fmt::format("user {} listens where this user's helper should; it is not asked", peer.uid));
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) peer.uid = ~uid_t{0};
+  return peer;
 }
 
-// Everybody on the machine reads it, and could try passwords if it told of one.
+// Anybody may listen under any name.
+Result<void> check_owner(const ucred& listener) {
+  if (listener.uid == ::geteuid()) return {};
+  return failed(fmt::format("user {} listens where this user's helper should; it is not asked",
+                            listener.uid));
+}
+
+// A helper listens anew once it serves, and from then on counts for who listens. Until then that is whoever started it.
+bool serves_already(const ucred& listener, const std::filesystem::path& executable) {
+  std::error_code unknown;
+  return std::filesystem::equivalent(fmt::format("/proc/{}/exe", listener.pid), executable,
+                                     unknown);
+}
+
+// As system::variable() has it: in a program with other rights than its user's, his variables say nothing.
+char* const* environment_of_a_helper() {
+  static char* const nothing = nullptr;
+  return ::getauxval(AT_SECURE) != 0 ? &nothing : environ;
+}
+
+// Everybody on the machine reads it, and could try passwords if it told anything of one.
 std::string socket_name(const std::filesystem::path& executable, Introduction introduction) {
   auto& address = introduction.address;
   address.url = address.shown();
@@ -201,7 +219,7 @@ void HelperConnections::drop_those_of_the_parent() {
   owner_ = ::getpid();
 }
 
-// One that serves the store as another user turns this one away.
+// One that serves the store with other passwords turns this one away, to the next place.
 Result<HelperConnection> HelperConnections::connect() const {
   for (int place = 0; place < most_places; ++place) {
     auto connection = connect_to(fmt::format("{}-{}", name_, place));
@@ -209,8 +227,7 @@ Result<HelperConnection> HelperConnections::connect() const {
     if (*connection) return std::move(**connection);
   }
   return failed(fmt::format(
-      "{} of them serve this store already, each with another user or password; end some",
-      most_places));
+      "{} of them serve this store already, each with other passwords; end some", most_places));
 }
 
 // Who finds nobody there starts the helper, or waits for who is about to.
@@ -221,10 +238,9 @@ Result<std::optional<HelperConnection>> HelperConnections::connect_to(
   for (bool has_started = false;;) {
     auto socket = make_socket();
     if (!socket) return failed(in_words(errno));
-    const auto patience = has_started ? patience_with_a_start : patience_with_another;
-    set_patience(socket.get(), patience);
+    set_patience(socket.get(), patience_with_another);
     if (::connect(socket.get(), address.get(), address.size) == 0)
-      return welcomed(std::move(socket), patience);
+      return welcomed(std::move(socket));
     if (errno == EAGAIN) return timed_out();
     if (errno != ECONNREFUSED) return failed(in_words(errno));
     if (has_started) return failed("it ends as soon as it is started");
@@ -238,9 +254,12 @@ Result<std::optional<HelperConnection>> HelperConnections::connect_to(
 }
 
 Result<std::optional<HelperConnection>> HelperConnections::welcomed(
-    system::Descriptor socket, std::chrono::milliseconds patience) const {
-  if (auto own = check_owner(socket.get()); !own) return tl::unexpected(own.error());
+    system::Descriptor socket) const {
+  const auto listener = listener_of(socket.get());
+  if (auto own = check_owner(listener); !own) return tl::unexpected(own.error());
   HelperConnection connection{MessageSocket(std::move(socket), most_message_bytes)};
+  const auto patience =
+      serves_already(listener, executable_) ? patience_with_another : patience_with_a_start;
   auto welcome = connection.ask(introduction_, patience);
   if (!welcome) return tl::unexpected(std::move(welcome.error()));
   if (!*welcome) return std::nullopt;
@@ -250,6 +269,11 @@ Result<std::optional<HelperConnection>> HelperConnections::welcomed(
 // Who binds the name starts the helper. Others find the name taken, and wait in its queue.
 Result<bool> HelperConnections::start(const std::string& name) const {
   if (executable_.empty()) return fail(ErrorCode::io_failed, missing_);
+  // It would turn away whoever started it.
+  if (environment_for(introduction_.address) != introduction_.environment) {
+    return failed(
+        "the environment has other keys or proxies than when the store was opened: open it again");
+  }
   const Address address(name);
   auto socket = make_socket();
   if (!socket) return failed(in_words(errno));
@@ -257,7 +281,8 @@ Result<bool> HelperConnections::start(const std::string& name) const {
     return errno == EADDRINUSE ? Result<bool>(false) : failed(in_words(errno));
   if (::listen(socket.get(), most_waiting) != 0) return failed(in_words(errno));
   const system::Descriptor nowhere(system::open_file("/dev/null", O_WRONLY));
-  const auto process = spawn_helper({executable_, socket.get(), nowhere.get()}, environ);
+  const auto process =
+      spawn_helper({executable_, socket.get(), nowhere.get()}, environment_of_a_helper());
   if (!process) {
     return failed(
         fmt::format("{} cannot be started: {}", executable_.string(), in_words(process.error())));

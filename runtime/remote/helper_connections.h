@@ -19,6 +19,9 @@
 
 namespace kiln::remote {
 
+/// Connections that a helper has not taken yet.
+inline constexpr int most_waiting = 1024;
+
 /// A connection to kiln-remote. Used by one thread at a time.
 class HelperConnection {
  public:
@@ -76,10 +79,9 @@ class HelperConnections {
  private:
   /// Errors: timed_out where it hangs; io_failed.
   [[nodiscard]] Result<HelperConnection> connect() const;
-  /// Nothing where the helper of that name serves the store as another user. Errors: as connect().
+  /// Nothing where the helper of that name serves the store with other passwords. Errors: as connect().
   [[nodiscard]] Result<std::optional<HelperConnection>> connect_to(const std::string& name) const;
-  [[nodiscard]] Result<std::optional<HelperConnection>> welcomed(
-      system::Descriptor socket, std::chrono::milliseconds patience) const;
+  [[nodiscard]] Result<std::optional<HelperConnection>> welcomed(system::Descriptor socket) const;
   /// False where somebody else is at it.
   [[nodiscard]] Result<bool> start(const std::string& name) const;
   void drop_those_of_the_parent();

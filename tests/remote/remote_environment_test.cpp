@@ -34,6 +34,17 @@ TEST_F(RemoteEnvironment, WhoComesWithOtherKeysHasAHelperOfHisOwn) {
   EXPECT_EQ(helpers().size(), 3U);
 }
 
+// A helper has the environment of whoever starts it, and one that has ended is started anew.
+TEST_F(RemoteEnvironment, WhatChangedMeanwhileIsToldOf) {
+  const auto settings = resolve_settings(machine("a", "")).value();
+  const auto store = open_store("s3://bucket?endpoint=http://127.0.0.1:1", settings).value();
+  const ScopedVariable key("AWS_ACCESS_KEY_ID", "another");
+  const auto hints = store->hints(Digest(), 1);
+  ASSERT_FALSE(hints);
+  EXPECT_NE(hints.error().message.find("open it again"), std::string::npos);
+  EXPECT_TRUE(helpers().empty());
+}
+
 TEST_F(RemoteEnvironment, OfWhatAServerDoesNotNeedSaysNothing) {
   for (const auto* const id : {"one", "two"}) {
     const ScopedVariable key("AWS_ACCESS_KEY_ID", id);

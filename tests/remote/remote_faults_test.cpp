@@ -23,6 +23,7 @@
 #include "redis_connection.h"
 #include "redis_server.h"
 #include "remote/helper_connections.h"
+#include "remote/helper_environment.h"
 #include "remote/remote_store.h"
 #include "tcp_proxy.h"
 #include "vendor/helper_search.h"
@@ -108,7 +109,8 @@ TEST_P(RemoteNetwork, IsWaitedForByManyTogether) {
   const auto helper = [&] {
     return std::make_shared<remote::HelperConnections>(
         find_helper("kiln-remote", "", std::nullopt).executable, "there is none",
-        remote::Introduction{std::string(build_identity()), address, {}, {}});
+        remote::Introduction{
+            std::string(build_identity()), address, {}, {}, remote::environment_for(address)});
   };
   const auto first = helper()->take();
   ASSERT_TRUE(first) << first.error().message;

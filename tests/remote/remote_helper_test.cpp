@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -24,6 +25,7 @@
 #include "base/build_identity.h"
 #include "machines_fixture.h"
 #include "remote/helper_connections.h"
+#include "remote/helper_environment.h"
 #include "system/descriptor.h"
 #include "vendor/helper_search.h"
 
@@ -137,15 +139,30 @@ INSTANTIATE_TEST_SUITE_P(
                       BrokenHelper{"AnswersTooMuch", "#!/bin/sh\nexec {} huge\n"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+struct AbstractAddress {
+  explicit AbstractAddress(const std::string& name)
+      : size(static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())) {
+    text.sun_family = AF_UNIX;
+    name.copy(text.sun_path + 1, sizeof text.sun_path - 1);
+  }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&text); }
+
+  sockaddr_un text{};
+  socklen_t size;
+};
+
 class RemoteConnections : public MachinesFixture {
  protected:
   std::unique_ptr<remote::HelperConnections> connections() {
     return connections({.url = folder_url(), .timeout = 3s});
   }
-  static std::unique_ptr<remote::HelperConnections> connections(RemoteAddress address) {
+  static std::unique_ptr<remote::HelperConnections> connections(
+      const RemoteAddress& address, const std::filesystem::path& helper =
+                                        find_helper("kiln-remote", "", std::nullopt).executable) {
     return std::make_unique<remote::HelperConnections>(
-        find_helper("kiln-remote", "", std::nullopt).executable, "there is none",
-        remote::Introduction{std::string(build_identity()), std::move(address), {}, {}});
+        helper, "there is none",
+        remote::Introduction{
+            std::string(build_identity()), address, {}, {}, remote::environment_for(address)});
   }
 
   /// Without the byte 0 that it begins with; empty where it has none.
@@ -158,6 +175,16 @@ class RemoteConnections : public MachinesFixture {
         return line.substr(line.find('@', at) + 1);
     }
     return {};
+  }
+
+  /// By a process that did not start the helper. Gives why.
+  std::string expect_given_up_soon() {
+    const auto pool = connections();
+    const auto began = std::chrono::steady_clock::now();
+    const auto connection = pool->take();
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
+    EXPECT_FALSE(connection);
+    return connection ? "" : connection.error().message;
   }
 
   /// Of the only helper, which ends.
@@ -182,15 +209,16 @@ TEST_F(RemoteConnections, AreServedByTheHundred) {
 }
 
 TEST_F(RemoteConnections, ToAHelperWhoseQueueIsFullAreGivenUp) {
-  const auto first = connections();
-  ASSERT_TRUE(first->take());
+  ASSERT_TRUE(connections()->take());
+  const AbstractAddress address(socket_name_of(helpers().at(0)));
   ASSERT_EQ(kill_helpers(SIGSTOP), 1);
-  std::vector<std::future<bool>> tries;
-  for (int number = 0; number < 150; ++number) {
-    tries.push_back(
-        std::async(std::launch::async, [this] { return connections()->take().has_value(); }));
-  }
-  for (auto& one : tries) EXPECT_FALSE(one.get());
+  std::vector<system::Descriptor> queue;
+  do {
+    queue.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    ASSERT_LE(queue.size(), 2000U);
+  } while (::connect(queue.back().get(), address.get(), address.size) == 0);
+  ASSERT_EQ(errno, EAGAIN);
+  expect_given_up_soon();
 }
 
 TEST_F(RemoteConnections, OfManyWhoComeTogetherStartOneHelper) {
@@ -220,7 +248,7 @@ TEST_F(RemoteConnections, NameTheirSocketWithoutPassword) {
   EXPECT_EQ(name_for("press:open@"), name);
 }
 
-TEST_F(RemoteConnections, AsEachUserOfAStoreAreServedByOneHelper) {
+TEST_F(RemoteConnections, WithThePasswordsOfEachUserAreServedByOneHelper) {
   const auto as = [&](const std::string& user) {
     return connections({.kind = RemoteAddress::Kind::redis, .url = "redis://" + user + "host"});
   };
@@ -236,15 +264,33 @@ TEST_F(RemoteConnections, AsEachUserOfAStoreAreServedByOneHelper) {
   for (auto& connection : held) EXPECT_TRUE(connection.ask(remote::AskStatus(), 10s));
 }
 
-TEST_F(RemoteConnections, AsMoreUsersThanThereArePlacesAreRefused) {
+TEST_F(RemoteConnections, WithManyPasswordsAtOnceAreServed) {
+  std::vector<std::future<Result<remote::HelperConnection>>> tries;
+  for (int user = 0; user < 24; ++user) {
+    tries.push_back(std::async(std::launch::async, [user] {
+      return connections({.kind = RemoteAddress::Kind::redis,
+                          .url = fmt::format("redis://:word{}@host", user % 8)})
+          ->take();
+    }));
+  }
+  std::vector<remote::HelperConnection> held;
+  for (auto& one : tries) {
+    auto connection = one.get();
+    ASSERT_TRUE(connection) << connection.error().message;
+    held.push_back(std::move(*connection));
+  }
+  EXPECT_EQ(helpers().size(), 8U);
+}
+
+TEST_F(RemoteConnections, WithMorePasswordsThanThereArePlacesAreRefused) {
   std::vector<remote::HelperConnection> held;
   for (int user = 0;; ++user) {
     auto connection = connections({.kind = RemoteAddress::Kind::redis,
                                    .url = fmt::format("redis://:word{}@host", user)})
                           ->take();
     if (!connection) {
-      EXPECT_EQ(user, 16);
-      EXPECT_NE(connection.error().message.find("another user or password"), std::string::npos);
+      EXPECT_EQ(user, 32);
+      EXPECT_NE(connection.error().message.find("each with other passwords"), std::string::npos);
       return;
     }
     held.push_back(std::move(*connection));
@@ -254,29 +300,36 @@ TEST_F(RemoteConnections, AsMoreUsersThanThereArePlacesAreRefused) {
 TEST_F(RemoteConnections, ToOneThatHangsAreGivenUpSoonByWhoDidNotStartIt) {
   ASSERT_TRUE(connections()->take());
   ASSERT_EQ(kill_helpers(SIGSTOP), 1);
-  const auto pool = connections();
-  const auto began = std::chrono::steady_clock::now();
-  EXPECT_FALSE(pool->take());
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
+  expect_given_up_soon();
+}
+
+// As on a machine that does much else, or reads the program for the first time.
+TEST_F(RemoteConnections, WaitForOneThatSomebodyElseIsStarting) {
+  const auto file = scratch_ / "kiln-remote";
+  write_file(file, fmt::format("#!/bin/sh\nsleep 0.7\nexec {}\n",
+                               find_helper("kiln-remote", "", std::nullopt).executable.string()));
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  std::vector<std::future<bool>> tries;
+  for (int number = 0; number < 4; ++number) {
+    tries.push_back(std::async(std::launch::async, [&] {
+      return connections({.url = folder_url()}, file)->take().has_value();
+    }));
+  }
+  for (auto& one : tries) EXPECT_TRUE(one.get());
+  EXPECT_EQ(helpers().size(), 1U);
 }
 
 // As another user may, whom nobody can send away.
 TEST_F(RemoteConnections, AreGivenUpSoonWhereAStrangerHoldsTheName) {
   ASSERT_TRUE(connections()->take());
-  const auto name = last_socket_name();
-  const system::Descriptor squatter(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
-  ASSERT_EQ(::bind(squatter.get(), reinterpret_cast<const sockaddr*>(&address),
-                   static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
-            0);
-  const auto pool = connections();
-  const auto began = std::chrono::steady_clock::now();
-  const auto refused = pool->take();
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
-  ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("does not listen"), std::string::npos);
+  const AbstractAddress address(last_socket_name());
+  const system::Descriptor stranger(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // The name is free once the last helper is gone.
+  for (int step = 0; ::bind(stranger.get(), address.get(), address.size) != 0; ++step) {
+    ASSERT_LT(step, 5000);
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_NE(expect_given_up_soon().find("does not listen"), std::string::npos);
 }
 
 }  // namespace

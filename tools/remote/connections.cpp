@@ -22,6 +22,8 @@
 #include "deliveries.h"
 #include "lately.h"
 #include "lease_book.h"
+#include "remote/helper_connections.h"
+#include "remote/helper_environment.h"
 #include "remote/message_socket.h"
 #include "remote/remote_protocol.h"
 #include "signing/signature.h"
@@ -178,7 +180,7 @@ class Connections::Impl {
       const int ready = ::poll(&event, 1, 1000);
       if (ready > 0) accept();
       const auto now = Clock::now();
-      if (open_ > 0) busy_at = now;
+      if (welcome_ > 0) busy_at = now;
       const auto quiet = now - busy_at;
       if (quiet > std::chrono::seconds(idle_seconds) && (is_idle() || quiet > longest_delivery))
         return;
@@ -196,24 +198,26 @@ class Connections::Impl {
     ++open_;
     const LeaseBook::Holder holder{++last_number_, peer.pid};
     const bool started = start_thread([this, holder, socket = std::move(socket)]() mutable {
-      talk(MessageSocket(std::move(socket), most_message_bytes), holder);
+      if (talk(MessageSocket(std::move(socket), most_message_bytes), holder)) --welcome_;
       if (service_ != nullptr) service_.load()->gone(holder);
       --open_;
     });
     if (!started) --open_;
   }
 
-  void talk(MessageSocket socket, const LeaseBook::Holder& holder) {
+  /// Whether he was welcome.
+  bool talk(MessageSocket socket, const LeaseBook::Holder& holder) {
     bool introduced = false;
     std::string message;
     while (socket.receive(message, std::nullopt) == State::ok) {
       const auto call = wire::decode<Call>(message);
-      if (!call) return;
+      if (!call) return introduced;
       const auto answer =
           std::visit([&](const auto& one) { return this->answer(one, holder, introduced); }, *call);
       if (answer.empty() || socket.send(answer, Clock::now() + patience_with_a_caller) != State::ok)
-        return;
+        return introduced;
     }
+    return introduced;
   }
 
   /// The record of the answer; empty to whoever did not say for which store he comes.
@@ -221,14 +225,14 @@ class Connections::Impl {
   std::string answer(const Question& call, const LeaseBook::Holder& holder, bool& introduced) {
     if constexpr (std::is_same_v<Question, Introduction>) {
       auto welcome = welcome_to(call);
-      introduced = welcome.value_or(false);
+      if (welcome.value_or(false) && !std::exchange(introduced, true)) ++welcome_;
       return wire::encode(welcome);
     } else {
       return introduced ? wire::encode(service_.load()->answer(call, holder)) : std::string();
     }
   }
 
-  /// False to who comes for another store, or as another user of it.
+  /// False to who comes with another introduction than the first, or would be served with keys of somebody else's environment.
   Result<bool> welcome_to(const Introduction& introduction) {
     if (introduction.build != build_identity()) {
       return fail(
@@ -237,16 +241,17 @@ class Connections::Impl {
                       "from one build, or name the right one with KILN_REMOTE_HELPER",
                       build_identity(), introduction.build));
     }
+    if (introduction.environment != environment_for(introduction.address)) return false;
     const std::lock_guard lock(mutex_);
     auto record = wire::encode(introduction);
-    if (service_ == nullptr) {
-      auto made = Service::make(introduction);
-      if (!made) return tl::unexpected(std::move(made.error()));
-      store_ = std::move(record);
-      service_ = *made;
-      return true;
-    }
-    return record == store_;
+    if (service_ != nullptr) return record == store_;
+    auto made = Service::make(introduction);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    store_ = std::move(record);
+    service_ = *made;
+    // Whoever connects from now on is told this process's number, and needs no more patience than with one that runs.
+    ::listen(listening_.get(), most_waiting);
+    return true;
   }
 
   [[nodiscard]] bool is_idle() const { return service_ == nullptr || service_.load()->idle(); }
@@ -256,6 +261,8 @@ class Connections::Impl {
   std::string store_;  ///< The record of who introduced himself first.
   std::atomic<Service*> service_{nullptr};
   std::atomic<int> open_{0};
+  /// Of these. Others ask here on their way to the next helper, and are to keep none up.
+  std::atomic<int> welcome_{0};
   std::uint64_t last_number_ = 0;
 };
 
