@@ -29,8 +29,8 @@ namespace kiln::remote {
 
 /// What one helper serves: a store, as somebody sees it.
 struct Introduction {
-  using Reply = bool;
-  std::string build;  ///< build_identity(): another one's records may be others.
+  using Reply = bool;  ///< False from one that serves somebody with other keys or passwords.
+  std::string build;   ///< build_identity(): another one's records may be others.
   RemoteAddress address;
   CacheTrust trust;          ///< Whose files serve, of a folder.
   std::string trusted_keys;  ///< As TrustedKeys::read() takes them; empty for none.
