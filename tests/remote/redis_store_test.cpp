@@ -161,11 +161,11 @@ TEST_F(RedisStore, BoundsHints) {
   ASSERT_THAT(hints, SizeIs(2));
   expect_failure(hints[0].record, name_of(2), ErrorCode::too_large);
   EXPECT_THAT(hints[1].record.value(), SizeIs(64 * kibi));
-  // The sum of all: 255 such hints are less than 16 MiB, with their names, and 256 are more.
+  // The sum of all: 63 such hints are less than 4 MiB, with their names, and 64 are more.
   const std::string hint(64 * kibi, 'x');
-  for (int number = 1; number <= 257; ++number)
+  for (int number = 1; number <= 65; ++number)
     EXPECT_TRUE(store().add_hint(request_of(2), name_of(number), hint));
-  EXPECT_THAT(store().hints(request_of(2), 1'000).value(), SizeIs(255));
+  EXPECT_THAT(store().hints(request_of(2), 1'000).value(), SizeIs(63));
 }
 
 TEST_F(RedisStore, KeepsAThousandHints) {

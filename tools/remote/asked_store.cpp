@@ -1,5 +1,7 @@
 #include "asked_store.h"
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -10,6 +12,8 @@
 namespace kiln::remote {
 
 namespace {
+
+using namespace std::chrono_literals;
 
 /// What comes along with the hints is no larger.
 constexpr std::uint64_t most_near_bytes = std::uint64_t{1} << 20;
@@ -74,16 +78,42 @@ void Server::keep(const Digest& request, const Heard& heard) {
 
 void Server::keep(const std::string& name, const std::string& object) {
   ++found;
-  if (is_of_its_name(name, object)) lately.keep(name, object);
+  const bool is_small = object.size() <= LargeRoom::most_without;
+  if (is_small && is_of_its_name(name, object)) lately.keep(name, object);
 }
 
-Result<std::optional<std::string>> Server::object(const GetObject& call) {
-  if (auto known = lately.object(call.name, call.most_bytes)) return known;
+// Only the server knows whether it is large.
+Result<GivenObject> Server::object(const GetObject& call) {
+  if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
+  const auto deadline = Broker::Clock::now() + std::chrono::microseconds(call.budget_us);
+  const auto left = [&] {
+    const auto time = deadline - Broker::Clock::now();
+    return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time), 1us);
+  };
+  auto question = call;
+  question.most_bytes = std::min(call.most_bytes, LargeRoom::most_without);
+  auto object = ask_for_object(question, {});
+  if (object) return GivenObject{std::move(*object)};
+  const bool is_large =
+      object.error().code == ErrorCode::too_large && question.most_bytes < call.most_bytes;
+  if (!is_large) return tl::unexpected(std::move(object.error()));
+  auto room = large_room.take(left());
+  if (!room) return fail(ErrorCode::timed_out, "others are given large objects all the while");
+  question.most_bytes = call.most_bytes;
+  question.budget_us = static_cast<std::uint64_t>(left().count());
+  object = ask_for_object(question, room);
+  if (!object) return tl::unexpected(std::move(object.error()));
+  return GivenObject{std::move(*object), std::move(room)};
+}
+
+// The room is taken for as long as the answer may still come.
+Result<std::optional<std::string>> Server::ask_for_object(const GetObject& call,
+                                                          const LargeRoom::Taken& room) {
   using Object = std::optional<std::string>;
   const auto keep_object = [this, name = call.name](const Result<Object>& object) {
     if (object && *object) keep(name, **object);
   };
-  const auto ask = [name = call.name, most = call.most_bytes](Backend& backend) {
+  const auto ask = [name = call.name, most = call.most_bytes, room](Backend& backend) {
     return backend.objects->get(name, most);
   };
   auto object = broker.ask<Object>(budget_of(call), ask, keep_object);
@@ -93,10 +123,11 @@ Result<std::optional<std::string>> Server::object(const GetObject& call) {
 
 Result<std::optional<std::string>> AskedStore::get(const std::string& name,
                                                    std::uint64_t most_bytes) {
-  return server_.object({.name = name,
-                         .most_bytes = most_bytes,
-                         .budget_us = static_cast<std::uint64_t>(patience_.count()),
-                         .hasty = false});
+  auto object = server_.object({.name = name,
+                                .most_bytes = most_bytes,
+                                .budget_us = static_cast<std::uint64_t>(patience_.count()),
+                                .hasty = false});
+  return std::move(object).map([](GivenObject given) { return std::move(given.bytes); });
 }
 
 Result<bool> AskedStore::put(const std::string& name, std::string_view bytes) {

@@ -3,30 +3,41 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "broker.h"
 #include "kiln/exchange.h"
+#include "large_room.h"
 #include "lately.h"
 #include "remote/remote_protocol.h"
 
 namespace kiln::remote {
 
+/// An object, or none; where it is large, with the room that it takes.
+struct GivenObject {
+  std::optional<std::string> bytes;
+  LargeRoom::Taken room = {};
+};
+
 /// What all who ask one server share. Safe to use from any thread.
 struct Server {
   Broker& broker;
   Lately& lately;
+  LargeRoom large_room = {};
   std::atomic<std::uint64_t> asked{0};  ///< Requests.
   std::atomic<std::uint64_t> found{0};  ///< Objects.
 
   /// Hints and objects within a budget, or what was heard of them lately. Errors: as of Broker::ask().
   [[nodiscard]] Result<Heard> hints(const AskHints& call);
-  [[nodiscard]] Result<std::optional<std::string>> object(const GetObject& call);
+  [[nodiscard]] Result<GivenObject> object(const GetObject& call);
 
  private:
   [[nodiscard]] std::optional<Heard> heard_lately(const AskHints& call);
+  [[nodiscard]] Result<std::optional<std::string>> ask_for_object(const GetObject& call,
+                                                                  const LargeRoom::Taken& room);
   void keep(const Digest& request, const Heard& heard);
   void keep(const std::string& name, const std::string& object);
 };

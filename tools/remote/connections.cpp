@@ -64,9 +64,7 @@ class Service {
   using Holder = LeaseBook::Holder;
 
   Result<Heard> answer(const AskHints& call, const Holder&) { return server_.hints(call); }
-  Result<std::optional<std::string>> answer(const GetObject& call, const Holder&) {
-    return server_.object(call);
-  }
+  Result<GivenObject> answer(const GetObject& call, const Holder&) { return server_.object(call); }
   Result<bool> answer(const PutObject& call, const Holder&) {
     if (address_.read_only) return refusal();
     return store().put(call.name, call.bytes);
@@ -214,22 +212,40 @@ class Connections::Impl {
       if (!call) return introduced;
       const auto answer =
           std::visit([&](const auto& one) { return this->answer(one, holder, introduced); }, *call);
-      if (answer.empty() || socket.send(answer, Clock::now() + patience_with_a_caller) != State::ok)
+      const auto deadline = Clock::now() + patience_with_a_caller;
+      if (answer.record.empty() || socket.send(answer.record, deadline) != State::ok)
         return introduced;
+      if (message.capacity() > LargeRoom::most_without) message = {};
     }
     return introduced;
   }
 
-  /// The record of the answer; empty to whoever did not say for which store he comes.
+  /// A record, which is empty to whoever did not say for which store he comes; where it is large, with its room.
+  struct Answer {
+    std::string record = {};
+    LargeRoom::Taken room = {};
+  };
+
   template <class Question>
-  std::string answer(const Question& call, const LeaseBook::Holder& holder, bool& introduced) {
+  Answer answer(const Question& call, const LeaseBook::Holder& holder, bool& introduced) {
     if constexpr (std::is_same_v<Question, Introduction>) {
       auto welcome = welcome_to(call);
       if (welcome.value_or(false) && !std::exchange(introduced, true)) ++welcome_;
-      return wire::encode(welcome);
+      return {wire::encode(welcome)};
     } else {
-      return introduced ? wire::encode(service_.load()->answer(call, holder)) : std::string();
+      return introduced ? answer_of(service_.load()->answer(call, holder)) : Answer();
     }
+  }
+
+  template <class Reply>
+  static Answer answer_of(const tl::expected<Reply, Error>& reply) {
+    return {wire::encode(reply)};
+  }
+  static Answer answer_of(Result<GivenObject> given) {
+    auto room = given ? std::move(given->room) : LargeRoom::Taken();
+    return {
+        wire::encode(std::move(given).map([](GivenObject all) { return std::move(all.bytes); })),
+        std::move(room)};
   }
 
   /// False to who comes with another introduction than the first, or would be served with keys of somebody else's environment.

@@ -27,6 +27,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t most_elements = 100'000;
+constexpr std::size_t most_bytes_kept = std::size_t{1} << 20;
 constexpr std::size_t bytes_at_once = std::size_t{64} << 10;
 
 std::optional<int> hex_value(char digit) noexcept {
@@ -301,6 +302,8 @@ Result<std::vector<RedisReply>> RedisConnection::converse(const std::vector<Redi
   // An answer that nobody asked for would pass for that to the next command.
   const bool too_much = replies.size() > commands.size() || reader_->pos < reader_->len;
   if (too_much || !unsent.empty()) return unexpected_answer();
+  // hiredis keeps the room that a large answer took.
+  if (bounds.most_bytes - bytes_left > most_bytes_kept) make_reader();
   return replies;
 }
 
