@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using storage::StoreFile;
 using storage::StoreFolder;
 
 constexpr const char* folder_of_stores = "kiln-store.v1";
@@ -30,25 +31,20 @@ constexpr std::size_t digits_of_requests = 32;
 /// Folders of very many files are slow: names are spread by their first digits.
 constexpr std::size_t digits_of_folders = 2;
 
+constexpr std::size_t most_requests = 1'000'000;
 constexpr std::uint64_t most_hint_bytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t most_bytes_of_hints = std::uint64_t{16} << 20;
 
 std::string folder_name_of(const std::string& name) { return name.substr(0, digits_of_folders); }
 
-/// Some object, by where it lies.
-struct Object {
-  std::int64_t used = 0;
-  std::uint64_t size = 0;
-  std::string name;
-};
-
 class FileStore final : public ObjectStore {
  public:
-  FileStore(std::string shown, StoreFolder objects, StoreFolder requests,
+  FileStore(std::string shown, StoreFolder root, StoreFolder objects, StoreFolder requests,
             const FileStoreOptions& options)
       : ObjectStore(options.trusted_keys),
         shown_(std::move(shown)),
         read_only_(options.read_only),
+        root_(std::move(root)),
         objects_(std::move(objects)),
         requests_(std::move(requests)),
         readers_{.of_anybody = !options.trusted_keys.empty(),
@@ -113,7 +109,7 @@ class FileStore final : public ObjectStore {
     std::vector<Digest> all;
     const auto add = [&](const StoreFolder&, const std::string& name) -> Result<void> {
       if (const auto request = Digest::from_hex(name)) all.push_back(*request);
-      return {};
+      return all.size() > most_requests ? too_many_requests() : Result<void>();
     };
     if (auto listed = for_each_in(requests_, digits_of_requests, add); !listed)
       return tl::unexpected(std::move(listed.error()));
@@ -125,7 +121,7 @@ class FileStore final : public ObjectStore {
     if (read_only_ && !options.dry_run) return refusal();
     auto objects = all_objects();
     if (!objects) return tl::unexpected(std::move(objects.error()));
-    std::ranges::sort(*objects, {}, &Object::used);
+    std::ranges::sort(*objects, {}, &StoreFile::used);
     std::uint64_t left = 0;
     for (const auto& object : *objects) left += object.size;
     const auto made_before =
@@ -153,41 +149,36 @@ class FileStore final : public ObjectStore {
         fmt::format("the store in '{}' is named read-only: leave that out to change it", shown_));
   }
 
+  [[nodiscard]] tl::unexpected<Error> too_many_requests() const {
+    return fail(ErrorCode::too_large,
+                fmt::format("the store in '{}' has more than {} requests; pull what answers single "
+                            "ones, or see what somebody has put into kiln-store.v1/requests there",
+                            shown_, most_requests));
+  }
+
   using InFolder = std::function<Result<void>(const StoreFolder& folder, const std::string& name)>;
 
   /// Each name of so many digits that lies where it belongs.
   static Result<void> for_each_in(const StoreFolder& folders, std::size_t digits,
                                   const InFolder& visit) {
-    const auto names_of_folders = folders.names(digits_of_folders);
-    if (!names_of_folders) return tl::unexpected(names_of_folders.error());
-    for (const auto& name_of_folder : *names_of_folders) {
-      const auto folder = folders.folder(name_of_folder);
+    return folders.for_each_name(digits_of_folders, [&](const std::string& outer) -> Result<void> {
+      const auto folder = folders.folder(outer);
       // What is no folder, such as a link, is none of a store's.
-      if (!folder || !*folder) continue;
-      const auto names = (*folder)->names(digits);
-      if (!names) return tl::unexpected(names.error());
-      for (const auto& name : *names) {
-        if (folder_name_of(name) != name_of_folder) continue;
-        if (auto visited = visit(**folder, name); !visited) return visited;
-      }
-    }
-    return {};
+      if (!folder || !*folder) return {};
+      return (*folder)->for_each_name(digits, [&](const std::string& name) {
+        return folder_name_of(name) == outer ? visit(**folder, name) : Result<void>();
+      });
+    });
   }
 
-  [[nodiscard]] Result<std::vector<Object>> all_objects() const {
-    std::vector<Object> objects;
-    const auto names_of_folders = objects_.names(digits_of_folders);
-    if (!names_of_folders) return tl::unexpected(names_of_folders.error());
-    for (const auto& name_of_folder : *names_of_folders) {
-      const auto folder = objects_.folder(name_of_folder);
-      if (!folder || !*folder) continue;
-      auto files = (*folder)->files(digits_of_objects);
-      if (!files) return tl::unexpected(std::move(files.error()));
-      for (auto& file : *files) {
-        if (folder_name_of(file.name) == name_of_folder)
-          objects.push_back({file.used, file.size, std::move(file.name)});
-      }
-    }
+  [[nodiscard]] Result<std::vector<StoreFile>> all_objects() const {
+    std::vector<StoreFile> objects;
+    const auto add = [&](const StoreFolder& folder, const std::string& name) -> Result<void> {
+      if (auto object = folder.file(name)) objects.push_back(std::move(*object));
+      return {};
+    };
+    if (auto listed = for_each_in(objects_, digits_of_objects, add); !listed)
+      return tl::unexpected(std::move(listed.error()));
     return objects;
   }
 
@@ -199,10 +190,11 @@ class FileStore final : public ObjectStore {
 
   [[nodiscard]] bool has_object(const std::string& name) const {
     const auto folder = objects_.folder(folder_name_of(name));
-    return !folder || (*folder && (*folder)->has_file(name));
+    return !folder || (*folder && (*folder)->file(name));
   }
 
-  /// Hints of objects that are gone, and what writers left behind. Folders stay: somebody may be about to write there.
+  /// Hints of objects that are gone, what writers left behind, requests that nothing answers, and old leases. Folders stay for a day
+  /// at least: somebody may be about to write there.
   [[nodiscard]] Result<void> remove_what_is_of_none() const {
     requests_.remove_left_behind();
     objects_.remove_left_behind();
@@ -210,23 +202,30 @@ class FileStore final : public ObjectStore {
       const auto folder = outer.folder(name);
       if (!folder || !*folder) return {};
       (*folder)->remove_left_behind();
-      const auto hints = (*folder)->names(digits_of_objects);
-      if (!hints) return tl::unexpected(hints.error());
-      for (const auto& hint : *hints) {
-        if (has_object(hint)) continue;
-        if (auto removed = (*folder)->remove_file(hint); !removed) return removed;
-      }
-      return {};
+      return (*folder)->for_each_name(digits_of_objects, [&](const std::string& hint) {
+        return has_object(hint) ? Result<void>() : (*folder)->remove_file(hint);
+      });
     };
     if (auto cleaned = for_each_in(requests_, digits_of_requests, of_request); !cleaned)
       return cleaned;
-    const auto names_of_folders = objects_.names(digits_of_folders);
-    if (!names_of_folders) return tl::unexpected(names_of_folders.error());
-    for (const auto& name : *names_of_folders) {
-      const auto folder = objects_.folder(name);
-      if (folder && *folder) (*folder)->remove_left_behind();
-    }
+    // Each lease is a folder with one of its holder's in it, where he writes again and again.
+    constexpr int depth_of_leases = 2;
+    if (const auto leases = root_.folder("leases"); leases && *leases)
+      in_each(**leases, [](const StoreFolder& folder) { folder.remove_old(depth_of_leases); });
+    in_each(requests_, [](const StoreFolder& folder) { folder.remove_old(0); });
+    in_each(objects_, [](const StoreFolder& folder) { folder.remove_left_behind(); });
     return {};
+  }
+
+  /// What cannot be listed stays as it is.
+  static void in_each(const StoreFolder& folders,
+                      const std::function<void(const StoreFolder&)>& tidy) {
+    static_cast<void>(
+        folders.for_each_name(digits_of_folders, [&](const std::string& name) -> Result<void> {
+          const auto folder = folders.folder(name);
+          if (folder && *folder) tidy(**folder);
+          return {};
+        }));
   }
 
   [[nodiscard]] Result<std::optional<StoreFolder>> folder_of(const Digest& request) const {
@@ -237,6 +236,7 @@ class FileStore final : public ObjectStore {
 
   const std::string shown_;
   const bool read_only_;
+  const StoreFolder root_;
   const StoreFolder objects_;
   const StoreFolder requests_;
   storage::StoreReaders readers_;
@@ -288,8 +288,8 @@ Result<std::unique_ptr<ObjectStore>> open_file_store(const fs::path& folder,
   auto requests = open_folder(**root, "requests", options.create);
   if (!requests) return tl::unexpected(std::move(requests.error()));
   if (!*objects || !*requests) return no_store(place);
-  return std::make_unique<FileStore>(place.string(), std::move(**objects), std::move(**requests),
-                                     options);
+  return std::make_unique<FileStore>(place.string(), std::move(**root), std::move(**objects),
+                                     std::move(**requests), options);
 }
 
 }  // namespace kiln

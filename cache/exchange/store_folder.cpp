@@ -31,7 +31,7 @@ constexpr std::string_view unfinished = ".kiln-tmp";
 constexpr std::time_t an_hour = 3600;
 constexpr std::time_t a_day = 24 * an_hour;
 
-/// A store has some thousands of names in a folder. Others may have put any number there.
+/// A store has some thousands of names in a folder. Others may have put any number there, which a look-up does not read.
 constexpr std::size_t most_names = 100'000;
 
 struct CloseDirectory {
@@ -75,6 +75,10 @@ bool name_folder(int parent, const char* made, const char* name) {
   return ::renameat2(parent, made, parent, name, RENAME_NOREPLACE) == 0 || errno == EEXIST ||
          (errno == EINVAL &&
           (::renameat(parent, made, parent, name) == 0 || errno == ENOTEMPTY || errno == EEXIST));
+}
+
+bool has_digits(std::string_view name, std::size_t digits) {
+  return name.size() == digits && name.find_first_not_of("0123456789abcdef") == name.npos;
 }
 
 void mark_used(int file, const struct stat& status) {
@@ -224,32 +228,47 @@ bool StoreFolder::is_there(const std::string& name, std::string_view bytes,
 }
 
 Result<std::vector<std::string>> StoreFolder::names(std::size_t digits) const {
-  return names_that([&](std::string_view name) {
-    return name.size() == digits && name.find_first_not_of("0123456789abcdef") == name.npos;
+  std::vector<std::string> names;
+  std::size_t seen = 0;
+  auto listed = for_each([&](const std::string& name) -> Result<void> {
+    if (++seen > most_names) {
+      return fail(
+          ErrorCode::too_large,
+          fmt::format("store: '{}' has more than {} names; kiln gc --store removes those of "
+                      "no use, or remove it",
+                      path_.string(), most_names));
+    }
+    if (has_digits(name, digits)) names.push_back(name);
+    return {};
   });
+  if (!listed) return tl::unexpected(std::move(listed.error()));
+  return names;
 }
 
 Result<std::vector<StoreFile>> StoreFolder::files(std::size_t digits) const {
-  auto names = this->names(digits);
-  if (!names) return tl::unexpected(std::move(names.error()));
+  const auto names = this->names(digits);
+  if (!names) return tl::unexpected(names.error());
   std::vector<StoreFile> files;
-  const auto tomorrow = std::time(nullptr) + a_day;
-  for (auto& name : *names) {
-    struct stat status;
-    const bool regular =
-        ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(status.st_mode);
-    if (!regular) continue;
-    const auto used = status.st_mtim.tv_sec > tomorrow ? 0 : status.st_mtim.tv_sec;
-    files.push_back({std::move(name), used, static_cast<std::uint64_t>(status.st_size)});
-  }
+  for (const auto& name : *names)
+    if (auto there = file(name)) files.push_back(std::move(*there));
   return files;
 }
 
-bool StoreFolder::has_file(const std::string& name) const noexcept {
+Result<void> StoreFolder::for_each_name(std::size_t digits, const Visit& visit) const {
+  return for_each([&](const std::string& name) {
+    return has_digits(name, digits) ? visit(name) : Result<void>();
+  });
+}
+
+std::optional<StoreFile> StoreFolder::file(const std::string& name) const noexcept {
   struct stat status;
-  return ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(status.st_mode);
+  const bool regular =
+      ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISREG(status.st_mode);
+  if (!regular) return std::nullopt;
+  const auto tomorrow = std::time(nullptr) + a_day;
+  const auto used = status.st_mtim.tv_sec > tomorrow ? 0 : status.st_mtim.tv_sec;
+  return StoreFile{name, used, static_cast<std::uint64_t>(status.st_size)};
 }
 
 Result<void> StoreFolder::remove_file(const std::string& name) const {
@@ -257,38 +276,46 @@ Result<void> StoreFolder::remove_file(const std::string& name) const {
   return failure("removing", name, errno);
 }
 
+// What cannot be listed has nothing that could be removed.
 void StoreFolder::remove_left_behind() const {
-  const auto names = names_that([](std::string_view name) { return name.ends_with(unfinished); });
-  // What cannot be listed has nothing that could be removed.
-  if (!names) return;
-  for (const auto& name : *names) {
+  static_cast<void>(for_each([&](const std::string& name) -> Result<void> {
     struct stat status;
-    if (::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        status.st_mtim.tv_sec > std::time(nullptr) - an_hour) {
-      continue;
-    }
-    ::unlinkat(descriptor_.get(), name.c_str(), S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
-  }
+    const bool left = name.ends_with(unfinished) &&
+                      ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (left && status.st_mtim.tv_sec <= std::time(nullptr) - an_hour)
+      ::unlinkat(descriptor_.get(), name.c_str(), S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
+    return {};
+  }));
 }
 
-Result<std::vector<std::string>> StoreFolder::names_that(
-    const std::function<bool(std::string_view name)>& is_wanted) const {
+void StoreFolder::remove_old(int depth) const {
+  static_cast<void>(for_each([&](const std::string& name) -> Result<void> {
+    struct stat status;
+    if (::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    const bool is_folder = S_ISDIR(status.st_mode);
+    if (is_folder && depth > 0) {
+      if (const auto inner = folder(name); inner && *inner) (*inner)->remove_old(depth - 1);
+    }
+    // A folder that something is left in stays.
+    if (status.st_mtim.tv_sec < std::time(nullptr) - a_day)
+      ::unlinkat(descriptor_.get(), name.c_str(), is_folder ? AT_REMOVEDIR : 0);
+    return {};
+  }));
+}
+
+Result<void> StoreFolder::for_each(const Visit& visit) const {
   const auto directory = list(descriptor_.get());
   if (!directory) return failure("listing", {}, errno);
-  std::vector<std::string> names;
-  std::size_t seen = 0;
-  errno = 0;
-  for (const auto* item = ::readdir(directory.get()); item != nullptr;
-       item = ::readdir(directory.get())) {
-    if (++seen > most_names) {
-      return fail(ErrorCode::too_large, fmt::format("store: '{}' has more than {} names; remove it",
-                                                    path_.string(), most_names));
-    }
-    const std::string_view name = static_cast<const char*>(item->d_name);
-    if (is_wanted(name)) names.emplace_back(name);
+  for (;;) {
+    errno = 0;
+    const auto* const item = ::readdir(directory.get());
+    if (item == nullptr) break;
+    const std::string name(static_cast<const char*>(item->d_name));
+    if (name == "." || name == "..") continue;
+    if (auto visited = visit(name); !visited) return visited;
   }
   if (errno != 0) return failure("listing", {}, errno);
-  return names;
+  return {};
 }
 
 tl::unexpected<Error> StoreFolder::failure(std::string_view doing, const std::string& name,

@@ -57,14 +57,24 @@ class StoreFolder {
   [[nodiscard]] Result<bool> write(const std::string& name, std::string_view bytes,
                                    const StoreReaders& readers) const;
 
-  /// The names that have so many lowercase hexadecimal digits. Errors: also too_large, for more names than a store has.
+  /// The names that have so many lowercase hexadecimal digits. Errors: also too_large, for more names than a look-up reads.
   [[nodiscard]] Result<std::vector<std::string>> names(std::size_t digits) const;
   /// The same of regular files.
   [[nodiscard]] Result<std::vector<StoreFile>> files(std::size_t digits) const;
-  [[nodiscard]] bool has_file(const std::string& name) const noexcept;
+
+  /// Tells each of these names, however many there are; what is told may be removed at once. Errors: also those of `visit`, which
+  /// end it.
+  using Visit = std::function<Result<void>(const std::string& name)>;
+  [[nodiscard]] Result<void> for_each_name(std::size_t digits, const Visit& visit) const;
+
+  /// A regular file; nothing for anything else.
+  [[nodiscard]] std::optional<StoreFile> file(const std::string& name) const noexcept;
+
   [[nodiscard]] Result<void> remove_file(const std::string& name) const;
   /// Removes what writers left behind that died more than an hour ago.
   void remove_left_behind() const;
+  /// Removes what was not changed for a day, files and empty folders, in this one and so many folders below it.
+  void remove_old(int depth) const;
 
  private:
   StoreFolder(system::Descriptor descriptor, std::filesystem::path path) noexcept;
@@ -75,8 +85,8 @@ class StoreFolder {
                                                      const StoreReaders& readers) const;
   [[nodiscard]] bool is_there(const std::string& name, std::string_view bytes,
                               const StoreReaders& readers) const;
-  [[nodiscard]] Result<std::vector<std::string>> names_that(
-      const std::function<bool(std::string_view name)>& is_wanted) const;
+  /// Tells all that lies here.
+  [[nodiscard]] Result<void> for_each(const Visit& visit) const;
 
   system::Descriptor descriptor_;
   std::filesystem::path path_;  ///< For messages.

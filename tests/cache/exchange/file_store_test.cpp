@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -353,6 +354,83 @@ TEST_F(FileStore, WhatAWriterLeftBehindGoesAfterAnHour) {
   EXPECT_EQ(open_store()->collect({.older_than = std::chrono::hours(24)}).value().entries, 0);
   EXPECT_FALSE(fs::exists(object / ".1.kiln-tmp"));
   EXPECT_TRUE(fs::exists(object / ".2.kiln-tmp"));
+}
+
+TEST_F(FileStore, RequestsThatNothingAnswersAreCollectedAfterADay) {
+  auto from = make_cache("from", {1});
+  const auto store = open_store();
+  push(from, *store).value();
+  const auto requests = root_ / "kiln-store.v1" / "requests" / request_of(1).hex().substr(0, 2);
+  const auto empty = requests / (request_of(1).hex().substr(0, 2) + std::string(30, '0'));
+  fs::create_directory(empty);
+  const auto collect = [&] {
+    EXPECT_EQ(store->collect({.older_than = std::chrono::hours(24)}).value().entries, 0);
+  };
+  collect();
+  EXPECT_TRUE(fs::exists(empty)) << "somebody may be about to write there";
+  set_used(empty, std::chrono::hours(25));
+  set_used(requests / request_of(1).hex(), std::chrono::hours(25));
+  collect();
+  EXPECT_FALSE(fs::exists(empty));
+  auto to = open("to");
+  EXPECT_EQ(pull(*store, to).value().added, 1);
+}
+
+TEST_F(FileStore, LeasesThatNobodyProlongedForADayAreCollected) {
+  const auto store = open_store();
+  const auto leases = root_ / "kiln-store.v1" / "leases" / "ab";
+  const auto old = leases / ("ab" + std::string(62, '0'));
+  const auto young = leases / ("ab" + std::string(62, '1'));
+  const auto age = [](const fs::path& lease) {
+    set_used(lease / "00000001" / "beat", std::chrono::hours(25));
+    set_used(lease / "00000001", std::chrono::hours(25));
+    set_used(lease, std::chrono::hours(25));
+  };
+  for (const auto& lease : {old, young}) {
+    fs::create_directories(lease / "00000001");
+    test::write_file(lease / "00000001" / "beat", "token held 1");
+    age(lease);
+  }
+  test::write_file(young / "00000001" / "beat", "token held 2");
+  EXPECT_TRUE(store->collect({.max_bytes = 0, .dry_run = true}));
+  EXPECT_TRUE(fs::exists(old));
+  EXPECT_TRUE(store->collect({.older_than = std::chrono::hours(24)}));
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(young / "00000001" / "beat"));
+  EXPECT_TRUE(fs::exists(leases)) << "somebody may be about to take one there";
+}
+
+// With more than a look-up reads. New files would take long, and one file has 65,000 names at most.
+void fill(const fs::path& folder, const std::string& beginning, std::size_t digits) {
+  fs::create_directories(folder);
+  fs::path file;
+  for (int number = 0; number <= 100'000; ++number) {
+    const auto name = fmt::format("{}{:0{}}", beginning, number, digits - beginning.size());
+    if (number % 50'000 == 0) {
+      file = folder / name;
+      test::write_file(file, "");
+    } else {
+      ASSERT_EQ(::link(file.c_str(), (folder / name).c_str()), 0);
+    }
+  }
+}
+
+TEST_F(FileStore, WhatSomebodyFilledIsListedAndCollected) {
+  auto from = make_cache("from", {1, 2});
+  const auto store = open_store();
+  push(from, *store).value();
+  const auto requests = root_ / "kiln-store.v1" / "requests";
+  const auto name = request_of(1).hex();
+  fill(requests / name.substr(0, 2) / name, "", 64);
+  const auto listed = list_store(*store, [](const StoreEntry&) { return true; }).value();
+  EXPECT_EQ(listed.entries, 1);
+  ASSERT_THAT(listed.skipped, SizeIs(1));
+  EXPECT_THAT(listed.skipped[0].problem, HasSubstr("kiln gc --store"));
+  fill(requests / "cd", "cd", 32);
+  EXPECT_THAT(store->requests().value(), SizeIs(100'003));
+  EXPECT_EQ(store->collect({.older_than = std::chrono::hours(24)}).value().entries, 0);
+  auto to = open("to");
+  EXPECT_EQ(pull(*store, to, {.requests = {{request_of(1), request_of(2)}}}).value().added, 2);
 }
 
 TEST_F(FileStore, ManyPushAndPullAtATime) {
