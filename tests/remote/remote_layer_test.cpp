@@ -101,5 +101,18 @@ TEST_F(RemoteLayer, WhoOnlyLooksMakesNoStoreAnewWhereSomebodyWroteBefore) {
   EXPECT_TRUE(std::filesystem::exists(scratch_ / "store"));
 }
 
+// Nor is it asked: nothing listens on the port 1.
+TEST_F(RemoteLayer, AServerThatIsNamedReadOnlyIsNotWritten) {
+  const auto settings = resolve_settings(machine("a")).value();
+  const auto store = open_store("redis://127.0.0.1:1?read-only", settings).value();
+  const std::string name(64, 'a');
+  const std::vector<Error> refused{store->put(name, "x").error(),
+                                   store->add_hint(Digest(), name, "x").error()};
+  for (const auto& error : refused) {
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+    EXPECT_NE(error.message.find("read-only"), std::string::npos) << error.message;
+  }
+}
+
 }  // namespace
 }  // namespace kiln::test
