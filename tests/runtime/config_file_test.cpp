@@ -97,6 +97,12 @@ TEST_F(ConfigFiles, HoldNoNonsense) {
   EXPECT_THAT(refusal(), HasSubstr("KILN_LOG: 'loud' is not a log level"));
   say("LOG=info\n");
   EXPECT_THAT(refusal(), HasSubstr(":1: 'LOG=info' is no setting"));
+  for (const std::string sign : {" ", ":", "-> "}) {
+    say("KILN_REMOTE" + sign + "redis://farm:sesame@host\n");
+    EXPECT_THAT(refusal(), HasSubstr(":1: 'KILN_REMOTE...' is no setting"));
+  }
+  say("farm:sesame@host=1\n");
+  EXPECT_THAT(refusal(), HasSubstr(":1: '...' is no setting"));
   say(std::string(70'000, '#'));
   EXPECT_THAT(refusal(), HasSubstr("larger than 64 KiB"));
   say("KILN_LGO=info\nKILN_OTHER_THING=1\n");
