@@ -30,7 +30,7 @@ class LeaseBook {
 
   /// Whoever asks makes it without a lease where the server takes longer than `most_wait`.
   [[nodiscard]] LeaseState take(const std::string& name, const Holder& holder,
-                                std::chrono::microseconds most_wait = Breaker::most_cost);
+                                std::chrono::microseconds most_wait);
   /// Where it is still this holder's. Waits for no server.
   void release(const std::string& name, const Holder& holder, bool failed);
   /// This helper holds it from now on. False where it is no longer this holder's.
