@@ -16,7 +16,6 @@
 #include "exchange/store_folder.h"
 #include "file/wall_clock.h"
 #include "kiln/exchange.h"
-#include "record/parcel_codec.h"
 
 namespace kiln {
 namespace {
@@ -33,6 +32,7 @@ constexpr std::size_t digits_of_requests = 32;
 constexpr std::size_t digits_of_folders = 2;
 
 constexpr std::size_t most_requests = 1'000'000;
+constexpr std::uint64_t most_hint_bytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t most_bytes_of_hints = std::uint64_t{16} << 20;
 
 std::string folder_name_of(const std::string& name) { return name.substr(0, digits_of_folders); }
@@ -82,7 +82,7 @@ class FileStore final : public ObjectStore {
     std::uint64_t left = most_bytes_of_hints;
     for (auto& file : *files) {
       if (hints.size() == most || left == 0) break;
-      auto record = (*folder)->read(file.name, storage::most_hint_bytes, readers_);
+      auto record = (*folder)->read(file.name, most_hint_bytes, readers_);
       if (!record) {
         hints.push_back({std::move(file.name), tl::unexpected(std::move(record.error()))});
       } else if (*record) {

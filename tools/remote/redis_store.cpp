@@ -15,20 +15,18 @@
 #include <fmt/format.h>
 
 #include "kiln/exchange.h"
-#include "record/parcel_codec.h"
 #include "redis_connection.h"
 #include "redis_leases.h"
 
 namespace kiln::remote {
 namespace {
 
-using storage::most_hint_bytes;
-
 constexpr std::string_view begin_of_requests = "kiln:r:";
 
 constexpr std::uint64_t mebi = std::uint64_t{1} << 20;
 /// No value of a Redis server is larger, unless it was told so.
 constexpr std::uint64_t most_object_bytes = 512 * mebi;
+constexpr std::uint64_t most_hint_bytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t most_bytes_of_hints = 4 * mebi;
 constexpr std::size_t most_hints = 1'000;
 constexpr std::size_t most_requests = 1'000'000;
