@@ -23,7 +23,7 @@ class AskingTimes : public ::testing::Test {
     std::this_thread::sleep_for(time);
   }
 
-  const Settings settings_;
+  const Settings settings_{};
   const Reporter reporter_{LogLevel::warn, nullptr, nullptr};
   kiln::RemoteLayer one_{parse_remote("redis://127.0.0.1:1?timeout=1778").value(), settings_,
                          reporter_};
