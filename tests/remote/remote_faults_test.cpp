@@ -214,6 +214,24 @@ TEST_F(RemoteFaults, AServerThatTakesNothingIsStillAsked) {
     EXPECT_EQ(compile(second, number).value().origin, Origin::remote);
 }
 
+// Leases are to be had there, and nothing comes of them.
+TEST_F(RemoteFaults, NobodyWaitsForWhatAServerDoesNotTake) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  const auto connection = remote::RedisConnection::make(parse_remote(server.url()).value()).value();
+  ASSERT_TRUE(connection->run({"ACL", "SETUSER", "default", "resetkeys", "%R~kiln:o:*",
+                               "%RW~kiln:l:*", "%RW~kiln:h:*", "%RW~kiln:r:*"},
+                              connection->begin_call()));
+  auto first = Runtime::open(machine("first", server.url())).value();
+  ASSERT_TRUE(compile(first, 0));
+  EXPECT_EQ(settled(first).dropped, 1U);
+  auto second = Runtime::open(machine("second", server.url())).value();
+  for (int number = 1; number < 5; ++number) ASSERT_TRUE(compile(first, number));
+  std::this_thread::sleep_for(200ms);
+  for (int number = 1; number < 5; ++number) ASSERT_TRUE(compile(second, number));
+  EXPECT_EQ(second.counters().lease_waits, 0U);
+}
+
 // Both are the same user of this machine, and a helper that let one in for the other would lend him his password.
 TEST_F(RemoteFaults, NobodyIsServedWithThePasswordOfAnother) {
   if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstddef>
 #include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace kiln::remote {
@@ -29,17 +31,18 @@ Deliveries::Deliveries(Server& server, LeaseBook& leases, Rules rules)
 
 bool Deliveries::add(PushEntry push, const LeaseBook::Holder& holder) {
   if (!leases_.keep(push.lease, holder)) push.lease.clear();
+  bool is_added = false;
+  std::string in_vain;
   {
     const std::lock_guard lock(mutex_);
-    if (rules_.pushes && jobs_.size() < most_waiting) {
-      jobs_.emplace_back(std::move(push));
-      to_do_.notify_one();
-      return true;
-    }
-    ++dropped_;
+    is_added = rules_.pushes && jobs_.size() < most_waiting;
+    if (takes_nothing_ || !is_added) in_vain = std::exchange(push.lease, {});
+    if (is_added) jobs_.emplace_back(std::move(push));
+    if (!is_added) ++dropped_;
   }
-  leases_.release(push.lease, {}, true);
-  return false;
+  to_do_.notify_one();
+  leases_.release(in_vain, {}, true);
+  return is_added;
 }
 
 bool Deliveries::add(AdmitEntries admit) {
@@ -87,7 +90,8 @@ void Deliveries::carry(const PushEntry& push) {
   bool put = false;
   bool is_new = false;
   auto* const cache = open(push.cache);
-  for (int attempt = 1; cache != nullptr && !put && attempt <= most_tries; ++attempt) {
+  const int tries = takes_nothing() ? 1 : most_tries;
+  for (int attempt = 1; cache != nullptr && !put && attempt <= tries; ++attempt) {
     if (attempt > 1) std::this_thread::sleep_for(time_between_tries);
     forget_texts_at_times();
     const auto report =
@@ -96,11 +100,33 @@ void Deliveries::carry(const PushEntry& push) {
     if (!report) texts_there_.clear();
     put = report && report->added + report->present != 0;
     is_new = report && report->added != 0;
+    note(put, push.lease);
   }
-  leases_.release(push.lease, {}, !put);
+  if (cache == nullptr) leases_.release(push.lease, {}, true);
   const std::lock_guard lock(mutex_);
   ++(put ? pushed_ : dropped_);
   if (put && !is_new) ++duplicates_;
+}
+
+bool Deliveries::takes_nothing() {
+  const std::lock_guard lock(mutex_);
+  return takes_nothing_;
+}
+
+// Machines wait for each entry of which there is a lease. Where the server takes none, they are told so at once, of all that wait
+// here, and not when all was tried.
+void Deliveries::note(bool put, const std::string& lease) {
+  leases_.release(lease, {}, !put);
+  std::vector<std::string> in_vain;
+  {
+    const std::lock_guard lock(mutex_);
+    takes_nothing_ = !put;
+    for (auto& job : jobs_) {
+      auto* const waiting = std::get_if<PushEntry>(&job);
+      if (!put && waiting != nullptr) in_vain.push_back(std::exchange(waiting->lease, {}));
+    }
+  }
+  for (const auto& one : in_vain) leases_.release(one, {}, true);
 }
 
 // A store may lose anything at any time.

@@ -51,6 +51,8 @@ class Deliveries {
   void work();
   void carry(const PushEntry& push);
   void carry(const AdmitEntries& admit);
+  [[nodiscard]] bool takes_nothing();
+  void note(bool put, const std::string& lease);
   void forget_texts_at_times();
   [[nodiscard]] Cache* open(const CacheOfCaller& cache);
 
@@ -61,6 +63,7 @@ class Deliveries {
   std::condition_variable to_do_;
   std::deque<Job> jobs_;
   bool busy_ = false;
+  bool takes_nothing_ = false;  ///< The server, when something was put there last.
   std::uint64_t pushed_ = 0;
   std::uint64_t duplicates_ = 0;
   std::uint64_t dropped_ = 0;
