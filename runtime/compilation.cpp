@@ -24,6 +24,9 @@ namespace kiln {
 
 namespace {
 
+// The headers of what a shared store offers are compared for so long: whoever may write it may have it say anything.
+constexpr std::chrono::milliseconds time_to_compare{500};
+
 // How far the search for the nearest entry goes beside a miss, which is not to take long.
 constexpr AlikeLimits limits_of_a_miss{.entries = 200, .rows = 2'000};
 
@@ -97,13 +100,16 @@ const Closure& Compilation::closure() {
 tl::expected<Making::Found, Miss> Compilation::look_up() { return ask(&Layers::find); }
 
 tl::expected<Making::Found, Miss> Compilation::fetch(Heard heard) {
-  return ask(heard == Heard::anew ? &Layers::fetch_anew : &Layers::fetch);
+  return ask(heard == Heard::anew ? &Layers::fetch_anew : &Layers::fetch,
+             std::chrono::steady_clock::now() + time_to_compare);
 }
 
 // Asks once, again where that may be trusted which is not here, and then for what other compilers made.
-tl::expected<Making::Found, Miss> Compilation::ask(Layers::Ask ask) {
+tl::expected<Making::Found, Miss> Compilation::ask(Layers::Ask ask,
+                                                   std::chrono::steady_clock::time_point end) {
   WhyNot why_not;
   Fitness fitness(query_, tools_.compiler, tools_.eligible, tools_.files, why_not, loading_);
+  fitness.end_at(end);
   const Layers::Wanted wanted{request, request_digest, asking_time, query_.search.roots()};
   do {
     auto found = (tools_.layers.*ask)(wanted, std::ref(fitness), why_not);

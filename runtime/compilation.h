@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,7 +67,9 @@ class Compilation final : public Making {
   [[nodiscard]] Explanation explain_miss(std::string why_not) override;
 
  private:
-  [[nodiscard]] tl::expected<Found, Miss> ask(Layers::Ask ask);
+  [[nodiscard]] tl::expected<Found, Miss> ask(
+      Layers::Ask ask,
+      std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max());
   [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
   [[nodiscard]] const std::shared_ptr<const HeaderText>& source();
   [[nodiscard]] bool prelude_repeats();

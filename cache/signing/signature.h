@@ -19,8 +19,7 @@ namespace kiln::storage {
 /// The record of this claim's signature by the key; its signer is the key's name.
 [[nodiscard]] std::string sign(Claim claim, const SigningKey& key);
 
-/// The claim, if a trusted key of its signer's name signed it; nothing for any other bytes. Nothing of it is looked at before
-/// that, but for how the record is laid out.
+/// The claim, if a trusted key of its signer's name signed it; nothing for any other bytes.
 [[nodiscard]] std::optional<Claim> trusted_claim(std::string_view signature,
                                                  const TrustedKeys& keys);
 

@@ -75,7 +75,7 @@ bool Fitness::are_texts(const SignedTexts& signed_texts, const DependencySet& de
 bool Fitness::operator()(const DependencySet& dependencies, const Toolchain& toolchain,
                          const Witness* witness, const SignedTexts* signed_texts) {
   if (!fits(toolchain)) return false;
-  auto replayed = replay(dependencies, query_.search, witness, files_);
+  auto replayed = replay(dependencies, query_.search, witness, files_, nullptr, end_);
   if (!replayed.difference.empty()) return refuse(std::move(replayed.difference));
   const bool can_compile = compiler_.search().files && replayed.compiles;
   if (!replayed.holds() && can_compile) return refuse(std::move(replayed.absence));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -38,6 +39,9 @@ class Fitness {
   bool operator()(const DependencySet& dependencies, const Toolchain& toolchain,
                   const Witness* witness, const SignedTexts* signed_texts);
 
+  /// What takes longer to compare than until then does not serve.
+  void end_at(std::chrono::steady_clock::time_point end) noexcept { end_ = end; }
+
   /// Whether to ask all layers again, for what differs in nothing but headers that are not here: where there is no
   /// compiler, or one of them is included, so that it would fail. With a compiler, only where there is but
   /// one such entry.
@@ -64,6 +68,7 @@ class Fitness {
   HeaderFiles& files_;
   WhyNot& why_not_;
   const std::optional<Loading> loading_;
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();
   bool trusting_ = false;
   bool wide_;            ///< Whether what other compilers made is looked at.
   bool others_ = false;  ///< Whether there is something of theirs.

@@ -18,16 +18,19 @@ namespace kiln {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // One pass over the recorded look-ups; each parent is found before its children.
 class Replay {
  public:
   Replay(const DependencySet& recorded, const HeaderSearch& search, const Witness* witness,
-         HeaderFiles& files, std::vector<HeaderDifference>* all)
+         HeaderFiles& files, std::vector<HeaderDifference>* all, Clock::time_point end)
       : recorded_(recorded),
         search_(search),
         finder_(search),
         files_(files),
         all_(all),
+        end_(end),
         identities_(recorded.lookups.size()) {
     const bool fits = witness != nullptr && witness->stamps.size() == recorded.lookups.size();
     stamps_ = fits ? &witness->stamps : nullptr;
@@ -37,6 +40,10 @@ class Replay {
     if (!surroundings_hold()) return std::move(result_);
     found_.reserve(recorded_.lookups.size());
     for (std::size_t index = 0; index < recorded_.lookups.size(); ++index) {
+      if (is_late()) {
+        result_.difference = "to compare its headers took too long";
+        break;
+      }
       found_.push_back(find(recorded_.lookups[index]));
       const auto difference = compare(index);
       if (!difference) continue;
@@ -49,6 +56,11 @@ class Replay {
 
  private:
   using Kind = HeaderDifference::Kind;
+
+  // Of a hit of this machine's own nobody asks the clock.
+  [[nodiscard]] bool is_late() const {
+    return end_ != Clock::time_point::max() && Clock::now() >= end_;
+  }
 
   // Gives whether to go on: the surroundings hold, or all differences are wanted.
   bool surroundings_hold() {
@@ -172,6 +184,7 @@ class Replay {
   HeaderFiles& files_;
   const std::vector<FileStamp>* stamps_;
   std::vector<HeaderDifference>* all_;
+  const Clock::time_point end_;
   Replayed result_;
   std::vector<FoundHeader> found_;
   std::vector<std::size_t> absences_;
@@ -226,8 +239,8 @@ std::vector<std::string> parents_of(const DependencySet& recorded, std::size_t l
 }
 
 Replayed replay(const DependencySet& recorded, const HeaderSearch& search, const Witness* witness,
-                HeaderFiles& files, std::vector<HeaderDifference>* all) {
-  return Replay(recorded, search, witness, files, all).run();
+                HeaderFiles& files, std::vector<HeaderDifference>* all, Clock::time_point end) {
+  return Replay(recorded, search, witness, files, all, end).run();
 }
 
 }  // namespace kiln

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -54,9 +55,11 @@ struct Replayed {
 
 /// Replays recorded look-ups against the headers of this machine. They hold if each finds the recorded content, at the recorded
 /// path if there is one; if those that found one file still do; and if those that found nothing still do. A file whose stamp is
-/// that of `witness` is not read. Ends at the first difference in a header that is here, unless `all` wants each.
-[[nodiscard]] Replayed replay(const DependencySet& recorded, const HeaderSearch& search,
-                              const Witness* witness, HeaderFiles& files,
-                              std::vector<HeaderDifference>* all = nullptr);
+/// that of `witness` is not read. Ends at the first difference in a header that is here, unless `all` wants each; and at `end`, which
+/// is a difference too: somebody else may have recorded what takes for ever.
+[[nodiscard]] Replayed replay(
+    const DependencySet& recorded, const HeaderSearch& search, const Witness* witness,
+    HeaderFiles& files, std::vector<HeaderDifference>* all = nullptr,
+    std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max());
 
 }  // namespace kiln

@@ -2,6 +2,7 @@
 
 #include "lookup/replay.h"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -52,6 +53,14 @@ TEST_F(Replaying, AFileThatLooksDifferentIsRead) {
 TEST_F(Replaying, AWitnessOfAnotherLengthIsNone) {
   const Witness witness{search_.roots(), {}};
   EXPECT_EQ(replay_with(digest_of("anything else"), &witness).difference, "header a.h changed");
+}
+
+TEST_F(Replaying, EndsWhenItsTimeIsUp) {
+  const DependencySet set{.lookups = {{.spelling = "a.h", .content = digest_of("#define A 1\n")}}};
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_TRUE(replay(set, search_, nullptr, files_, nullptr, now + std::chrono::hours(1)).holds());
+  EXPECT_EQ(replay(set, search_, nullptr, files_, nullptr, now).difference,
+            "to compare its headers took too long");
 }
 
 TEST_F(Replaying, WhatIsNotHereIsCounted) {
