@@ -67,13 +67,11 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-// An address may have a password in it, and a line that is misspelled is repeated.
-std::string without_address(std::string_view line) {
-  const bool may_be_address =
-      line.find("://") != std::string_view::npos || line.find('@') != std::string_view::npos;
-  if (!may_be_address) return std::string(line);
-  const auto name = line.substr(0, line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_"));
-  return std::string(name) + "...";
+// What is misspelled may be a secret, or an address with one. Whoever looks at the line knows what its name was.
+std::string without_value(std::string_view line) {
+  const auto name = line.substr(0, line.find_first_of("= \t:"));
+  const bool is_name = line.starts_with("KILN_") || line.substr(name.size()).starts_with('=');
+  return fmt::format("{}...", is_name && name.find('@') == name.npos ? name : "");
 }
 
 }  // namespace
@@ -89,7 +87,7 @@ Result<ConfigFile> parse_config(const std::filesystem::path& path, std::string_v
     if (!line.starts_with("KILN_") || sign == std::string_view::npos) {
       return fail(ErrorCode::invalid_setting,
                   fmt::format("{}:{}: '{}' is no setting: write a line as KILN_MODE=warn",
-                              path.string(), number, without_address(line)));
+                              path.string(), number, without_value(line)));
     }
     file.values[std::string(trimmed(line.substr(0, sign)))] = trimmed(line.substr(sign + 1));
   }

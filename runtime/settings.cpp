@@ -104,10 +104,12 @@ class Decisions {
   std::vector<Setting>& listing_;
 };
 
+// An address that was meant for another variable may have a password in it.
 tl::unexpected<Error> nonsense(std::string_view variable, std::string_view value,
                                std::string_view expected) {
+  const bool is_address = value.find("://") != std::string_view::npos;
   return fail(ErrorCode::invalid_setting,
-              fmt::format("{}: '{}' is not {}", variable, value, expected));
+              fmt::format("{}: '{}' is not {}", variable, is_address ? "..." : value, expected));
 }
 
 Result<std::string> as_it_is(const char* /*variable*/, const std::string& value) { return value; }
