@@ -26,6 +26,7 @@
 #include "rule_u.h"
 #include "size.h"
 #include "support/child.h"
+#include "support/sanitized.h"
 
 namespace kiln {
 namespace {
@@ -36,21 +37,14 @@ using storage::max_raw_bytes;
 using storage::Tag;
 using test::forge;
 using test::FrameWords;
+using test::is_sanitized;
 using test::make_sample;
 using test::RuleU;
 using test::Sample;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
-
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 // Sanitizers need address space without bound and much time, so under them bombs are small.
-constexpr std::size_t largest_bomb = sanitized ? 16 * mebibyte : max_raw_bytes;
+constexpr std::size_t largest_bomb = is_sanitized ? 16 * mebibyte : max_raw_bytes;
 
 enum Answer : int { refused, accepted, out_of_memory, threw };
 
@@ -63,7 +57,7 @@ std::size_t address_space_in_use() {
 /// Runs `accepts` in a child that may allocate this much and no more.
 int answer_within(std::size_t bytes, const std::function<bool()>& accepts) {
   return test::run_in_child([&]() -> int {
-    if (!sanitized) {
+    if (!is_sanitized) {
       const rlim_t most = address_space_in_use() + bytes;
       const rlimit limit{most, most};
       if (::setrlimit(RLIMIT_AS, &limit) != 0) return -1;
@@ -123,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
         FrameCase{"BombOverTheLimit",
                   [] {
                     const std::size_t size = max_raw_bytes + 4096;
-                    return forged_zstd(size, sanitized ? headless_claim(size) : zeros(size));
+                    return forged_zstd(size, is_sanitized ? headless_claim(size) : zeros(size));
                   }},
         FrameCase{"ClaimOfAllThereIs",
                   [] { return forged_zstd(UINT64_MAX - 2, headless_claim(UINT64_MAX - 2)); }},

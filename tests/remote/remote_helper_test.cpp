@@ -165,6 +165,12 @@ class RemoteConnections : public MachinesFixture {
             std::string(build_identity()), address, {}, {}, remote::environment_for(address)});
   }
 
+  /// Of a store that no other test has: they run at one time, and a user's processes share the helpers.
+  [[nodiscard]] RemoteAddress redis(const std::string& user) const {
+    return {.kind = RemoteAddress::Kind::redis,
+            .url = "redis://" + user + scratch_.path().filename().string()};
+  }
+
   /// Without the byte 0 that it begins with; empty where it has none.
   static std::string socket_name_of(pid_t helper) {
     const auto link = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/3", helper)).string();
@@ -250,13 +256,10 @@ TEST_F(RemoteConnections, NameTheirSocketWithoutPassword) {
 }
 
 TEST_F(RemoteConnections, WithThePasswordsOfEachUserAreServedByOneHelper) {
-  const auto as = [&](const std::string& user) {
-    return connections({.kind = RemoteAddress::Kind::redis, .url = "redis://" + user + "host"});
-  };
   std::vector<remote::HelperConnection> held;
   for (int round = 0; round < 2; ++round) {
     for (const auto* user : {"", ":sesame@", "farm:sesame@"}) {
-      auto connection = as(user)->take();
+      auto connection = connections(redis(user))->take();
       ASSERT_TRUE(connection) << connection.error().message;
       held.push_back(std::move(*connection));
     }
@@ -268,10 +271,8 @@ TEST_F(RemoteConnections, WithThePasswordsOfEachUserAreServedByOneHelper) {
 TEST_F(RemoteConnections, WithManyPasswordsAtOnceAreServed) {
   std::vector<std::future<Result<remote::HelperConnection>>> tries;
   for (int user = 0; user < 24; ++user) {
-    tries.push_back(std::async(std::launch::async, [user] {
-      return connections({.kind = RemoteAddress::Kind::redis,
-                          .url = fmt::format("redis://:word{}@host", user % 8)})
-          ->take();
+    tries.push_back(std::async(std::launch::async, [this, user] {
+      return connections(redis(fmt::format(":word{}@", user % 8)))->take();
     }));
   }
   std::vector<remote::HelperConnection> held;
@@ -286,9 +287,7 @@ TEST_F(RemoteConnections, WithManyPasswordsAtOnceAreServed) {
 TEST_F(RemoteConnections, WithMorePasswordsThanThereArePlacesAreRefused) {
   std::vector<remote::HelperConnection> held;
   for (int user = 0;; ++user) {
-    auto connection = connections({.kind = RemoteAddress::Kind::redis,
-                                   .url = fmt::format("redis://:word{}@host", user)})
-                          ->take();
+    auto connection = connections(redis(fmt::format(":word{}@", user)))->take();
     if (!connection) {
       EXPECT_EQ(user, 32);
       EXPECT_NE(connection.error().message.find("each with other passwords"), std::string::npos);
