@@ -223,6 +223,7 @@ Result<ServedArtifact> Obtainer::make_and_keep(Making& making, std::unique_ptr<L
       key_of(making.request_digest, digest_of(made->dependencies.material()), toolchain.identity);
   const auto artifact = std::make_shared<const Artifact>(std::move(made->artifact));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
+  layers_.note_compile(*artifact);
   if (artifact->not_kept.empty()) {
     if (making.keep && layers_.writable()) {
       const auto code = kernel_code(*artifact);

@@ -230,6 +230,11 @@ void Layers::count_miss(MissReason reason) noexcept {
   if (cache_) cache_->count_miss(reason);
 }
 
+void Layers::note_compile(const Artifact& artifact) noexcept {
+  for (const auto& remote : remotes_)
+    remote->note_compile(std::chrono::microseconds(artifact.compile_us));
+}
+
 std::optional<Turn> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience,
                                       std::stop_token stop) {
   if (!writable_) return std::nullopt;

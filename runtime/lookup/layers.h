@@ -84,6 +84,9 @@ class Layers {
                 std::shared_ptr<const Artifact> artifact);
   void count_memory_hit(const Artifact& artifact) noexcept;
 
+  /// Of what this process made itself.
+  void note_compile(const Artifact& artifact) noexcept;
+
   /// Of a request that is to be made, once.
   void count_miss(MissReason reason) noexcept;
 

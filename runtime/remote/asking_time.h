@@ -4,47 +4,54 @@
 #include <chrono>
 #include <map>
 
+#include "remote/asking_account.h"
+
 namespace kiln {
 
-class RemoteLayer;
-
-/// How long one call may still wait for stores that machines share: for each half a second in all, and a quarter for one answer.
-/// So a server that is slow and never fails costs a compile no more than one that is down costs two. Serves one thread.
+/// How long one call may still wait for stores that machines share: for each half a second in all, and a quarter for one answer,
+/// and for one that does not pay not at all. So a server that is slow and never fails costs a compile no more than one that is
+/// down costs two. Serves one thread.
 class AskingTime {
  public:
   using Clock = std::chrono::steady_clock;
 
-  [[nodiscard]] std::chrono::microseconds left(const RemoteLayer& store) const {
+  [[nodiscard]] std::chrono::microseconds left(const AskingAccount& store) const {
+    if (!waits_for_others_ && !store.pays()) return {};
     const auto at = spent_.find(&store);
     const auto spent = at == spent_.end() ? std::chrono::microseconds() : at->second;
-    return std::clamp(most - spent, std::chrono::microseconds(), most_at_once);
+    return std::clamp(most - spent, std::chrono::microseconds(), AskingAccount::most_at_once);
   }
 
-  /// Begins anew: whoever waits until somebody else has made it saves that himself.
-  void renew() { spent_.clear(); }
+  /// Begins anew: whoever waits until somebody else has made it saves that himself, and it is on nobody's account.
+  void renew() {
+    spent_.clear();
+    waits_for_others_ = true;
+  }
 
   /// Takes its life off the time for one store.
   class Spending {
    public:
-    Spending(AskingTime& time, const RemoteLayer& store) : time_(time), store_(store) {}
+    Spending(AskingTime& time, AskingAccount& store) : time_(time), store_(store) {}
     Spending(const Spending&) = delete;
     Spending& operator=(const Spending&) = delete;
     ~Spending() {
-      time_.spent_[&store_] +=
+      const auto waited =
           std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_);
+      time_.spent_[&store_] += waited;
+      if (!time_.waits_for_others_) store_.spend(waited);
     }
 
    private:
     AskingTime& time_;
-    const RemoteLayer& store_;
+    AskingAccount& store_;
     const Clock::time_point began_ = Clock::now();
   };
 
  private:
   static constexpr std::chrono::microseconds most = std::chrono::milliseconds(500);
-  static constexpr std::chrono::microseconds most_at_once = std::chrono::milliseconds(250);
 
-  std::map<const RemoteLayer*, std::chrono::microseconds> spent_;
+  std::map<const AskingAccount*, std::chrono::microseconds> spent_;
+  bool waits_for_others_ = false;
 };
 
 }  // namespace kiln

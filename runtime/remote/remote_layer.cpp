@@ -27,8 +27,6 @@ namespace {
 
 /// In less, no server answers.
 constexpr std::chrono::microseconds least_wait = 1ms;
-/// Of what a compile takes, an answer may cost this part.
-constexpr std::uint64_t worth_of_a_compile = 4;
 /// The helper answers these by itself.
 constexpr auto patience_with_helper = 1s;
 /// The helper answers that the server was too slow; whoever waits for it waits a little longer than that may take.
@@ -105,13 +103,13 @@ RemoteLayer::RemoteLayer(RemoteAddress address, const Settings& settings, const 
 
 std::optional<OfferedEntry> RemoteLayer::find(const Request& request, AskingTime& time, bool fresh,
                                               const Offer::Accept& accept, MissReason& why_not) {
-  const auto left = time.left(*this);
+  const auto left = left_of(time);
   if (left < least_wait) return std::nullopt;
   if (auto awake = wake_helper(); !awake) {
     lose(awake.error());
     return std::nullopt;
   }
-  const AskingTime::Spending spending(time, *this);
+  const AskingTime::Spending spending(time, account_);
   RemoteStore store(helper_, keys_, RemoteStore::Haste{left, fresh});
   const auto offers = Offer::list(store, request);
   if (!offers) {
@@ -127,15 +125,28 @@ std::optional<OfferedEntry> RemoteLayer::find(const Request& request, AskingTime
     if (store.is_late()) break;
     if (!offer.may_serve(accept_here)) continue;
     if (offer.compile_us() != 0)
-      store.hurry(std::chrono::microseconds(offer.compile_us() / worth_of_a_compile));
+      store.hurry(std::chrono::microseconds(offer.compile_us()) /
+                  AskingAccount::worth_of_a_compile);
     auto entry = offer.fetch(store, accept_here, why_not);
     if (!entry) {
       lose(entry.error());
       return std::nullopt;
     }
-    if (*entry) return std::move(*entry);
+    if (!*entry) continue;
+    account_.earn_spared(std::chrono::microseconds((*entry)->artifact.compile_us));
+    return std::move(*entry);
   }
   return std::nullopt;
+}
+
+// Once: it stays slow for this process, which will ask less often.
+std::chrono::microseconds RemoteLayer::left_of(const AskingTime& time) {
+  const auto left = time.left(account_);
+  if (!account_.pays() && !warned_of_slowness_.exchange(true)) {
+    reporter_.warn(fmt::format(
+        "{} is asked less often: its answers take longer than they save here", address_.shown()));
+  }
+  return left;
 }
 
 // A process starts it once, which says nothing of the server.
@@ -157,9 +168,9 @@ void RemoteLayer::push(const Digest& key, std::unique_ptr<Lease> lease) {
 }
 
 RemoteLayer::Leased RemoteLayer::lease(const Digest& what, AskingTime& time) {
-  const auto left = time.left(*this);
+  const auto left = left_of(time);
   if (left < least_wait) return {};
-  const AskingTime::Spending spending(time, *this);
+  const AskingTime::Spending spending(time, account_);
   const auto name = what.hex() + digest_of(what.hex()).hex();
   auto connection = helper_->take();
   if (!connection) return {};

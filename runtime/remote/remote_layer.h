@@ -13,6 +13,7 @@
 #include "kiln/exchange.h"
 #include "kiln/remote.h"
 #include "kiln/settings.h"
+#include "remote/asking_account.h"
 #include "remote/asking_time.h"
 #include "remote/helper_connections.h"
 #include "remote/remote_address.h"
@@ -78,6 +79,9 @@ class RemoteLayer {
   /// Whoever had the lease, or died with it, made nothing for who waited so long.
   void tell_vain_wait(std::chrono::microseconds waited);
 
+  /// This process compiled something itself for so long: it may ask for more.
+  void note_compile(std::chrono::microseconds took) noexcept { account_.earn_compiled(took); }
+
   /// The driver does not take this image: it is not served again.
   void forget(const Digest& key);
 
@@ -92,16 +96,20 @@ class RemoteLayer {
   [[nodiscard]] bool is_forgotten(const Digest& key);
   [[nodiscard]] Result<void> wake_helper();
   void lose(const Error& error);
+  /// How long it may be waited for, of a call's time.
+  [[nodiscard]] std::chrono::microseconds left_of(const AskingTime& time);
 
   const RemoteAddress address_;
   const TrustedKeys keys_;
   const std::optional<remote::CacheOfCaller> cache_;  ///< Nothing where it may not be written.
   const Reporter& reporter_;
   const std::shared_ptr<remote::HelperConnections> helper_;
+  AskingAccount account_;
   std::atomic<std::uint64_t> faults_{0};
   std::mutex mutex_;
   std::set<Digest> forgotten_;
   std::atomic<bool> warned_{false};
+  std::atomic<bool> warned_of_slowness_{false};
 };
 
 }  // namespace kiln

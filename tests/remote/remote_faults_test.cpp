@@ -214,6 +214,29 @@ TEST_F(RemoteFaults, AServerThatTakesNothingIsStillAsked) {
     EXPECT_EQ(compile(second, number).value().origin, Origin::remote);
 }
 
+// It answers always, and never soon enough: these kernels take less time than its answers.
+TEST_F(RemoteFaults, AServerThatDoesNotPayIsAskedLess) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  TcpProxy proxy(port_of(server.url()));
+  auto first =
+      Runtime::open(machine("first", fmt::format("redis://127.0.0.1:{}", proxy.port()))).value();
+  ASSERT_TRUE(compile(first, 0));
+  settled(first);
+  EXPECT_EQ(warnings_, 0);
+  proxy.set({.delay = 100ms});
+  constexpr int kernels = 24;
+  const auto asked_before = first.remotes(false).at(0).status.value().asked;
+  for (int number = 1; number <= kernels; ++number) ASSERT_TRUE(compile(first, number));
+  const auto status = first.remotes(false).at(0).status.value();
+  EXPECT_LT(status.asked - asked_before, kernels) << "two look-ups of each before it is compiled";
+  EXPECT_EQ(status.failures, 0U);
+  EXPECT_EQ(warnings_, 1);
+  RecordProperty("asked", static_cast<int>(status.asked - asked_before));
+  proxy.set({});
+  EXPECT_EQ(settled(first).pushed, kernels + 1U) << "others are spared what it costs this one";
+}
+
 // Leases are to be had there, and nothing comes of them.
 TEST_F(RemoteFaults, NobodyWaitsForWhatAServerDoesNotTake) {
   if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
