@@ -220,6 +220,49 @@ kiln_error* kiln_runtime_get_counters(const kiln_runtime* runtime, kiln_counters
   });
 }
 
+kiln_error* kiln_runtime_get_remotes(const kiln_runtime* runtime, int32_t reach,
+                                     kiln_remotes** remotes, size_t* count) {
+  return make_handle(remotes, "remotes", [&] {
+    auto& told = given(count, "count");
+    auto states = runtime_of(runtime).remotes(reach != 0);
+    told = states.size();
+    return states;
+  });
+}
+
+kiln_error* kiln_remotes_get_info(const kiln_remotes* remotes, size_t index,
+                                  kiln_remote_info* info) {
+  return guarded([&] {
+    const auto& states = given(remotes, "remotes").states;
+    if (index >= states.size())
+      refuse(fmt::format("there is no store {}: the runtime has {}", index, states.size()));
+    const RemoteState& state = states[index];
+    const RemoteStatus status = state.status.value_or(RemoteStatus());
+    const char* const fault = state.status ? "" : state.status.error().message.c_str();
+    const char* const last = state.status ? state.status->last_failure.c_str() : "";
+    write(info, "info",
+          kiln_remote_info{.size = sizeof(kiln_remote_info),
+                           .url = state.url.c_str(),
+                           .fault = fault,
+                           .last_failure = last,
+                           .read_only = state.read_only,
+                           .resting = status.resting,
+                           .gives_leases = status.gives_leases,
+                           .round_trip_us = status.round_trip_us,
+                           .asked = status.asked,
+                           .found = status.found,
+                           .failures = status.failures,
+                           .slow = status.slow,
+                           .pushed = status.pushed,
+                           .duplicates = status.duplicates,
+                           .dropped = status.dropped,
+                           .waiting = status.waiting,
+                           .lease_waits = status.lease_waits});
+  });
+}
+
+void kiln_remotes_free(kiln_remotes* remotes) { delete remotes; }
+
 kiln_error* kiln_runtime_availability(const kiln_runtime* runtime, kiln_tool tool,
                                       kiln_availability** availability) {
   return make_handle(availability, "availability",

@@ -43,6 +43,10 @@ struct kiln_availability {
   kiln::Availability availability;
 };
 
+struct kiln_remotes {
+  std::vector<kiln::RemoteState> states;
+};
+
 struct kiln_artifact {
   explicit kiln_artifact(kiln::Artifact made);
 

@@ -109,6 +109,23 @@ AT(kiln_counters, loads, 96);
 AT(kiln_counters, remote_hits, 104);
 GROWS(kiln_counters, lease_waits, 120, 5);
 
+AT(kiln_remote_info, url, 8);
+AT(kiln_remote_info, fault, 16);
+AT(kiln_remote_info, last_failure, 24);
+AT(kiln_remote_info, read_only, 32);
+AT(kiln_remote_info, resting, 36);
+AT(kiln_remote_info, gives_leases, 40);
+AT(kiln_remote_info, round_trip_us, 48);
+AT(kiln_remote_info, asked, 56);
+AT(kiln_remote_info, found, 64);
+AT(kiln_remote_info, failures, 72);
+AT(kiln_remote_info, slow, 80);
+AT(kiln_remote_info, pushed, 88);
+AT(kiln_remote_info, duplicates, 96);
+AT(kiln_remote_info, dropped, 104);
+AT(kiln_remote_info, waiting, 112);
+GROWS(kiln_remote_info, lease_waits, 128, 6);
+
 AT(kiln_availability_info, available, 8);
 AT(kiln_availability_info, description, 16);
 AT(kiln_availability_info, reason, 24);
@@ -312,6 +329,11 @@ void kiln_runtime_close(kiln_runtime* runtime);
 kiln_error* kiln_runtime_set_mode(kiln_runtime* runtime, kiln_mode mode);
 kiln_error* kiln_runtime_check_cache(const kiln_runtime* runtime);
 kiln_error* kiln_runtime_get_counters(const kiln_runtime* runtime, kiln_counters* counters);
+kiln_error* kiln_runtime_get_remotes(const kiln_runtime* runtime, int32_t reach,
+                                     kiln_remotes** remotes, size_t* count);
+kiln_error* kiln_remotes_get_info(const kiln_remotes* remotes, size_t index,
+                                  kiln_remote_info* info);
+void kiln_remotes_free(kiln_remotes* remotes);
 kiln_error* kiln_runtime_availability(const kiln_runtime* runtime, kiln_tool tool,
                                       kiln_availability** availability);
 kiln_error* kiln_availability_get_info(const kiln_availability* availability,

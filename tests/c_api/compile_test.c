@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "check.h"
 #include "fixture.h"
@@ -300,6 +301,65 @@ void test_tells_what_it_does(void) {
   events = 0;
   kiln_artifact_free(compile_scale(runtime));
   CHECK(events == 1U << KILN_EVENT_HIT);
+  kiln_runtime_close(runtime);
+}
+
+static kiln_runtime* open_sharing(const char* remotes, const char* helper) {
+  const kiln_runtime_options options = {.size = sizeof(options),
+                                        .cache_directory = cache_directory(),
+                                        .remotes = remotes,
+                                        .remote_helper = helper,
+                                        .log_level = KILN_LOG_OFF};
+  kiln_runtime* runtime = NULL;
+  SUCCEED(kiln_runtime_open(&options, &runtime));
+  return runtime;
+}
+
+static void get_remote(const kiln_runtime* runtime, size_t index, kiln_remotes** remotes,
+                       kiln_remote_info* info) {
+  size_t count = 0;
+  kiln_remotes_free(*remotes);
+  SUCCEED(kiln_runtime_get_remotes(runtime, 0, remotes, &count));
+  CHECK(index < count);
+  SUCCEED(kiln_remotes_get_info(*remotes, index, info));
+  FAIL(kiln_remotes_get_info(*remotes, count, info), KILN_ERROR_INVALID_ARGUMENT,
+       "there is no store");
+}
+
+void test_shares_a_store(void) {
+  char url[4200];
+  snprintf(url, sizeof(url), "file://%s/store", cache_directory());
+  kiln_runtime* runtime = open_sharing(url, NULL);
+  kiln_artifact_free(compile_scale(runtime));
+  kiln_remotes* remotes = NULL;
+  kiln_remote_info info = {.size = sizeof(info)};
+  // The entry is put while nobody waits.
+  for (int step = 0; step < 500 && info.pushed == 0; ++step) {
+    get_remote(runtime, 0, &remotes, &info);
+    const struct timespec moment = {.tv_nsec = 10000000};
+    nanosleep(&moment, NULL);
+  }
+  CHECK_TEXT(info.url, url);
+  CHECK_TEXT(info.fault, "");
+  CHECK_TEXT(info.last_failure, "");
+  CHECK(info.pushed == 1 && info.asked > 0 && info.found == 0 && info.failures == 0);
+  CHECK(info.gives_leases == 1 && info.read_only == 0 && info.resting == 0);
+  kiln_remotes_free(remotes);
+  kiln_runtime_close(runtime);
+}
+
+void test_tells_why_no_store_is_asked(void) {
+  kiln_runtime* runtime =
+      open_sharing("redis://farm:sesame@host/2?read-only file:///nowhere/store", "/nowhere/helper");
+  kiln_remotes* remotes = NULL;
+  kiln_remote_info info = {.size = sizeof(info)};
+  get_remote(runtime, 1, &remotes, &info);
+  CHECK_TEXT(info.url, "file:///nowhere/store");
+  get_remote(runtime, 0, &remotes, &info);
+  CHECK(info.read_only == 1 && info.asked == 0);
+  CHECK(strstr(info.url, "host/2") != NULL && strstr(info.url, "sesame") == NULL);
+  CHECK(strstr(info.fault, "/nowhere/helper") != NULL);
+  kiln_remotes_free(remotes);
   kiln_runtime_close(runtime);
 }
 

@@ -27,6 +27,7 @@ void test_nothing_is_freed(void) {
   kiln_program_free(NULL);
   kiln_runtime_close(NULL);
   kiln_availability_free(NULL);
+  kiln_remotes_free(NULL);
   kiln_artifact_free(NULL);
   kiln_explanation_free(NULL);
   kiln_compiling_free(NULL);
@@ -117,7 +118,7 @@ void test_takes_older_and_newer_structures(void) {
   kiln_runtime_close(runtime);
   options.unknown = 1;
   FAIL(kiln_runtime_open(&options.known, &runtime), KILN_ERROR_INVALID_ARGUMENT,
-       "'options' has a field set that this library, of API version 5, does not know");
+       "'options' has a field set that this library, of API version 6, does not know");
 }
 
 static kiln_error* compile_for(const char* source, const char* kernel, const char* arch) {

@@ -15,7 +15,7 @@ from kiln_library import ArtifactInfo, Bytes, ProgramSpec, RuntimeOptions, Sized
 
 LIBRARY, FAKE_CUDA = sys.argv[1:]
 
-API_VERSION = 5
+API_VERSION = 6
 INVALID_ARGUMENT, UNKNOWN_ARCH, COMPILE_FAILED, ARGUMENT_MISMATCH = 1, 4, 7, 18
 CUBIN = 0
 COMPILED, MEMORY = 0, 1

@@ -21,6 +21,8 @@
   TEST(obeys_the_mode)                   \
   TEST(tells_what_it_does)               \
   TEST(finds_tools)                      \
+  TEST(shares_a_store)                   \
+  TEST(tells_why_no_store_is_asked)      \
   TEST(compiles_async)                   \
   TEST(prefetches)                       \
   TEST(ends_a_prefetch)                  \

@@ -211,10 +211,14 @@ def test_another_machine_is_served_from_a_store_that_both_share(tmp_path, scale)
         with kiln.Runtime(cache_dir=tmp_path / "second", remotes=[store]) as second:
             for _ in range(500):
                 # The entry is put while nobody waits.
-                if any((tmp_path / "store" / "kiln-store.v1" / "requests").glob("*/*/*")):
+                (shared,) = first.remotes()
+                if shared.pushed == 1:
                     break
                 time.sleep(0.01)
+            assert (shared.url, shared.fault, shared.failures, shared.pushed) == (store, "", 0, 1)
+            assert shared.gives_leases and not shared.read_only and not shared.resting
             served = second.compile(scale, "sm_90a")
             assert served.origin == "remote"
             assert bytes(served.image) == bytes(compiled.image)
             assert second.counters().remote_hits == 1
+            assert second.remotes(reach=True)[0].round_trip_us > 0

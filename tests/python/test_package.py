@@ -54,6 +54,7 @@ def test_structures_are_the_headers():
     for structure, record in (("kiln_runtime_options", _library.RuntimeOptions), ("kiln_program_spec", _library.ProgramSpec),
                               ("kiln_launch_config", _library.LaunchConfig), ("kiln_kernel_info", _library.KernelFields),
                               ("kiln_artifact_info", _library.ArtifactFields), ("kiln_counters", _library.CountersFields),
+                              ("kiln_remote_info", _library.RemoteFields),
                               ("kiln_event", _library.EventFields), ("kiln_link_spec", _library.LinkSpec),
                               ("kiln_kernel_attributes", _library.AttributesFields)):
         body = text.split(f"typedef struct {structure} {{")[1].split("}")[0]

@@ -41,7 +41,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /// Raised when something is added. Nothing is taken away, and nothing changes its meaning.
-#define KILN_API_VERSION 5
+#define KILN_API_VERSION 6
 
 /// KILN_API_VERSION of the library, which may be another one than the header's.
 uint32_t kiln_api_version(void);
@@ -342,6 +342,39 @@ typedef struct kiln_counters {
 
 /// Errors: invalid_argument.
 kiln_error* kiln_runtime_get_counters(const kiln_runtime* runtime, kiln_counters* counters);
+
+/// The stores that a runtime shares with other machines, as they were at one moment. Immutable.
+typedef struct kiln_remotes kiln_remotes;
+
+/// One of them. All that is counted, this machine's helper counted since it was started.
+typedef struct kiln_remote_info {
+  size_t size;
+  const char* url;           ///< Without user and password.
+  const char* fault;         ///< Why it cannot be asked, and then nothing follows; else empty.
+  const char* last_failure;  ///< Of its server.
+  int32_t read_only;
+  int32_t resting;         ///< Whether the server failed, and is left alone for a while.
+  int32_t gives_leases;    ///< Whether the server lets one machine compile for all.
+  uint64_t round_trip_us;  ///< Of the latest call that succeeded. Microseconds; 0 where none has.
+  uint64_t asked;          ///< Requests.
+  uint64_t found;          ///< Objects that were given.
+  uint64_t failures;
+  uint64_t slow;         ///< Answers that came when whoever had asked was gone.
+  uint64_t pushed;       ///< Entries that were put.
+  uint64_t duplicates;   ///< Of those, such as were there already: somebody else compiled them too.
+  uint64_t dropped;      ///< Entries that were not put: too many waited, or the server failed.
+  uint64_t waiting;      ///< Entries that are to be put, or to be kept here.
+  uint64_t lease_waits;  ///< How often somebody found another machine compiling what he needs.
+} kiln_remote_info;
+
+/// All of them, in their order, and how many there are. `reach`: asks each server something first, to
+/// measure it. Errors: invalid_argument. Since version 6.
+kiln_error* kiln_runtime_get_remotes(const kiln_runtime* runtime, int32_t reach,
+                                     kiln_remotes** remotes, size_t* count);
+/// Errors: invalid_argument.
+kiln_error* kiln_remotes_get_info(const kiln_remotes* remotes, size_t index,
+                                  kiln_remote_info* info);
+void kiln_remotes_free(kiln_remotes* remotes);
 
 /// What a runtime looks for on the machine.
 typedef int32_t kiln_tool;

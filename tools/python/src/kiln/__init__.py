@@ -16,9 +16,9 @@ from ._errors import (ArgumentError, CancelledError, CompileError, DriverError, 
                       NotCachedError, NotFoundError, OutOfMemoryError)
 from ._kernel import ConfiguredKernel, Kernel, KernelAttributes, LaunchAttributes
 from ._program import Program, Variant
-from ._runtime import Availability, Counters, Event, Explanation, PrefetchReport, Progress, Runtime
+from ._runtime import Availability, Counters, Event, Explanation, PrefetchReport, Progress, Remote, Runtime
 
 __all__ = ["ArgumentError", "Artifact", "Availability", "CancelledError", "CompileError", "Compiling", "ConfiguredKernel",
            "Counters", "DriverError", "Error", "Event", "Explanation", "InvalidError", "Kernel", "KernelAttributes",
            "KernelInfo", "LaunchAttributes", "MissingError", "NotCachedError", "NotFoundError", "OutOfMemoryError",
-           "Parameter", "PrefetchReport", "Program", "Progress", "Runtime", "Variant"]
+           "Parameter", "PrefetchReport", "Program", "Progress", "Remote", "Runtime", "Variant"]

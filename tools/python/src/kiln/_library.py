@@ -23,7 +23,7 @@ LOG_LEVELS = ("off", "warn", "info", "debug")
 MODES = ("jit", "warn", "cache-only")
 TOOLS = ("compiler", "driver", "linker", "packer", "worker")
 CLUSTER_SCHEDULINGS = ("spread", "load-balancing")
-KNOWN_API_VERSION = 5
+KNOWN_API_VERSION = 6
 
 
 class Bytes(Structure):
@@ -91,6 +91,15 @@ class CountersFields(Sized):
     NAMES = ("memory_hits", "local_hits", "bundle_hits", "misses", "compiles", "precompiled", "combines", "waits",
              "stores", "refusals", "cache_errors", "loads", "remote_hits", "lease_waits")
     _fields_ = [("size", c_size_t), *((name, c_uint64) for name in NAMES)]
+
+
+class RemoteFields(Sized):
+    TEXTS = ("url", "fault", "last_failure")
+    SWITCHES = ("read_only", "resting", "gives_leases")
+    NUMBERS = ("round_trip_us", "asked", "found", "failures", "slow", "pushed", "duplicates", "dropped", "waiting",
+               "lease_waits")
+    _fields_ = [("size", c_size_t), *((name, c_char_p) for name in TEXTS), *((name, c_int32) for name in SWITCHES),
+                *((name, c_uint64) for name in NUMBERS)]
 
 
 class AvailabilityFields(Sized):
@@ -201,6 +210,7 @@ def fallible(name: str) -> Any:
 header_set_make, program_make = fallible("header_set_make"), fallible("program_make")
 runtime_open, runtime_set_mode = fallible("runtime_open"), fallible("runtime_set_mode")
 runtime_check_cache, runtime_get_counters = fallible("runtime_check_cache"), fallible("runtime_get_counters")
+runtime_get_remotes, remotes_get_info = fallible("runtime_get_remotes"), fallible("remotes_get_info")
 runtime_availability, availability_get_info = fallible("runtime_availability"), fallible("availability_get_info")
 runtime_compile_async, compiling_wait = fallible("runtime_compile_async"), fallible("compiling_wait")
 compiling_get, compiling_cancel = fallible("compiling_get"), fallible("compiling_cancel")
@@ -288,6 +298,10 @@ class HeaderSetHandle(Handle):
 
 class RuntimeHandle(Handle):
     free = declare("runtime_close", None)
+
+
+class RemotesHandle(Handle):
+    free = declare("remotes_free", None)
 
 
 class AvailabilityHandle(Handle):

@@ -80,6 +80,32 @@ class Counters(Record):
     lease_waits: int
 
 
+class Remote(Record):
+    """A store that a runtime shares with other machines, and what this machine's helper knows of its server. `fault` says why
+    it cannot be asked, and is empty where it can. What is counted, the helper counted since it was started; of the latest
+    call that succeeded, `round_trip_us` are microseconds."""
+
+    __slots__ = ("url", "fault", "last_failure", "read_only", "resting", "gives_leases", "round_trip_us", "asked", "found",
+                 "failures", "slow", "pushed", "duplicates", "dropped", "waiting", "lease_waits")
+
+    url: str
+    fault: str
+    last_failure: str
+    read_only: bool
+    resting: bool
+    gives_leases: bool
+    round_trip_us: int
+    asked: int
+    found: int
+    failures: int
+    slow: int
+    pushed: int
+    duplicates: int
+    dropped: int
+    waiting: int
+    lease_waits: int
+
+
 class Availability(Record):
     """Whether one tool of the machine was found, and why not."""
 
@@ -335,6 +361,18 @@ class Runtime:
         fields = c.CountersFields()
         c.check(c.runtime_get_counters(self._open(), byref(fields)))
         return Counters(*(getattr(fields, name) for name in c.CountersFields.NAMES))
+
+    def remotes(self, *, reach: bool = False) -> list[Remote]:
+        """The stores that machines share, in their order. `reach`: asks each server something first, to measure it."""
+        handle, count, fields = c.RemotesHandle(), c_size_t(), c.RemoteFields()
+        self._blocking(c.runtime_get_remotes, self._open(), c_int32(reach), byref(handle), byref(count))
+        told = []
+        for index in range(count.value):
+            c.check(c.remotes_get_info(handle, c_size_t(index), byref(fields)))
+            told.append(Remote(*(c.text(getattr(fields, name)) for name in c.RemoteFields.TEXTS),
+                               *(getattr(fields, name) != 0 for name in c.RemoteFields.SWITCHES),
+                               *(getattr(fields, name) for name in c.RemoteFields.NUMBERS)))
+        return told
 
     def availability(self, tool: str) -> Availability:
         """Of "compiler", "driver", "linker", "packer" or "worker". Looks for it where that was not done yet."""
