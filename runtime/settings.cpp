@@ -458,11 +458,21 @@ Outcome decide_keys(const RuntimeOptions& options, Decisions& decisions, Setting
   return {};
 }
 
+// Without a word on stores, machines share the directory that was named for the cache, where it lies on a network: the cache
+// itself lies on each of them.
+std::optional<Given> usual_store(const Settings& settings) {
+  if (settings.cache_disabled || settings.cache_directory.empty()) return std::nullopt;
+  const auto place = place_of_cache(settings.cache_directory, settings.cache_trust);
+  if (place.why_elsewhere.empty()) return std::nullopt;
+  return Given{url_of_folder(settings.cache_directory), "default"};
+}
+
 // What is listed tells no password.
 Outcome decide_remotes(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
   constexpr const char* variable = "KILN_REMOTE";
   auto given = options.remotes ? std::optional(Given{*options.remotes, "option"})
                                : decisions.given(variable);
+  if (!given && !decisions.said_empty_in(variable)) given = usual_store(settings);
   Setting listed{variable, "", given ? given->origin : "default"};
   if (given) {
     const auto addresses = parse_remotes(given->value);
@@ -576,6 +586,11 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
   if (auto decided = decide_trust(options, decisions, settings.cache_trust); !decided) {
     return tl::unexpected(std::move(decided.error()));
   }
+  if (*directory) {
+    settings.cache_directory = **directory;
+    settings.cache_fault.clear();
+  }
+  settings.cache_disabled = **disabled;
   if (auto decided = decide_keys(options, decisions, settings); !decided)
     return tl::unexpected(std::move(decided.error()));
   auto engine =
@@ -630,11 +645,6 @@ Result<Settings> resolve_settings(const RuntimeOptions& options) {
       decide<LogLevel>("KILN_LOG", options.log_level, parse_log_level, LogLevel::warn, decisions);
   if (!level) return tl::unexpected(level.error());
 
-  if (*directory) {
-    settings.cache_directory = **directory;
-    settings.cache_fault.clear();
-  }
-  settings.cache_disabled = **disabled;
   settings.cache_read_only = **read_only;
   settings.cache_max_bytes = **max_bytes;
   settings.cache_plain_images = **plain_images;

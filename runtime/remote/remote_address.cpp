@@ -200,4 +200,18 @@ Result<std::vector<RemoteAddress>> parse_remotes(std::string_view text) {
   return addresses;
 }
 
+std::string url_of_folder(const std::filesystem::path& folder) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~";
+  std::string url = "file://";
+  for (const unsigned char byte : folder.string()) {
+    if (plain.find(static_cast<char>(byte)) != std::string_view::npos) {
+      url += static_cast<char>(byte);
+    } else {
+      url += fmt::format("%{:02X}", byte);
+    }
+  }
+  return url;
+}
+
 }  // namespace kiln

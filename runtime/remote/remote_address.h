@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,5 +38,8 @@ struct RemoteAddress {
 
 /// The same of several, with spaces between them.
 [[nodiscard]] Result<std::vector<RemoteAddress>> parse_remotes(std::string_view text);
+
+/// The URL of a folder, whose path is absolute and may have any character.
+[[nodiscard]] std::string url_of_folder(const std::filesystem::path& folder);
 
 }  // namespace kiln

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/build_identity.h"
+#include "kiln/cache.h"
 #include "kiln/caller_state.h"
 #include "kiln/remote.h"
 #include "remote/helper_environment.h"
@@ -48,11 +49,13 @@ std::shared_ptr<HelperConnections> helper_of(const RemoteAddress& address,
                            text_of(settings.trusted_keys), remote::environment_for(address)});
 }
 
+// The helper may have another environment, which would lead it elsewhere.
 std::optional<CacheOfCaller> cache_of(const Settings& settings) {
   if (settings.cache_disabled || settings.cache_read_only || settings.cache_directory.empty())
     return std::nullopt;
-  return CacheOfCaller{settings.cache_directory.string(), settings.cache_max_bytes,
-                       settings.cache_plain_images};
+  const auto place = place_of_cache(settings.cache_directory, settings.cache_trust).directory;
+  if (place.empty()) return std::nullopt;
+  return CacheOfCaller{place.string(), settings.cache_max_bytes, settings.cache_plain_images};
 }
 
 }  // namespace

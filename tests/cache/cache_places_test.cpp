@@ -4,7 +4,6 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,27 +22,8 @@
 #include "file/file_system.h"
 #include "kiln/cache.h"
 #include "support.h"
+#include "support/pretended_file_systems.h"
 #include "support/variable.h"
-
-namespace {
-
-// What statfs() says of the folders below these.
-struct Pretended {
-  std::string below;
-  long number;
-};
-std::vector<Pretended> pretended;
-
-}  // namespace
-
-// In the place of the C library's, for all that this program asks.
-extern "C" int statfs(const char* path, struct statfs* answer) noexcept {
-  const long result = ::syscall(SYS_statfs, path, answer);
-  for (const auto& [below, number] : pretended) {
-    if (result == 0 && std::string_view(path).starts_with(below)) answer->f_type = number;
-  }
-  return static_cast<int>(result);
-}
 
 namespace kiln {
 namespace {
@@ -51,11 +31,11 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::make_sample;
+using test::nfs;
+using test::pretended;
 using test::Variable;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-constexpr long nfs = 0x6969;
 
 TEST(FileSystem, TellsWhereLocksMayHoldOnOneMachineAlone) {
   for (const auto& [number, name] :
@@ -116,7 +96,7 @@ TEST_F(CachePlaces, NoDatabaseLiesOnANetworksFilesystem) {
   EXPECT_THAT(said_, HasSubstr("cache '" + named.string() +
                                "' lies on nfs, where a lock may hold on one machine alone"));
   EXPECT_THAT(said_, HasSubstr("'" + (run_ / "kiln").string()));
-  EXPECT_THAT(said_, HasSubstr("kiln export"));
+  EXPECT_THAT(said_, HasSubstr("goes through that directory as a store"));
 
   auto again = open(named);
   EXPECT_TRUE(test::find(*again, make_sample(1))) << "the same name is the same cache";

@@ -80,7 +80,8 @@ struct RuntimeOptions {
   /// the runtime.
   std::vector<std::span<const std::byte>> embedded_bundles = {};
   /// Stores that machines share, asked in this order for what is not here, before it is compiled; what is compiled is put
-  /// there. URLs with spaces between them, as of open_store(). `KILN_REMOTE`, else none.
+  /// there. URLs with spaces between them, as of open_store(); empty for none. `KILN_REMOTE`, else the cache's directory
+  /// where that lies on a network's filesystem, and so the cache on each machine; else none.
   std::optional<std::string> remotes = {};
   /// Exactly this kiln-remote, the helper that talks to them, and no other; absolute. `KILN_REMOTE_HELPER`.
   std::optional<std::filesystem::path> remote_helper = {};

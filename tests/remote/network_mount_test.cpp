@@ -1,0 +1,94 @@
+// A cache whose directory lies on a network's filesystem: each machine has its own, and they share that directory as a store.
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kiln/remote.h"
+#include "kiln/settings.h"
+#include "machines_fixture.h"
+#include "support/pretended_file_systems.h"
+#include "support/variable.h"
+
+namespace kiln::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+class NetworkMount : public MachinesFixture {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(mount_);
+    // So that each machine of the test has a place of its own.
+    pretended = {{mount_.string(), nfs}, {"/var/tmp", nfs}};
+  }
+  void TearDown() override { pretended.clear(); }
+
+  /// The value of KILN_REMOTE as it is listed.
+  std::string store_of(RuntimeOptions options) {
+    options.cache_directory = mount_ / "my kernels";
+    const auto settings = resolve_settings(options).value();
+    for (const auto& setting : settings.listing) {
+      if (setting.variable == "KILN_REMOTE") return setting.value;
+    }
+    return "it is not listed";
+  }
+
+  Result<Runtime> on_machine(const std::string& name) {
+    const auto place = scratch_ / name;
+    std::filesystem::create_directory(place);
+    std::filesystem::permissions(place, std::filesystem::perms::owner_all);
+    const Variable session("XDG_RUNTIME_DIR", place.c_str());
+    auto options = this->options();
+    options.cache_directory = mount_ / "my kernels";
+    options.log = [this](LogLevel, std::string_view line) { said_ += line; };
+    return Runtime::open(options);
+  }
+
+  const Variable unset_{"KILN_REMOTE", nullptr};
+  const std::filesystem::path mount_ = scratch_ / "mount";
+  std::string said_;
+};
+
+TEST_F(NetworkMount, IsTheStoreWhereNoneIsNamed) {
+  EXPECT_THAT(store_of({}), EndsWith("/mount/my%20kernels"));
+  EXPECT_EQ(store_of({.remotes = "redis://host"}), "redis://host");
+  EXPECT_EQ(store_of({.remotes = ""}), "");
+  EXPECT_EQ(store_of({.cache_disabled = true}), "");
+  {
+    const Variable none("KILN_REMOTE", "");
+    EXPECT_EQ(store_of({}), "");
+  }
+  pretended.clear();
+  EXPECT_EQ(store_of({}), "");
+}
+
+TEST_F(NetworkMount, SharesWhatMachinesCompile) {
+  auto first = on_machine("first").value();
+  EXPECT_THAT(said_, HasSubstr("goes through that directory as a store"));
+  const auto compiled = compile(first, 1).value();
+  EXPECT_EQ(compiled.origin, Origin::compiled);
+  EXPECT_EQ(settled(first).pushed, 1U);
+  auto second = on_machine("second").value();
+  const auto served = compile(second, 1).value();
+  EXPECT_EQ(served.origin, Origin::remote);
+  EXPECT_EQ(served.image, compiled.image);
+  settled(second);
+  auto again = on_machine("second").value();
+  EXPECT_EQ(compile(again, 1).value().origin, Origin::local);
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(mount_ / "my kernels"))
+    names.push_back(file.path().filename().string());
+  EXPECT_THAT(names, ElementsAre("kiln-store.v1")) << "no database lies there, and no lock";
+}
+
+}  // namespace
+}  // namespace kiln::test
