@@ -118,7 +118,13 @@ Result<ServedArtifact> Obtainer::obtain(Making& making, const std::stop_token& s
 // It took so many milliseconds to find out that no layer has it.
 Result<ServedArtifact> Obtainer::make_missing(Making& making, const Miss& miss, double milliseconds,
                                               const std::stop_token& stop) {
+  if (mode_ == Mode::cache_only) making.asking_time.insist();
   if (auto fetched = fetch(making, Making::Heard::lately)) return std::move(*fetched);
+  // It may have come too late to be worth waiting for. What cannot be made here is.
+  if (!making.asking_time.insists() && !making.maker()) {
+    making.asking_time.insist();
+    if (auto fetched = fetch(making, Making::Heard::lately)) return std::move(*fetched);
+  }
   ++counters_.misses;
   layers_.count_miss(miss.reason);
   tell(EventKind::miss, making, milliseconds, miss.why_not);

@@ -16,7 +16,7 @@ class AskingTime {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] std::chrono::microseconds left(const AskingAccount& store) const {
-    if (!waits_for_others_ && !store.pays()) return {};
+    if (counts_ && !store.pays()) return {};
     const auto at = spent_.find(&store);
     const auto spent = at == spent_.end() ? std::chrono::microseconds() : at->second;
     return std::clamp(most - spent, std::chrono::microseconds(), AskingAccount::most_at_once);
@@ -25,8 +25,15 @@ class AskingTime {
   /// Begins anew: whoever waits until somebody else has made it saves that himself, and it is on nobody's account.
   void renew() {
     spent_.clear();
-    waits_for_others_ = true;
+    counts_ = false;
   }
+
+  /// Begins anew: nothing can be compiled in its place, which an answer would have to be worth.
+  void insist() {
+    renew();
+    insists_ = true;
+  }
+  [[nodiscard]] bool insists() const noexcept { return insists_; }
 
   /// Takes its life off the time for one store.
   class Spending {
@@ -38,7 +45,7 @@ class AskingTime {
       const auto waited =
           std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_);
       time_.spent_[&store_] += waited;
-      if (!time_.waits_for_others_) store_.spend(waited);
+      if (time_.counts_) store_.spend(waited);
     }
 
    private:
@@ -51,7 +58,8 @@ class AskingTime {
   static constexpr std::chrono::microseconds most = std::chrono::milliseconds(500);
 
   std::map<const AskingAccount*, std::chrono::microseconds> spent_;
-  bool waits_for_others_ = false;
+  bool counts_ = true;  ///< On the stores' accounts.
+  bool insists_ = false;
 };
 
 }  // namespace kiln

@@ -127,7 +127,7 @@ std::optional<OfferedEntry> RemoteLayer::find(const Request& request, AskingTime
     // To follow what a store says takes time, too.
     if (store.is_late()) break;
     if (!offer.may_serve(accept_here)) continue;
-    if (offer.compile_us() != 0)
+    if (offer.compile_us() != 0 && !time.insists())
       store.hurry(std::chrono::microseconds(offer.compile_us()) /
                   AskingAccount::worth_of_a_compile);
     auto entry = offer.fetch(store, accept_here, why_not);

@@ -32,9 +32,13 @@ TEST(AskingTimes, IsSpentForEachStoreAlone) {
 
 TEST(AskingTimes, IsNoneForAStoreThatDoesNotPay) {
   AskingAccount store;
+  store.earn_compiled(1s);
   store.spend(800ms);
   AskingTime time;
   EXPECT_EQ(time.left(store), 0ms);
+  AskingTime of_who_may_not_compile;
+  of_who_may_not_compile.insist();
+  EXPECT_EQ(of_who_may_not_compile.left(store), 250ms);
   time.renew();
   EXPECT_EQ(time.left(store), 250ms) << "others make it meanwhile";
   {
@@ -47,8 +51,9 @@ TEST(AskingTimes, IsNoneForAStoreThatDoesNotPay) {
 
 TEST(AskingAccounts, PayForASecondAndForAQuarterOfWhatIsCompiled) {
   AskingAccount store;
-  EXPECT_TRUE(store.pays());
   store.spend(1s);
+  EXPECT_TRUE(store.pays()) << "nothing is compiled in its place";
+  store.earn_compiled(0ms);
   EXPECT_FALSE(store.pays());
   store.earn_compiled(996ms);
   EXPECT_FALSE(store.pays()) << "for no whole answer";
@@ -56,8 +61,18 @@ TEST(AskingAccounts, PayForASecondAndForAQuarterOfWhatIsCompiled) {
   EXPECT_TRUE(store.pays());
 }
 
+TEST(AskingAccounts, OweNoMoreThanASecond) {
+  AskingAccount store;
+  store.spend(1h);
+  store.earn_compiled(4s);
+  EXPECT_FALSE(store.pays());
+  store.earn_compiled(1s);
+  EXPECT_TRUE(store.pays());
+}
+
 TEST(AskingAccounts, PayForAllThatIsSparedAndSaveNoMoreThanASecond) {
   AskingAccount store;
+  store.earn_compiled(1s);
   store.spend(1s);
   store.earn_spared(250ms);
   EXPECT_TRUE(store.pays());

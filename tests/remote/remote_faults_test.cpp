@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <optional>
@@ -235,6 +236,41 @@ TEST_F(RemoteFaults, AServerThatDoesNotPayIsAskedLess) {
   RecordProperty("asked", static_cast<int>(status.asked - asked_before));
   proxy.set({});
   EXPECT_EQ(settled(first).pushed, kernels + 1U) << "others are spared what it costs this one";
+}
+
+// Of several entries none comes along with the hints, and its answer takes longer than a quarter of the compile that it saves.
+TEST_F(RemoteFaults, WhoCannotCompileWaitsForWhatWouldNotPay) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  const auto program_with = [&](int value) {
+    std::filesystem::create_directories(scratch_ / "include");
+    write_file(scratch_ / "include/value.h", fmt::format("#define VALUE {}\n", value));
+    return Program::make({.name = "two.cu",
+                          .source = "#include <value.h>\n__global__ void k(int* x) { *x = VALUE; }",
+                          .include_dirs = {scratch_ / "include"},
+                          .kernels = {"k"}})
+        .value();
+  };
+  {
+    auto first = Runtime::open(machine("first", server.url())).value();
+    for (int value = 1; value <= 2; ++value)
+      ASSERT_TRUE(first.compile(program_with(value), "sm_80"));
+    settled(first);
+  }
+  TcpProxy proxy(port_of(server.url()));
+  proxy.set({.delay = 60ms});
+  auto without_compiler =
+      machine("second", fmt::format("redis://127.0.0.1:{}?timeout=1900", proxy.port()));
+  without_compiler.nvrtc = "/nowhere/libnvrtc.so";
+  auto cache_only =
+      machine("third", fmt::format("redis://127.0.0.1:{}?timeout=1901", proxy.port()));
+  cache_only.mode = Mode::cache_only;
+  for (const auto& options : {without_compiler, cache_only}) {
+    auto runtime = Runtime::open(options).value();
+    const auto artifact = runtime.compile(program_with(1), "sm_80");
+    ASSERT_TRUE(artifact) << artifact.error().message;
+    EXPECT_EQ(artifact->origin, Origin::remote);
+  }
 }
 
 // Leases are to be had there, and nothing comes of them.
