@@ -199,8 +199,8 @@ tl::unexpected<Error> Cache::Impl::not_open() const {
               fmt::format("cache '{}' cannot be opened any more", place.path.string()));
 }
 
-Result<void> Cache::Impl::write(std::string_view doing, std::chrono::milliseconds patience,
-                                const Work& work, const AfterCommit& after) {
+Outcome Cache::Impl::write(std::string_view doing, std::chrono::milliseconds patience,
+                           const Work& work, const AfterCommit& after) {
   if (read_only()) {
     return fail(
         ErrorCode::cache_unusable,

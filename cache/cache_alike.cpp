@@ -43,8 +43,7 @@ struct Search {
 constexpr const char* looking = "looking for entries alike";
 
 /// Takes the rows that an index finds. REQUIRES: `sql` has static lifetime.
-Result<void> take_equal(Cache::Impl& cache, Search& search, std::string_view sql,
-                        const Digest& value) {
+Outcome take_equal(Cache::Impl& cache, Search& search, std::string_view sql, const Digest& value) {
   Hold hold = cache.open();
   if (!hold) return cache.not_open();
   Statement row(hold.connection(), sql, value, search.limits.entries);
@@ -53,7 +52,7 @@ Result<void> take_equal(Cache::Impl& cache, Search& search, std::string_view sql
 }
 
 /// Takes the entries of the program's name, in steps that hold up no writer.
-Result<void> take_named(Cache::Impl& cache, Search& search) {
+Outcome take_named(Cache::Impl& cache, Search& search) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   std::size_t looked_at = 0;
   std::size_t named = 0;

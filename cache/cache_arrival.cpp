@@ -25,7 +25,7 @@ Result<bool> Arrival::is_present(const Digest& key) {
   return present;
 }
 
-Result<void> Arrival::take(PickedUp picked) {
+Outcome Arrival::take(PickedUp picked) {
   auto& entry = picked.entry;
   if (!picked.proof || has_signed_texts(picked)) {
     const auto missing = texts_missing(picked);
@@ -49,10 +49,10 @@ Result<void> Arrival::take(PickedUp picked) {
   batch_.bytes += entry.bytes();
   batch_.entries.push_back(std::move(entry));
   const bool full = batch_.entries.size() == entries_in_a_batch || batch_.bytes >= bytes_in_a_batch;
-  return full ? finish() : Result<void>();
+  return full ? finish() : Outcome();
 }
 
-Result<void> Arrival::finish() {
+Outcome Arrival::finish() {
   if (batch_.entries.empty()) return {};
   const auto stored = store_whole(batch_.entries);
   if (!stored && stored.error().code == ErrorCode::too_large) return store_singly();
@@ -107,7 +107,7 @@ Result<std::uint64_t> Arrival::store_whole(std::span<PreparedEntry> entries) {
 }
 
 /// Stores each entry that fits, where the whole batch does not.
-Result<void> Arrival::store_singly() {
+Outcome Arrival::store_singly() {
   for (PreparedEntry& entry : batch_.entries) {
     const auto stored = store_whole({&entry, 1});
     if (stored) {

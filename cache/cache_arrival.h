@@ -23,10 +23,10 @@ class Arrival {
 
   /// Takes an entry that is not present, with those of its texts that the cache does not hold. Where there is proof, none
   /// comes along that is not as it was signed. May store what was taken so far. Errors: as Cache::put().
-  Result<void> take(PickedUp picked);
+  Outcome take(PickedUp picked);
 
   /// Stores what was taken. Errors: as Cache::put().
-  Result<void> finish();
+  Outcome finish();
 
  private:
   /// What is stored in one transaction.
@@ -41,7 +41,7 @@ class Arrival {
   [[nodiscard]] bool has_signed_texts(const PickedUp& picked);
   [[nodiscard]] bool relies_on_signed_texts(const storage::PreparedEntry& entry);
   Result<std::uint64_t> store_whole(std::span<storage::PreparedEntry> entries);
-  Result<void> store_singly();
+  Outcome store_singly();
 
   Cache::Impl& to_;
   TextSource& texts_;

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 /// The names of a cache's own files begin so: kiln would take a bundle of such a name for a cache.
 constexpr std::string_view own_prefix = "kernels.v";
 
-Result<void> check_place(const fs::path& bundle, const fs::path& own_file) {
+Outcome check_place(const fs::path& bundle, const fs::path& own_file) {
   std::error_code no_such_file;
   const bool own = !own_file.empty() && fs::equivalent(bundle, own_file, no_such_file);
   if (!own && !bundle.filename().string().starts_with(own_prefix)) return {};
@@ -37,8 +37,8 @@ Result<void> check_place(const fs::path& bundle, const fs::path& own_file) {
 
 /// Writes a bundle. The same content gives the same bytes, because the rows follow from the entries in key order alone: a
 /// dependency set or a text is written when the first entry needs it.
-Result<void> write_entries(BundleFile& file, const std::vector<Located>& rows, Departure& departure,
-                           ExportReport& report) {
+Outcome write_entries(BundleFile& file, const std::vector<Located>& rows, Departure& departure,
+                      ExportReport& report) {
   storage::EntryWriter writer(file.connection());
   std::optional<Digest> written;
   for (const Located& row : rows) {
@@ -57,7 +57,7 @@ Result<void> write_entries(BundleFile& file, const std::vector<Located>& rows, D
 }
 
 /// Brings the entries of `from` into `to`.
-Result<void> bring_entries(Cache::Impl& to, Cache::Impl& from, ImportReport& report) {
+Outcome bring_entries(Cache::Impl& to, Cache::Impl& from, ImportReport& report) {
   CacheTexts texts({&from});
   Arrival arrival(to, texts, report);
   const auto rows = locate_entries(from, report.skipped);

@@ -76,7 +76,7 @@ void add(GcReport& report, const Victims& victims) {
 }
 
 /// Gives all free pages back to the filesystem, in small transactions.
-Result<void> give_back(Cache::Impl& cache) {
+Outcome give_back(Cache::Impl& cache) {
   for (bool more = true; more;) {
     auto written = cache.write("giving room back", storage::writer_patience, [&](Hold& hold) {
       const auto unused = hold.connection().integer("PRAGMA freelist_count");
@@ -182,7 +182,7 @@ Result<GcReport> Cache::remove(std::span<const Digest> keys) {
   });
 }
 
-Result<void> Cache::pin(const Digest& key, bool pinned) {
+Outcome Cache::pin(const Digest& key, bool pinned) {
   const CallerState caller;
   bool found = false;
   auto written = impl_->write("pinning an entry", storage::writer_patience, [&](Hold& hold) {

@@ -50,7 +50,7 @@ class Pusher {
 
  private:
   /// What an object refers to is there before it, since others may read meanwhile.
-  Result<void> push(const Located& row) {
+  Outcome push(const Located& row) {
     auto leaving = departure_.prepare(row);
     if (!leaving) return tl::unexpected(std::move(leaving.error()));
     if (!*leaving) return {};
@@ -100,7 +100,7 @@ class Pusher {
             .text_list = {}};
   }
 
-  Result<void> put_texts(const storage::PreparedEntry& entry) {
+  Outcome put_texts(const storage::PreparedEntry& entry) {
     for (const auto& text : entry.texts) {
       // Nobody would take it.
       if (text.raw_bytes > most_text_bytes) continue;
@@ -124,7 +124,7 @@ class Pusher {
     return hash;
   }
 
-  Result<void> put_text(const std::string& hash, std::string_view bytes) {
+  Outcome put_text(const std::string& hash, std::string_view bytes) {
     auto* const there = options_.texts_there;
     if (there != nullptr && there->contains(hash)) return {};
     if (auto is_new = put(hash, bytes); !is_new) return tl::unexpected(is_new.error());
@@ -176,7 +176,7 @@ class Puller {
   }
 
  private:
-  Result<void> pull_all_of(const Digest& request) {
+  Outcome pull_all_of(const Digest& request) {
     bool found = false;
     const auto hints = parcels_.hints_of(request);
     for (const auto& hint : hints) {
@@ -208,7 +208,7 @@ class Puller {
   }
 
   /// Only of those texts that the entry has. What was taken before is stored before its texts mean something else.
-  Result<void> read_texts(const std::string& list, const PickedUp& picked) {
+  Outcome read_texts(const std::string& list, const PickedUp& picked) {
     // Entries of one list follow each other.
     if (!list.empty() && list == texts_read_) return {};
     texts_read_ = list;

@@ -94,9 +94,9 @@ Result<std::vector<DayCounters>> Cache::history_by_day() {
   return std::move(*days);
 }
 
-Result<void> Cache::reset_history() {
+Outcome Cache::reset_history() {
   const CallerState caller;
-  Result<void> removed;
+  Outcome removed;
   const auto written =
       impl_->write("resetting the history", storage::writer_patience, [&](Hold& hold) {
         removed = storage::remove_tally_file(impl_->place.path);

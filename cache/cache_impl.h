@@ -79,8 +79,8 @@ class Cache::Impl {
 
   /// Runs `work` in a transaction under the writers' lock. It takes the lock file before the mutex, so that no hit
   /// waits for another process. `after` runs once the transaction is committed, before another thread has the session.
-  Result<void> write(std::string_view doing, std::chrono::milliseconds patience, const Work& work,
-                     const AfterCommit& after = {});
+  Outcome write(std::string_view doing, std::chrono::milliseconds patience, const Work& work,
+                const AfterCommit& after = {});
 
   [[nodiscard]] bool read_only() const noexcept;
   [[nodiscard]] bool is_bundle() const noexcept;

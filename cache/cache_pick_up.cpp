@@ -280,9 +280,9 @@ std::vector<Digest> texts_of(const PickedUp& picked) {
   return texts;
 }
 
-Result<void> bring_texts(storage::PreparedEntry& entry, const std::vector<Digest>& texts,
-                         std::set<Digest>& brought, TextSource& from, TextsTaken taken,
-                         std::vector<Finding>& skipped) {
+Outcome bring_texts(storage::PreparedEntry& entry, const std::vector<Digest>& texts,
+                    std::set<Digest>& brought, TextSource& from, TextsTaken taken,
+                    std::vector<Finding>& skipped) {
   for (const Digest& digest : texts) {
     if (!brought.insert(digest).second) continue;
     auto text = from.text(digest, skipped);

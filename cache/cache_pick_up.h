@@ -115,8 +115,8 @@ std::vector<Digest> texts_of(const PickedUp& picked);
 enum class TextsTaken { as_they_are, as_hashed };
 
 /// Adds those of these texts to the entry that are not in `brought` yet.
-Result<void> bring_texts(storage::PreparedEntry& entry, const std::vector<Digest>& texts,
-                         std::set<Digest>& brought, TextSource& from, TextsTaken taken,
-                         std::vector<Finding>& skipped);
+Outcome bring_texts(storage::PreparedEntry& entry, const std::vector<Digest>& texts,
+                    std::set<Digest>& brought, TextSource& from, TextsTaken taken,
+                    std::vector<Finding>& skipped);
 
 }  // namespace kiln

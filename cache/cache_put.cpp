@@ -178,11 +178,11 @@ Result<std::uint64_t> store(Cache::Impl& cache, std::span<const PreparedEntry> e
   return stored;
 }
 
-Result<void> Cache::put(const NewEntry& entry) {
+Outcome Cache::put(const NewEntry& entry) {
   const CallerState caller;
   if (!impl_->ensure_open()) return impl_->not_open();
   static_cast<void>(impl_->look_again());
-  Result<void> stored;
+  Outcome stored;
   // The second attempt writes to the generation that has taken a corrupt file's place.
   for (int attempt = 0; attempt < 2; ++attempt) {
     std::optional<std::vector<Text>> texts;

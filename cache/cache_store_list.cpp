@@ -31,7 +31,7 @@ class StoreLister {
   }
 
  private:
-  Result<void> list_those_of(const Digest& request) {
+  Outcome list_those_of(const Digest& request) {
     const auto hints = parcels_.hints_of(request);
     for (const auto& hint : hints) {
       auto read = parcels_.read(hint, request);

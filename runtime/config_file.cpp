@@ -37,7 +37,7 @@ std::string may_not_read(const std::filesystem::path& path) {
 }
 
 // Asked of the open file: nothing can take its place any more.
-Result<void> check_private(const std::filesystem::path& path, int descriptor) {
+Outcome check_private(const std::filesystem::path& path, int descriptor) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return unreadable(path, errno);
   if (!S_ISREG(status.st_mode)) return unusable(path, "is not a regular file");

@@ -220,6 +220,7 @@ Result<ServedArtifact> Obtainer::make_and_keep(Making& making, std::unique_ptr<L
   const Stopwatch watch;
   tell(EventKind::compile_begin, making, 0);
   auto made = making.make(stop, counters_);
+  layers_.note_compile(std::chrono::microseconds(watch.microseconds()));
   if (!made) {
     tell(EventKind::compile_end, making, watch.milliseconds(), made.error().message);
     return tl::unexpected(std::move(made.error()));
@@ -229,7 +230,6 @@ Result<ServedArtifact> Obtainer::make_and_keep(Making& making, std::unique_ptr<L
       key_of(making.request_digest, digest_of(made->dependencies.material()), toolchain.identity);
   const auto artifact = std::make_shared<const Artifact>(std::move(made->artifact));
   reporter_.tell(EventKind::compile_end, *artifact, Origin::compiled, watch.milliseconds());
-  layers_.note_compile(*artifact);
   if (artifact->not_kept.empty()) {
     if (making.keep && layers_.writable()) {
       const auto code = kernel_code(*artifact);

@@ -67,7 +67,7 @@ Result<ServedArtifact> Pipeline::obtain(const Query& query, const CompileControl
 }
 
 // Where that is asked for: whether a source's word stands for what it stood for when the image was made.
-Result<void> Pipeline::check_source(const Program& program, const Artifact& artifact) const {
+Outcome Pipeline::check_source(const Program& program, const Artifact& artifact) const {
   if (!checks_sources_ || program.source_word().empty()) return {};
   if (auto there = program.ensure_source(); !there) return there;
   if (digest_of(program.source()) == artifact.source_text) return {};

@@ -69,7 +69,7 @@ class Pipeline {
 
  private:
   void record(Compilation& asked, const Result<ServedArtifact>& obtained);
-  [[nodiscard]] Result<void> check_source(const Program& program, const Artifact& artifact) const;
+  [[nodiscard]] Outcome check_source(const Program& program, const Artifact& artifact) const;
 
   const Tools tools_;
   const bool checks_sources_;

@@ -107,7 +107,7 @@ Result<Module> Runtime::module_of_image(std::string image, std::string name) {
   return impl_->module(*artifact);
 }
 
-Result<void> Runtime::load_all(std::span<const Program> programs) {
+Outcome Runtime::load_all(std::span<const Program> programs) {
   const CallerState caller;
   std::vector<std::string> failures;
   Error first;

@@ -464,7 +464,8 @@ std::optional<Given> usual_store(const Settings& settings) {
   if (settings.cache_disabled || settings.cache_directory.empty()) return std::nullopt;
   const auto place = place_of_cache(settings.cache_directory, settings.cache_trust);
   if (place.why_elsewhere.empty()) return std::nullopt;
-  return Given{url_of_folder(settings.cache_directory), "default"};
+  // A cache's directory is made as well, with those above it.
+  return Given{url_of_folder(settings.cache_directory) + "?parents", "default"};
 }
 
 // What is listed tells no password.

@@ -1,4 +1,7 @@
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -93,8 +96,7 @@ class FileStore final : public ObjectStore {
     return hints;
   }
 
-  Result<void> add_hint(const Digest& request, const std::string& name,
-                        std::string_view hint) override {
+  Outcome add_hint(const Digest& request, const std::string& name, std::string_view hint) override {
     if (read_only_) return refusal();
     const auto outer = requests_.make_folder(folder_name_of(request.hex()));
     if (!outer) return tl::unexpected(outer.error());
@@ -107,9 +109,9 @@ class FileStore final : public ObjectStore {
 
   Result<std::vector<Digest>> requests() override {
     std::vector<Digest> all;
-    const auto add = [&](const StoreFolder&, const std::string& name) -> Result<void> {
+    const auto add = [&](const StoreFolder&, const std::string& name) -> Outcome {
       if (const auto request = Digest::from_hex(name)) all.push_back(*request);
-      return all.size() > most_requests ? too_many_requests() : Result<void>();
+      return all.size() > most_requests ? too_many_requests() : Outcome();
     };
     if (auto listed = for_each_in(requests_, digits_of_requests, add); !listed)
       return tl::unexpected(std::move(listed.error()));
@@ -131,13 +133,13 @@ class FileStore final : public ObjectStore {
       const bool too_old = options.older_than && object.used < made_before;
       const bool too_many = options.max_bytes && left > *options.max_bytes;
       if (!too_old && !too_many) break;
-      if (auto removed = options.dry_run ? Result<void>() : remove(object.name); !removed)
+      if (auto removed = options.dry_run ? Outcome() : remove(object.name); !removed)
         return tl::unexpected(std::move(removed.error()));
       left -= object.size;
       ++report.entries;
       report.bytes += object.size;
     }
-    if (auto cleaned = options.dry_run ? Result<void>() : remove_what_is_of_none(); !cleaned)
+    if (auto cleaned = options.dry_run ? Outcome() : remove_what_is_of_none(); !cleaned)
       return tl::unexpected(std::move(cleaned.error()));
     return report;
   }
@@ -156,24 +158,24 @@ class FileStore final : public ObjectStore {
                             shown_, most_requests));
   }
 
-  using InFolder = std::function<Result<void>(const StoreFolder& folder, const std::string& name)>;
+  using InFolder = std::function<Outcome(const StoreFolder& folder, const std::string& name)>;
 
   /// Each name of so many digits that lies where it belongs.
-  static Result<void> for_each_in(const StoreFolder& folders, std::size_t digits,
-                                  const InFolder& visit) {
-    return folders.for_each_name(digits_of_folders, [&](const std::string& outer) -> Result<void> {
+  static Outcome for_each_in(const StoreFolder& folders, std::size_t digits,
+                             const InFolder& visit) {
+    return folders.for_each_name(digits_of_folders, [&](const std::string& outer) -> Outcome {
       const auto folder = folders.folder(outer);
       // What is no folder, such as a link, is none of a store's.
       if (!folder || !*folder) return {};
       return (*folder)->for_each_name(digits, [&](const std::string& name) {
-        return folder_name_of(name) == outer ? visit(**folder, name) : Result<void>();
+        return folder_name_of(name) == outer ? visit(**folder, name) : Outcome();
       });
     });
   }
 
   [[nodiscard]] Result<std::vector<StoreFile>> all_objects() const {
     std::vector<StoreFile> objects;
-    const auto add = [&](const StoreFolder& folder, const std::string& name) -> Result<void> {
+    const auto add = [&](const StoreFolder& folder, const std::string& name) -> Outcome {
       if (auto object = folder.file(name)) objects.push_back(std::move(*object));
       return {};
     };
@@ -182,10 +184,10 @@ class FileStore final : public ObjectStore {
     return objects;
   }
 
-  [[nodiscard]] Result<void> remove(const std::string& name) const {
+  [[nodiscard]] Outcome remove(const std::string& name) const {
     const auto folder = objects_.folder(folder_name_of(name));
     if (!folder) return tl::unexpected(folder.error());
-    return *folder ? (*folder)->remove_file(name) : Result<void>();
+    return *folder ? (*folder)->remove_file(name) : Outcome();
   }
 
   [[nodiscard]] bool has_object(const std::string& name) const {
@@ -195,15 +197,15 @@ class FileStore final : public ObjectStore {
 
   /// Hints of objects that are gone, what writers left behind, requests that nothing answers, and old leases. Folders stay for a day
   /// at least: somebody may be about to write there.
-  [[nodiscard]] Result<void> remove_what_is_of_none() const {
+  [[nodiscard]] Outcome remove_what_is_of_none() const {
     requests_.remove_left_behind();
     objects_.remove_left_behind();
-    const auto of_request = [&](const StoreFolder& outer, const std::string& name) -> Result<void> {
+    const auto of_request = [&](const StoreFolder& outer, const std::string& name) -> Outcome {
       const auto folder = outer.folder(name);
       if (!folder || !*folder) return {};
       (*folder)->remove_left_behind();
       return (*folder)->for_each_name(digits_of_objects, [&](const std::string& hint) {
-        return has_object(hint) ? Result<void>() : (*folder)->remove_file(hint);
+        return has_object(hint) ? Outcome() : (*folder)->remove_file(hint);
       });
     };
     if (auto cleaned = for_each_in(requests_, digits_of_requests, of_request); !cleaned)
@@ -221,7 +223,7 @@ class FileStore final : public ObjectStore {
   static void in_each(const StoreFolder& folders,
                       const std::function<void(const StoreFolder&)>& tidy) {
     static_cast<void>(
-        folders.for_each_name(digits_of_folders, [&](const std::string& name) -> Result<void> {
+        folders.for_each_name(digits_of_folders, [&](const std::string& name) -> Outcome {
           const auto folder = folders.folder(name);
           if (folder && *folder) tidy(**folder);
           return {};
@@ -256,10 +258,19 @@ Result<std::optional<StoreFolder>> open_folder(const StoreFolder& parent, const 
   return std::optional(std::move(*made));
 }
 
-/// The one that a person named. The one that it lies in is there.
-Result<std::optional<StoreFolder>> open_named(const fs::path& folder, bool create) {
+/// As `mkdir --parents`. Whoever opens it finds out whether it is there.
+void make_for_this_user(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno != ENOENT || !folder.has_relative_path()) return;
+  make_for_this_user(folder.parent_path());
+  ::mkdir(folder.c_str(), 0700);
+}
+
+/// The one that a person named. The one that it lies in is there, since what is to be mounted there may not be.
+Result<std::optional<StoreFolder>> open_named(const fs::path& folder,
+                                              const FileStoreOptions& options) {
   auto opened = StoreFolder::open(folder);
-  if (!opened || *opened || !create) return opened;
+  if (!opened || *opened || !options.create) return opened;
+  if (options.parents) make_for_this_user(folder.parent_path());
   const auto parent = StoreFolder::open(folder.parent_path());
   if (!parent) return tl::unexpected(parent.error());
   if (!*parent) {
@@ -267,7 +278,7 @@ Result<std::optional<StoreFolder>> open_named(const fs::path& folder, bool creat
                 fmt::format("there is no folder '{}' for a store in '{}'; make it first",
                             folder.parent_path().string(), folder.string()));
   }
-  return open_folder(**parent, folder.filename(), create);
+  return open_folder(**parent, folder.filename(), options.create);
 }
 
 }  // namespace
@@ -277,7 +288,7 @@ Result<std::unique_ptr<ObjectStore>> open_file_store(const fs::path& folder,
   std::error_code error;
   auto place = fs::absolute(folder, error).lexically_normal();
   if (!place.has_filename()) place = place.parent_path();
-  auto named = open_named(place, options.create);
+  auto named = open_named(place, options);
   if (!named) return tl::unexpected(std::move(named.error()));
   if (!*named) return no_store(place);
   auto root = open_folder(**named, folder_of_stores, options.create);

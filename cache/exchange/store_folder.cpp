@@ -230,7 +230,7 @@ bool StoreFolder::is_there(const std::string& name, std::string_view bytes,
 Result<std::vector<std::string>> StoreFolder::names(std::size_t digits) const {
   std::vector<std::string> names;
   std::size_t seen = 0;
-  auto listed = for_each([&](const std::string& name) -> Result<void> {
+  auto listed = for_each([&](const std::string& name) -> Outcome {
     if (++seen > most_names) {
       return fail(
           ErrorCode::too_large,
@@ -254,10 +254,9 @@ Result<std::vector<StoreFile>> StoreFolder::files(std::size_t digits) const {
   return files;
 }
 
-Result<void> StoreFolder::for_each_name(std::size_t digits, const Visit& visit) const {
-  return for_each([&](const std::string& name) {
-    return has_digits(name, digits) ? visit(name) : Result<void>();
-  });
+Outcome StoreFolder::for_each_name(std::size_t digits, const Visit& visit) const {
+  return for_each(
+      [&](const std::string& name) { return has_digits(name, digits) ? visit(name) : Outcome(); });
 }
 
 std::optional<StoreFile> StoreFolder::file(const std::string& name) const noexcept {
@@ -271,14 +270,14 @@ std::optional<StoreFile> StoreFolder::file(const std::string& name) const noexce
   return StoreFile{name, used, static_cast<std::uint64_t>(status.st_size)};
 }
 
-Result<void> StoreFolder::remove_file(const std::string& name) const {
+Outcome StoreFolder::remove_file(const std::string& name) const {
   if (::unlinkat(descriptor_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
   return failure("removing", name, errno);
 }
 
 // What cannot be listed has nothing that could be removed.
 void StoreFolder::remove_left_behind() const {
-  static_cast<void>(for_each([&](const std::string& name) -> Result<void> {
+  static_cast<void>(for_each([&](const std::string& name) -> Outcome {
     struct stat status;
     const bool left = name.ends_with(unfinished) &&
                       ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
@@ -289,7 +288,7 @@ void StoreFolder::remove_left_behind() const {
 }
 
 void StoreFolder::remove_old(int depth) const {
-  static_cast<void>(for_each([&](const std::string& name) -> Result<void> {
+  static_cast<void>(for_each([&](const std::string& name) -> Outcome {
     struct stat status;
     if (::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
     const bool is_folder = S_ISDIR(status.st_mode);
@@ -303,7 +302,7 @@ void StoreFolder::remove_old(int depth) const {
   }));
 }
 
-Result<void> StoreFolder::for_each(const Visit& visit) const {
+Outcome StoreFolder::for_each(const Visit& visit) const {
   const auto directory = list(descriptor_.get());
   if (!directory) return failure("listing", {}, errno);
   for (;;) {

@@ -64,13 +64,13 @@ class StoreFolder {
 
   /// Tells each of these names, however many there are; what is told may be removed at once. Errors: also those of `visit`, which
   /// end it.
-  using Visit = std::function<Result<void>(const std::string& name)>;
-  [[nodiscard]] Result<void> for_each_name(std::size_t digits, const Visit& visit) const;
+  using Visit = std::function<Outcome(const std::string& name)>;
+  [[nodiscard]] Outcome for_each_name(std::size_t digits, const Visit& visit) const;
 
   /// A regular file; nothing for anything else.
   [[nodiscard]] std::optional<StoreFile> file(const std::string& name) const noexcept;
 
-  [[nodiscard]] Result<void> remove_file(const std::string& name) const;
+  [[nodiscard]] Outcome remove_file(const std::string& name) const;
   /// Removes what writers left behind that died more than an hour ago.
   void remove_left_behind() const;
   /// Removes what was not changed for a day, files and empty folders, in this one and so many folders below it.
@@ -86,7 +86,7 @@ class StoreFolder {
   [[nodiscard]] bool is_there(const std::string& name, std::string_view bytes,
                               const StoreReaders& readers) const;
   /// Tells all that lies here.
-  [[nodiscard]] Result<void> for_each(const Visit& visit) const;
+  [[nodiscard]] Outcome for_each(const Visit& visit) const;
 
   system::Descriptor descriptor_;
   std::filesystem::path path_;  ///< For messages.

@@ -83,7 +83,7 @@ CachePlace place_of_cache(const std::filesystem::path& directory, const CacheTru
   auto own = *folder / digest_of(named.string()).hex();
   auto said = fmt::format(
       "{}: this machine keeps it in '{}', and what machines share goes through that directory as a "
-      "store, unless KILN_REMOTE names others; name a directory on a disk of this machine to "
+      "store, unless KILN_REMOTE says otherwise; name a directory on a disk of this machine to "
       "choose the place{}",
       why, own.string(), way_to(named));
   return {std::move(own), found.name, std::move(said)};

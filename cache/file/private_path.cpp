@@ -74,7 +74,7 @@ bool has_trusted_owner(const struct stat& status, const Trust& trust) {
          is_of_member(status, trust);
 }
 
-Result<void> check_owner(const fs::path& path, const struct stat& status, const Trust& trust) {
+Outcome check_owner(const fs::path& path, const struct stat& status, const Trust& trust) {
   if (has_trusted_owner(status, trust)) return {};
   const auto owner = status.st_uid == 0 ? "root" : fmt::format("{}", status.st_uid);
   return unusable(path,
@@ -85,14 +85,14 @@ Result<void> check_owner(const fs::path& path, const struct stat& status, const 
                               owner));
 }
 
-Result<void> check_writers(const fs::path& path, const struct stat& status, const Trust& trust) {
+Outcome check_writers(const fs::path& path, const struct stat& status, const Trust& trust) {
   if (trust.cache.others || (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   return unusable(path, fmt::format("can be written by others (mode {:o})", status.st_mode & 07777),
                   fmt::format("chmod go-w '{}'", path.string()));
 }
 
 // What is the group's is the members' alike, and nobody else's.
-Result<void> check_shared(const fs::path& path, const struct stat& status, const Trust& trust) {
+Outcome check_shared(const fs::path& path, const struct stat& status, const Trust& trust) {
   const auto mode = status.st_mode & 07777;
   const auto wanted = S_ISDIR(status.st_mode) ? mode_of_shared_directories : mode_of_shared_files;
   const bool has_rights = mode == wanted || (trust.just_made && (mode & ~wanted) == 0);
@@ -109,8 +109,7 @@ Result<void> check_shared(const fs::path& path, const struct stat& status, const
                   mode_of_shared_files));
 }
 
-Result<void> check_owner_and_mode(const fs::path& path, const struct stat& status,
-                                  const Trust& trust) {
+Outcome check_owner_and_mode(const fs::path& path, const struct stat& status, const Trust& trust) {
   if (auto checked = check_owner(path, status, trust); !checked) return checked;
   return trust.cache.group ? check_shared(path, status, trust) : check_writers(path, status, trust);
 }
@@ -150,7 +149,7 @@ int make_file(const fs::path& file, int flags, const Trust& trust) {
   return system::open_file(file.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 }
 
-Result<void> make_private_directory(const fs::path& directory, const Trust& trust) {
+Outcome make_private_directory(const fs::path& directory, const Trust& trust) {
   if (trust.cache.group) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(directory, ignored))) return {};
@@ -193,7 +192,7 @@ Result<int> open_private_file(const fs::path& file, const Trust& trust) {
   return tl::unexpected(checked.error());
 }
 
-Result<void> check_private(const fs::path& path, const struct stat& status, const Trust& trust) {
+Outcome check_private(const fs::path& path, const struct stat& status, const Trust& trust) {
   return check_owner_and_mode(path, status, trust);
 }
 
@@ -226,7 +225,7 @@ bool is_only_name_of(const char* path, int descriptor) noexcept {
          opened.st_dev == named.st_dev;
 }
 
-Result<void> make_private_file(const fs::path& file, const Trust& trust) {
+Outcome make_private_file(const fs::path& file, const Trust& trust) {
   const int descriptor = make_file(file, O_WRONLY, trust);
   if (descriptor < 0) {
     if (errno == EEXIST) return {};

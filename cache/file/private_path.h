@@ -29,8 +29,8 @@ struct Trust {
 
 /// Makes the directory and each missing parent, all 0700; for a group the directory alone, 2770. What exists already
 /// is left as it is.
-[[nodiscard]] Result<void> make_private_directory(const std::filesystem::path& directory,
-                                                  const Trust& trust = {});
+[[nodiscard]] Outcome make_private_directory(const std::filesystem::path& directory,
+                                             const Trust& trust = {});
 
 /// Whether there is a directory, which then is private. False when there is nothing.
 [[nodiscard]] Result<bool> private_directory_exists(const std::filesystem::path& directory,
@@ -47,8 +47,8 @@ struct Trust {
                                             const Trust& trust = {});
 
 /// Whether a regular file is private, for who has opened it himself; `path` is for the message.
-[[nodiscard]] Result<void> check_private(const std::filesystem::path& path,
-                                         const struct stat& status, const Trust& trust);
+[[nodiscard]] Outcome check_private(const std::filesystem::path& path, const struct stat& status,
+                                    const Trust& trust);
 
 /// Whether another user owns the directory, and no group shares it. His own processes could not use what this one
 /// would make there.
@@ -63,7 +63,6 @@ struct Trust {
 [[nodiscard]] bool is_only_name_of(const char* path, int descriptor) noexcept;
 
 /// Makes an empty file where there is none; leaves one that exists as it is.
-[[nodiscard]] Result<void> make_private_file(const std::filesystem::path& file,
-                                             const Trust& trust = {});
+[[nodiscard]] Outcome make_private_file(const std::filesystem::path& file, const Trust& trust = {});
 
 }  // namespace kiln::storage

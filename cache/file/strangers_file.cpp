@@ -26,7 +26,7 @@ std::string plain(std::string name) {
 }
 
 /// Whether the schema is kiln's own and nothing beside it, as the file says and as SQLite has read it.
-Result<void> check_schema(Database& database) {
+Outcome check_schema(Database& database) {
   const auto objects = foreign_objects(database.connection);
   if (objects && objects->empty()) return {};
   const auto what =
@@ -43,7 +43,7 @@ Result<void> check_schema(Database& database) {
 StrangersRead::StrangersRead(Database& database) noexcept
     : database_(database), snapshot_(with_its_time(database.connection)) {}
 
-Result<void> StrangersRead::begin() {
+Outcome StrangersRead::begin() {
   auto& connection = database_.connection;
   const auto version = snapshot_ ? connection.integer("PRAGMA schema_version") : std::nullopt;
   if (!version) return connection.failure("reading its schema");

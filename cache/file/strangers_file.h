@@ -17,7 +17,7 @@ class StrangersRead {
   /// Where the schema has changed since it was checked, or never was, finds whether it is kiln's own and nothing beside it, as which
   /// it stays until the end of the read. REQUIRES: no statement before. Errors: cache_unusable, naming what is otherwise;
   /// io_failed.
-  [[nodiscard]] Result<void> begin();
+  [[nodiscard]] Outcome begin();
 
  private:
   Database& database_;

@@ -106,7 +106,7 @@ BundleFile::~BundleFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Result<void> BundleFile::make_file() {
+Outcome BundleFile::make_file() {
   for (int tries = 0; descriptor_ < 0; ++tries) {
     const fs::path file = folder_ / temporary_name(bundle_);
     descriptor_ = make_locked(file);
@@ -119,7 +119,7 @@ Result<void> BundleFile::make_file() {
   return {};
 }
 
-Result<void> BundleFile::make_database() {
+Outcome BundleFile::make_database() {
   auto connection = Connection::open(temporary_, Connection::Mode::read_write);
   if (!connection) return not_written(bundle_, connection.error().message);
   connection_.emplace(std::move(*connection));
@@ -144,7 +144,7 @@ Result<std::uint64_t> BundleFile::publish() {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-Result<void> BundleFile::sync_folder() {
+Outcome BundleFile::sync_folder() {
   const int folder = system::open_file(folder_.c_str(), O_RDONLY | O_DIRECTORY);
   if (folder < 0) return failure("opening its folder");
   // Some file systems cannot sync a folder and say EINVAL; they keep names in order without it.

@@ -37,9 +37,9 @@ class BundleFile {
  private:
   BundleFile(std::filesystem::path bundle, std::filesystem::path folder);
 
-  Result<void> make_file();
-  Result<void> make_database();
-  Result<void> sync_folder();
+  Outcome make_file();
+  Outcome make_database();
+  Outcome sync_folder();
   tl::unexpected<Error> failure(std::string_view doing) const;
 
   const std::filesystem::path bundle_;  ///< As the caller names it.

@@ -71,7 +71,7 @@ Error failure(const std::filesystem::path& file, std::string_view what) {
           0};
 }
 
-Result<void> replace(const std::filesystem::path& file, const Trust& trust, std::string_view text) {
+Outcome replace(const std::filesystem::path& file, const Trust& trust, std::string_view text) {
   // The writers' lock makes this name its holder's own; whatever lies there, a killed writer left.
   const auto next = file.string() + ".new";
   static_cast<void>(::unlink(next.c_str()));
@@ -134,8 +134,8 @@ Result<std::vector<DayCounters>> read_tally_file(const std::filesystem::path& di
               fmt::format("tally '{}' is not as kiln wrote it", file.string()));
 }
 
-Result<void> add_to_tally_file(const std::filesystem::path& directory, const Trust& trust,
-                               const CacheCounters& counters) {
+Outcome add_to_tally_file(const std::filesystem::path& directory, const Trust& trust,
+                          const CacheCounters& counters) {
   auto days = read_tally_file(directory, trust);
   if (!days && days.error().code != ErrorCode::io_failed) return tl::unexpected(days.error());
   auto now = std::move(days).value_or(std::vector<DayCounters>());
@@ -145,7 +145,7 @@ Result<void> add_to_tally_file(const std::filesystem::path& directory, const Tru
   return replace(directory / tally_file_name, trust, tally_text(now));
 }
 
-Result<void> remove_tally_file(const std::filesystem::path& directory) {
+Outcome remove_tally_file(const std::filesystem::path& directory) {
   const auto file = directory / tally_file_name;
   if (::unlink(file.c_str()) == 0 || errno == ENOENT) return {};
   return tl::unexpected(failure(file, "cannot remove"));

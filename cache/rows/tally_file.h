@@ -34,10 +34,10 @@ inline constexpr std::int64_t older_days = 0;
 
 /// Adds to today. The new file takes the old one's place whole; one that is not as kiln wrote it begins anew.
 /// REQUIRES: the writers' lock. Errors: cache_unusable where the old file is not private; io_failed.
-[[nodiscard]] Result<void> add_to_tally_file(const std::filesystem::path& directory,
-                                             const Trust& trust, const CacheCounters& counters);
+[[nodiscard]] Outcome add_to_tally_file(const std::filesystem::path& directory, const Trust& trust,
+                                        const CacheCounters& counters);
 
 /// REQUIRES: the writers' lock. Errors: io_failed.
-[[nodiscard]] Result<void> remove_tally_file(const std::filesystem::path& directory);
+[[nodiscard]] Outcome remove_tally_file(const std::filesystem::path& directory);
 
 }  // namespace kiln::storage

@@ -294,7 +294,7 @@ Result<SigningKey> SigningKey::read(const fs::path& file) {
   return SigningKey(std::move(secret));
 }
 
-Result<void> SigningKey::write(const fs::path& file) const {
+Outcome SigningKey::write(const fs::path& file) const {
   const CallerState caller;
   const auto& library = sodium();
   if (!library) return tl::unexpected(library.error());

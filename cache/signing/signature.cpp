@@ -31,7 +31,7 @@ bool is_signed_by(const PublicKey& key, const Signature& signature) {
 
 }  // namespace
 
-Result<void> prepare_to_hash() {
+Outcome prepare_to_hash() {
   if (const auto& opened = sodium(); !opened) return tl::unexpected(opened.error());
   return {};
 }

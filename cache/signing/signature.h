@@ -11,7 +11,7 @@
 namespace kiln::storage {
 
 /// Opens libsodium, for who has no key and hashes all the same. Errors: invalid_setting, naming the package.
-[[nodiscard]] Result<void> prepare_to_hash();
+[[nodiscard]] Outcome prepare_to_hash();
 
 /// BLAKE2b of 32 bytes. REQUIRES: libsodium was opened, as whoever has a key has done.
 [[nodiscard]] std::string hash_of(std::string_view bytes);

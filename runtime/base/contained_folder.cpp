@@ -136,8 +136,8 @@ Result<ContainedFolder> ContainedFolder::make(const fs::path& folder) {
   return ContainedFolder(folder, std::move(opened));
 }
 
-Result<void> ContainedFolder::write(std::string_view name, std::string_view text,
-                                    std::int64_t modified_ns) const {
+Outcome ContainedFolder::write(std::string_view name, std::string_view text,
+                               std::int64_t modified_ns) const {
   const auto parts = parts_of(name);
   if (parts.empty() || std::any_of(name.begin(), name.end(), is_control)) {
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' is no name of a file below {}",

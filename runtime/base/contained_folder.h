@@ -22,8 +22,8 @@ class ContainedFolder {
   /// is given, in nanoseconds since 1970; 0 for now.
   /// Errors: invalid_argument for a name with "..", a control character, or none at all; io_failed, also where a link or
   /// a file lies on the way. All name the file.
-  [[nodiscard]] Result<void> write(std::string_view name, std::string_view text,
-                                   std::int64_t modified_ns) const;
+  [[nodiscard]] Outcome write(std::string_view name, std::string_view text,
+                              std::int64_t modified_ns) const;
 
  private:
   ContainedFolder(std::filesystem::path path, system::Descriptor folder) noexcept;

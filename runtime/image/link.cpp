@@ -47,7 +47,7 @@ std::optional<ImageKind> input_kind(const Artifact& input) {
 
 bool is_ltoir(const Artifact& input) { return input.kind == to_string(ImageKind::ltoir); }
 
-Result<void> check_inputs(const LinkSpec& spec) {
+Outcome check_inputs(const LinkSpec& spec) {
   if (spec.inputs.empty()) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{}: there is nothing to link", spec.name));
@@ -68,7 +68,7 @@ Result<void> check_inputs(const LinkSpec& spec) {
   return {};
 }
 
-Result<void> check_target(const LinkSpec& spec) {
+Outcome check_target(const LinkSpec& spec) {
   const auto kind = spec.target.kind();
   if (kind != ImageKind::cubin && kind != ImageKind::ptx) {
     return fail(
@@ -85,7 +85,7 @@ Result<void> check_target(const LinkSpec& spec) {
   return {};
 }
 
-Result<void> check_options(const LinkSpec& spec) {
+Outcome check_options(const LinkSpec& spec) {
   for (const auto& option : spec.options) {
     if (!option.starts_with('-') || option.find('\0') != std::string::npos) {
       return fail(ErrorCode::invalid_option,
@@ -121,8 +121,7 @@ Names names_of(const LinkSpec& spec) {
   return names;
 }
 
-Result<void> check_unambiguous(const LinkSpec& spec, const Names& names,
-                               const std::string& expression) {
+Outcome check_unambiguous(const LinkSpec& spec, const Names& names, const std::string& expression) {
   if (names.count(expression) <= 1) return {};
   const auto first = names.find(expression);
   return fail(
@@ -194,7 +193,7 @@ void add_kernels_of_ptx(Artifact& linked) {
 
 // Each kernel that was asked for is there. What the inputs list beside these may be variables, and is not
 // missed.
-Result<void> check_complete(const LinkSpec& spec, const Artifact& linked) {
+Outcome check_complete(const LinkSpec& spec, const Artifact& linked) {
   const auto there = symbols_of(linked);
   for (const auto& kernel : linked.kernels) {
     const bool asked_for = std::find(spec.kernels.begin(), spec.kernels.end(), kernel.expression) !=

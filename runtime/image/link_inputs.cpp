@@ -45,7 +45,7 @@ Result<std::vector<std::string>> definitions(const LinkSpec& spec, const Artifac
 
 }  // namespace
 
-Result<void> check_link_inputs(const LinkSpec& spec) {
+Outcome check_link_inputs(const LinkSpec& spec) {
   std::map<std::string, std::string> definer;
   for (const auto& input : spec.inputs) {
     auto names = definitions(spec, input);

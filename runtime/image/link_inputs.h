@@ -9,6 +9,6 @@ namespace kiln {
 /// relocatable, and of two definitions takes the first or crashes, all without an error. What LTO-IR defines
 /// the linker checks itself.
 /// Errors: link_failed, naming the input and what to do.
-[[nodiscard]] Result<void> check_link_inputs(const LinkSpec& spec);
+[[nodiscard]] Outcome check_link_inputs(const LinkSpec& spec);
 
 }  // namespace kiln

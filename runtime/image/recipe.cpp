@@ -16,14 +16,14 @@ bool has_control_character(std::string_view text) {
                      [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-Result<void> check_text(std::string_view what, const std::string& text) {
+Outcome check_text(std::string_view what, const std::string& text) {
   if (!text.empty() && !has_control_character(text)) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("{} '{}' is empty or holds a control character", what, text));
 }
 
 // Adds a line for the image, and one for each name that it brings, so that a person can read the recipe.
-Result<void> add_image(const Artifact& image, std::string& text) {
+Outcome add_image(const Artifact& image, std::string& text) {
   if (auto checked = check_text("an image's name", image.program); !checked) return checked;
   text += fmt::format("{} {} {} {} {}\n", image.kind, image.arch, digest_of(image.image).hex(),
                       image.image.size(), image.program);

@@ -20,7 +20,7 @@ struct ArgsAccess {
   /// Calls `use` with given(), and with room for the pointers that lasts as long as the call. By reference: a copy would
   /// cost as much as the launch.
   template <class Use>
-  static Result<void> with_given(const Args& args, const Use& use) {
+  static Outcome with_given(const Args& args, const Use& use) {
     if (args.size() <= Args::inline_count) {
       std::array<void*, Args::inline_count> pointers;
       auto arguments = given(args, pointers);

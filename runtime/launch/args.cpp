@@ -164,8 +164,8 @@ void Args::append(const void* value, std::size_t size, const ArgType& type) {
   ++count_;
 }
 
-Result<void> Args::replace(std::size_t position, const void* value, std::size_t size,
-                           const ArgType& type) {
+Outcome Args::replace(std::size_t position, const void* value, std::size_t size,
+                      const ArgType& type) {
   if (position >= count_) {
     return fail(
         ErrorCode::invalid_argument,

@@ -21,8 +21,8 @@ CUDA_KERNEL_NODE_PARAMS_v2 node_params(const KernelRecord& record, const LaunchC
   return params;
 }
 
-Result<void> check(const KernelRecord& record, const LaunchConfig& config, const Args& args,
-                   const detail::GivenArgs& given) {
+Outcome check(const KernelRecord& record, const LaunchConfig& config, const Args& args,
+              const detail::GivenArgs& given) {
   if (auto alive = check_alive(record); !alive) return alive;
   if (auto sound = check_fits(record, args); !sound) return sound;
   if (!takes(record, given)) return argument_error(record, given);
@@ -32,9 +32,9 @@ Result<void> check(const KernelRecord& record, const LaunchConfig& config, const
 
 /// Calls `use` with the node's parameters, once everything is found to be in order.
 template <class Use>
-Result<void> with_node_params(const KernelRecord& record, const LaunchConfig& config,
-                              const Args& args, const char* what, const Use& use) {
-  return ArgsAccess::with_given(args, [&](const detail::GivenArgs& given) -> Result<void> {
+Outcome with_node_params(const KernelRecord& record, const LaunchConfig& config, const Args& args,
+                         const char* what, const Use& use) {
+  return ArgsAccess::with_given(args, [&](const detail::GivenArgs& given) -> Outcome {
     if (auto sound = check(record, config, args, given); !sound) return sound;
     const CUDA_KERNEL_NODE_PARAMS_v2 params = node_params(record, config, given.pointers);
     const CUresult result = use(params);
@@ -44,8 +44,7 @@ Result<void> with_node_params(const KernelRecord& record, const LaunchConfig& co
   });
 }
 
-Result<void> set_attributes(const KernelRecord& record, CUgraphNode node,
-                            LaunchAttributes& attributes) {
+Outcome set_attributes(const KernelRecord& record, CUgraphNode node, LaunchAttributes& attributes) {
   for (const CUlaunchAttribute& attribute : attributes.all()) {
     const CUresult result = record.driver->functions().graph_kernel_node_set_attribute(
         node, attribute.id, &attribute.value);
@@ -81,8 +80,8 @@ Result<CUgraphNode> add_kernel_node(CUgraph graph, std::span<const CUgraphNode> 
   return node;
 }
 
-Result<void> set_kernel_node(CUgraphNode node, const Kernel& kernel, const LaunchConfig& config,
-                             const Args& args) {
+Outcome set_kernel_node(CUgraphNode node, const Kernel& kernel, const LaunchConfig& config,
+                        const Args& args) {
   const KernelRecord& record = KernelAccess::record(kernel);
   LaunchAttributes attributes(config);
   if (auto sound = attributes.check(record, AttributeUse::graph_node); !sound) return sound;
@@ -92,8 +91,8 @@ Result<void> set_kernel_node(CUgraphNode node, const Kernel& kernel, const Launc
   return set ? set_attributes(record, node, attributes) : set;
 }
 
-Result<void> set_kernel_node(CUgraphExec executable, CUgraphNode node, const Kernel& kernel,
-                             const LaunchConfig& config, const Args& args) {
+Outcome set_kernel_node(CUgraphExec executable, CUgraphNode node, const Kernel& kernel,
+                        const LaunchConfig& config, const Args& args) {
   const KernelRecord& record = KernelAccess::record(kernel);
   return with_node_params(record, config, args, "set", [&](const auto& params) {
     return record.driver->functions().graph_exec_kernel_node_set_params(executable, node, &params);

@@ -65,7 +65,7 @@ std::string explanation(const Launch& launch, CUresult result) {
                      blocks * multiprocessors);
 }
 
-Result<void> outcome(const Launch& launch, CUresult result) {
+Outcome outcome(const Launch& launch, CUresult result) {
   if (result == CUDA_SUCCESS) return {};
   const auto& [record, stream, config, pointers] = launch;
   auto error = record.driver->failure(
@@ -80,7 +80,7 @@ Result<void> outcome(const Launch& launch, CUresult result) {
 
 /// A launch that is not known to be in order: the first one, one that asks for more, one whose attributes have to be looked at,
 /// or one that the driver refused.
-[[gnu::noinline]] Result<void> launch_carefully(const Launch& launch) {
+[[gnu::noinline]] Outcome launch_carefully(const Launch& launch) {
   const KernelRecord& record = launch.record;
   if (auto ready = record.driver->ensure_context(record.device); !ready) return ready;
   if (auto ready = prepare_launch(record, launch.config); !ready) return ready;
@@ -110,9 +110,9 @@ CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bo
 }
 
 /// The launch that launch_quickly() did not try, or tried in vain.
-[[gnu::noinline, gnu::cold]] Result<void> launch_slowly(const Launch& launch,
-                                                        const detail::GivenArgs& given, bool tried,
-                                                        CUresult result) {
+[[gnu::noinline, gnu::cold]] Outcome launch_slowly(const Launch& launch,
+                                                   const detail::GivenArgs& given, bool tried,
+                                                   CUresult result) {
   if (auto alive = check_alive(launch.record); !alive) return alive;
   if (given.checked && !launch.record.taken->are_like(given) && !takes(launch.record, given))
     return argument_error(launch.record, given);
@@ -125,15 +125,15 @@ CUresult launch_quickly(const Launch& launch, const detail::GivenArgs& given, bo
 }
 
 /// Tells the observer where the launch failed.
-[[gnu::noinline]] Result<void> reported(const KernelRecord& record, Result<void> outcome) {
+[[gnu::noinline]] Outcome reported(const KernelRecord& record, Outcome outcome) {
   if (!outcome && !record.limits->ended && record.failed) record.failed(outcome.error());
   return outcome;
 }
 
 }  // namespace
 
-Result<void> Kernel::launch_given(CUstream stream, const LaunchConfig& config,
-                                  const detail::GivenArgs& given) const {
+Outcome Kernel::launch_given(CUstream stream, const LaunchConfig& config,
+                             const detail::GivenArgs& given) const {
   const Launch launch{*record_, stream, config, given.pointers};
   bool tried = false;
   const CUresult result = launch_quickly(launch, given, tried);
@@ -141,8 +141,8 @@ Result<void> Kernel::launch_given(CUstream stream, const LaunchConfig& config,
   return reported(*record_, launch_slowly(launch, given, tried, result));
 }
 
-Result<void> Kernel::launch_args(CUstream stream, const LaunchConfig& config, const Args& args,
-                                 bool checks) const {
+Outcome Kernel::launch_args(CUstream stream, const LaunchConfig& config, const Args& args,
+                            bool checks) const {
   if (!args.fits()) return reported(*record_, check_fits(*record_, args));
   return ArgsAccess::with_given(args, [&](detail::GivenArgs& given) {
     given.checked = checks;
@@ -150,8 +150,8 @@ Result<void> Kernel::launch_args(CUstream stream, const LaunchConfig& config, co
   });
 }
 
-Result<void> Kernel::launch_bytes(CUstream stream, const LaunchConfig& config,
-                                  std::span<const std::span<const std::byte>> arguments) const {
+Outcome Kernel::launch_bytes(CUstream stream, const LaunchConfig& config,
+                             std::span<const std::span<const std::byte>> arguments) const {
   using Bytes = std::span<const std::byte>;
   using Passing = detail::ArgPassing<Bytes>;
   constexpr std::size_t most = Args::inline_count;

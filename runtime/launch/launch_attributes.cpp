@@ -40,7 +40,7 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-Result<void> check_feature(const KernelRecord& record, CUlaunchAttributeID id, AttributeUse use) {
+Outcome check_feature(const KernelRecord& record, CUlaunchAttributeID id, AttributeUse use) {
   const Feature& feature = feature_of(id);
   const std::string& kernel = record.info.expression;
   if (use == AttributeUse::graph_node && !feature.of_nodes) {
@@ -134,7 +134,7 @@ LaunchAttributes::LaunchAttributes(const LaunchConfig& config) noexcept {
   add_preferences(config);
 }
 
-Result<void> LaunchAttributes::check(const KernelRecord& record, AttributeUse use) const {
+Outcome LaunchAttributes::check(const KernelRecord& record, AttributeUse use) const {
   for (std::size_t index = 0; index < count_; ++index) {
     if (auto sound = check_feature(record, values_[index].id, use); !sound) return sound;
   }

@@ -43,7 +43,7 @@ class LaunchAttributes {
   }
 
   /// Errors: invalid_argument, for one that the driver is too old for, or that graph nodes do not have.
-  [[nodiscard]] Result<void> check(const KernelRecord& record, AttributeUse use) const;
+  [[nodiscard]] Outcome check(const KernelRecord& record, AttributeUse use) const;
 
  private:
   static constexpr std::size_t most = 11;  ///< As many as launch_attributes.cpp lists.

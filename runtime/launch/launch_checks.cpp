@@ -144,7 +144,7 @@ std::string size_fault(const char* what, const Dim3& size, const LaunchLimits::L
   return text;
 }
 
-Result<void> check_sizes(const KernelRecord& record, const LaunchConfig& config) {
+Outcome check_sizes(const KernelRecord& record, const LaunchConfig& config) {
   const LaunchLimits& limits = *record.limits;
   std::string text = size_fault("grid", config.grid, limits.grid);
   if (text.empty()) text = size_fault("block", config.block, limits.block);
@@ -158,8 +158,8 @@ Result<void> check_sizes(const KernelRecord& record, const LaunchConfig& config)
   return refuse(record, text);
 }
 
-Result<void> raise(const KernelRecord& record, CUfunction_attribute attribute, std::uint32_t value,
-                   const char* what) {
+Outcome raise(const KernelRecord& record, CUfunction_attribute attribute, std::uint32_t value,
+              const char* what) {
   const CUresult result = record.driver->functions().kernel_set_attribute(
       attribute, static_cast<int>(value), record.kernel, record.device);
   if (result == CUDA_SUCCESS) return {};
@@ -170,7 +170,7 @@ Result<void> raise(const KernelRecord& record, CUfunction_attribute attribute, s
 
 /// Raises the limit to all that the device has, so that threads that ask for different sizes do not undo each
 /// other's.
-Result<void> allow_shared_bytes(const KernelRecord& record, std::uint32_t bytes) {
+Outcome allow_shared_bytes(const KernelRecord& record, std::uint32_t bytes) {
   LaunchLimits& limits = *record.limits;
   if (bytes <= limits.dynamic_shared) return {};
   const std::uint32_t own =
@@ -222,7 +222,7 @@ std::string cluster_fault(const LaunchConfig& config) {
 }
 
 /// Clusters of more than 8 blocks are not portable, and a kernel must be told that it may have them.
-Result<void> allow_cluster_blocks(const KernelRecord& record, std::uint64_t blocks) {
+Outcome allow_cluster_blocks(const KernelRecord& record, std::uint64_t blocks) {
   constexpr std::uint32_t most = 16;
   LaunchLimits& limits = *record.limits;
   if (blocks <= limits.cluster_blocks) return {};
@@ -237,7 +237,7 @@ Result<void> allow_cluster_blocks(const KernelRecord& record, std::uint64_t bloc
   return raised;
 }
 
-Result<void> check_clusters(const KernelRecord& record, const LaunchConfig& config) {
+Outcome check_clusters(const KernelRecord& record, const LaunchConfig& config) {
   if (!is_set(config.cluster) && !is_set(config.preferred_cluster)) return {};
   if (limit_of(record, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1) == 0) {
     return refuse(
@@ -248,7 +248,7 @@ Result<void> check_clusters(const KernelRecord& record, const LaunchConfig& conf
       record, std::max(blocks_of(config.cluster), blocks_of(config.preferred_cluster)));
 }
 
-Result<void> check_device(const KernelRecord& record, const LaunchConfig& config) {
+Outcome check_device(const KernelRecord& record, const LaunchConfig& config) {
   if (config.cooperative && limit_of(record, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1) == 0) {
     return refuse(record, "this device has no cooperative launches");
   }
@@ -286,14 +286,14 @@ tl::unexpected<Error> argument_error(const KernelRecord& record, const detail::G
   return mismatch(record, place + fault(params[at], size, type));
 }
 
-Result<void> check_fits(const KernelRecord& record, const Args& args) {
+Outcome check_fits(const KernelRecord& record, const Args& args) {
   if (args.fits()) return {};
   return mismatch(record, fmt::format(": {} arguments were given, which together are larger than "
                                       "the {} bytes that CUDA takes",
                                       args.size(), Args::max_bytes));
 }
 
-Result<void> check_alive(const KernelRecord& record) {
+Outcome check_alive(const KernelRecord& record) {
   if (!record.limits->ended) return {};
   return refuse(record,
                 "the runtime that gave it has ended; let the Runtime live as long as its kernels");
@@ -308,7 +308,7 @@ bool attributes_are_plain(const KernelRecord& record, const LaunchConfig& config
          config.shared_carveout.value_or(0) <= 100;
 }
 
-Result<void> prepare_launch(const KernelRecord& record, const LaunchConfig& config) {
+Outcome prepare_launch(const KernelRecord& record, const LaunchConfig& config) {
   if (auto alive = check_alive(record); !alive) return alive;
   learn_limits(record);
   if (auto sound = check_sizes(record, config); !sound) return sound;

@@ -20,10 +20,10 @@ namespace kiln {
                                                    const detail::GivenArgs& given);
 
 /// Checks that all of these arguments fit into what CUDA takes. Errors: argument_mismatch.
-[[nodiscard]] Result<void> check_fits(const KernelRecord& record, const Args& args);
+[[nodiscard]] Outcome check_fits(const KernelRecord& record, const Args& args);
 
 /// Whether the runtime that gave the kernel still has it. Errors: invalid_argument.
-[[nodiscard]] Result<void> check_alive(const KernelRecord& record);
+[[nodiscard]] Outcome check_alive(const KernelRecord& record);
 
 /// Whether what the configuration asks for beyond grid, block and shared memory is such as most launches ask for, and in order as
 /// far as the driver does not say itself. Where it is not, prepare_launch() has more to say. Each launch with attributes asks.
@@ -34,7 +34,7 @@ namespace kiln {
 /// that the device has what it asks for. Raises the kernel's dynamic shared memory and cluster size where it
 /// needs more. A current context must be there. Errors: invalid_argument, naming the limit, or where the runtime
 /// has ended; driver_failed.
-[[nodiscard]] Result<void> prepare_launch(const KernelRecord& record, const LaunchConfig& config);
+[[nodiscard]] Outcome prepare_launch(const KernelRecord& record, const LaunchConfig& config);
 
 /// "2x3x4".
 [[nodiscard]] std::string text_of(const Dim3& size);

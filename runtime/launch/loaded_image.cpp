@@ -82,9 +82,8 @@ bool LoadedImage::is_of(const Artifact& artifact) const noexcept {
          lists_the_same;
 }
 
-Result<void> LoadedImage::load_again(const std::shared_ptr<const vendor::Driver>& driver,
-                                     const Artifact& artifact,
-                                     const LaunchFailureCallback& failed) {
+Outcome LoadedImage::load_again(const std::shared_ptr<const vendor::Driver>& driver,
+                                const Artifact& artifact, const LaunchFailureCallback& failed) {
   driver_ = driver;
   if (auto given = give_to_driver(artifact); !given) return given;
   if (auto renewed = renew_kernels(failed); !renewed) {
@@ -111,7 +110,7 @@ void LoadedImage::unload() noexcept {
   library_ = nullptr;
 }
 
-Result<void> LoadedImage::check_alive() const {
+Outcome LoadedImage::check_alive() const {
   if (alive_) return {};
   return fail(
       ErrorCode::invalid_argument,
@@ -130,7 +129,7 @@ CUresult LoadedImage::opinion_of_driver(const Artifact& artifact) const {
   return result == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : result;
 }
 
-Result<void> LoadedImage::give_to_driver(const Artifact& artifact) {
+Outcome LoadedImage::give_to_driver(const Artifact& artifact) {
   CUresult result = driver_->functions().library_load_data(
       &library_, artifact.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   if (result == CUDA_SUCCESS && (result = opinion_of_driver(artifact)) == CUDA_SUCCESS) {
@@ -158,8 +157,8 @@ Result<bool> LoadedImage::find_kernel(KernelRecord& record) {
                           result);
 }
 
-Result<void> LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
-                                      const LaunchFailureCallback& failed) {
+Outcome LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
+                                 const LaunchFailureCallback& failed) {
   kernels_.reserve(kernels.size());
   for (const KernelInfo& info : kernels) {
     KernelRecord record{info, {}, arch_, kind_, driver_, device_.handle, nullptr, failed};
@@ -176,7 +175,7 @@ Result<void> LoadedImage::add_kernels(const std::vector<KernelInfo>& kernels,
   return {};
 }
 
-Result<void> LoadedImage::renew_kernels(const LaunchFailureCallback& failed) {
+Outcome LoadedImage::renew_kernels(const LaunchFailureCallback& failed) {
   for (auto& record : kernels_) {
     const auto found = find_kernel(record);
     if (!found) return tl::unexpected(found.error());

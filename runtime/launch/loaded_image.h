@@ -35,9 +35,8 @@ class LoadedImage {
 
   /// Loads it again. REQUIRES: it has ended, and is of this artifact, for the same device. Errors: as load(); it has ended
   /// then.
-  [[nodiscard]] Result<void> load_again(const std::shared_ptr<const vendor::Driver>& driver,
-                                        const Artifact& artifact,
-                                        const LaunchFailureCallback& failed);
+  [[nodiscard]] Outcome load_again(const std::shared_ptr<const vendor::Driver>& driver,
+                                   const Artifact& artifact, const LaunchFailureCallback& failed);
 
   /// Unloads it. Whoever has a record or this object finds an error from then on.
   void end() noexcept;
@@ -46,7 +45,7 @@ class LoadedImage {
   [[nodiscard]] unsigned life() const noexcept { return life_; }
 
   /// Errors: invalid_argument, where it has ended.
-  [[nodiscard]] Result<void> check_alive() const;
+  [[nodiscard]] Outcome check_alive() const;
 
   /// The record of this expression's kernel, or nullptr. Valid as long as the image.
   [[nodiscard]] const KernelRecord* find(std::string_view expression) const noexcept;
@@ -66,12 +65,11 @@ class LoadedImage {
  private:
   LoadedImage(const vendor::Device& device, const Artifact& artifact);
 
-  Result<void> give_to_driver(const Artifact& artifact);
+  Outcome give_to_driver(const Artifact& artifact);
   [[nodiscard]] CUresult opinion_of_driver(const Artifact& artifact) const;
   void unload() noexcept;
-  Result<void> add_kernels(const std::vector<KernelInfo>& kernels,
-                           const LaunchFailureCallback& failed);
-  Result<void> renew_kernels(const LaunchFailureCallback& failed);
+  Outcome add_kernels(const std::vector<KernelInfo>& kernels, const LaunchFailureCallback& failed);
+  Outcome renew_kernels(const LaunchFailureCallback& failed);
   Result<bool> find_kernel(KernelRecord& record);
   void load_kernels_now() const;
 

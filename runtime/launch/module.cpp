@@ -14,8 +14,8 @@ namespace kiln {
 namespace {
 
 /// Waits for a copy that was queued. `what` says in the error what was done with the variable.
-Result<void> copied(const LoadedImage& image, const std::string& variable, const char* what,
-                    CUresult queued, CUstream stream) {
+Outcome copied(const LoadedImage& image, const std::string& variable, const char* what,
+               CUresult queued, CUstream stream) {
   const auto& driver = image.driver();
   const CUresult result =
       queued == CUDA_SUCCESS ? driver.functions().stream_synchronize(stream) : queued;
@@ -30,22 +30,22 @@ Variable::Variable(const LoadedImage& image, std::string name, std::uint64_t add
                    std::size_t size) noexcept
     : image_(&image), life_(image.life()), name_(std::move(name)), address_(address), size_(size) {}
 
-Result<void> Variable::write(std::span<const std::byte> bytes, std::size_t offset,
-                             CUstream stream) const {
+Outcome Variable::write(std::span<const std::byte> bytes, std::size_t offset,
+                        CUstream stream) const {
   if (auto within = check_range(offset, bytes.size()); !within) return within;
   const CUresult queued = image_->driver().functions().memcpy_htod_async(
       address_ + offset, bytes.data(), bytes.size(), stream);
   return copied(*image_, name_, "writing", queued, stream);
 }
 
-Result<void> Variable::read(std::span<std::byte> bytes, std::size_t offset, CUstream stream) const {
+Outcome Variable::read(std::span<std::byte> bytes, std::size_t offset, CUstream stream) const {
   if (auto within = check_range(offset, bytes.size()); !within) return within;
   const CUresult queued = image_->driver().functions().memcpy_dtoh_async(
       bytes.data(), address_ + offset, bytes.size(), stream);
   return copied(*image_, name_, "reading", queued, stream);
 }
 
-Result<void> Variable::check_size(std::size_t given) const {
+Outcome Variable::check_size(std::size_t given) const {
   if (given == size_) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("{}: the variable {} has {} bytes, but {} were given", image_->program(),
@@ -53,7 +53,7 @@ Result<void> Variable::check_size(std::size_t given) const {
 }
 
 // Of an image that was loaded again, the address is another.
-Result<void> Variable::check_range(std::size_t offset, std::size_t length) const {
+Outcome Variable::check_range(std::size_t offset, std::size_t length) const {
   if (auto alive = image_->check_alive(); !alive) return alive;
   if (life_ != image_->life()) {
     return fail(ErrorCode::invalid_argument,

@@ -230,9 +230,8 @@ void Layers::count_miss(MissReason reason) noexcept {
   if (cache_) cache_->count_miss(reason);
 }
 
-void Layers::note_compile(const Artifact& artifact) noexcept {
-  for (const auto& remote : remotes_)
-    remote->note_compile(std::chrono::microseconds(artifact.compile_us));
+void Layers::note_compile(std::chrono::microseconds took) noexcept {
+  for (const auto& remote : remotes_) remote->note_compile(took);
 }
 
 std::optional<Turn> Layers::take_turn(const Digest& what, std::chrono::milliseconds patience,

@@ -84,8 +84,8 @@ class Layers {
                 std::shared_ptr<const Artifact> artifact);
   void count_memory_hit(const Artifact& artifact) noexcept;
 
-  /// Of what this process made itself.
-  void note_compile(const Artifact& artifact) noexcept;
+  /// Of what this process made itself, or tried to.
+  void note_compile(std::chrono::microseconds took) noexcept;
 
   /// Of a request that is to be made, once.
   void count_miss(MissReason reason) noexcept;
@@ -94,7 +94,7 @@ class Layers {
   [[nodiscard]] bool writable() const noexcept { return writable_; }
 
   /// Into the local cache. Errors: as Cache::put(). REQUIRES: writable().
-  [[nodiscard]] Result<void> store(const NewEntry& entry) { return cache_->put(entry); }
+  [[nodiscard]] Outcome store(const NewEntry& entry) { return cache_->put(entry); }
 
   /// The turn to compile, among all processes that share the local cache; nothing where there is none.
   [[nodiscard]] std::optional<Turn> take_turn(const Digest& what,

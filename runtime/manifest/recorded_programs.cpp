@@ -220,7 +220,7 @@ class CacheReader {
   }
 
  private:
-  Result<void> add(const Digest& key) {
+  Outcome add(const Digest& key) {
     const auto entry = cache_.entry(key);
     if (!entry) return tl::unexpected(entry.error());
     // It is no program. The programs that its images were compiled from have entries of their own.
@@ -364,9 +364,9 @@ std::vector<std::vector<HeaderSet::SharedText>> by_directory(
 
 // Lays out what lay on the disk, and leaves what was embedded, by all its names. Where nobody can tell which headers a compile
 // asks for, what is made of embedded ones serves nobody whose headers are files.
-Result<void> put_in_place(const ListedProgram& listed, const EmbeddedThen& embedded,
-                          std::vector<HeaderSet::SharedText>& lacking, RecordedTrees& trees,
-                          ProgramSpec& spec) {
+Outcome put_in_place(const ListedProgram& listed, const EmbeddedThen& embedded,
+                     std::vector<HeaderSet::SharedText>& lacking, RecordedTrees& trees,
+                     ProgramSpec& spec) {
   const auto was_file = [&](const HeaderSet::SharedText& header) {
     return RecordedTrees::can_hold(header.name) && !embedded.names().contains(header.name);
   };

@@ -27,7 +27,7 @@ Digest digest_of_all(const std::vector<HeaderSet::SharedText>& headers) {
 fs::path file_of(std::string_view name) { return fs::path(name).lexically_normal(); }
 
 // Never one inode for two files, though their texts be one: `#pragma once` goes by the file.
-Result<void> write_all(const std::vector<HeaderSet::SharedText>& headers, const fs::path& folder) {
+Outcome write_all(const std::vector<HeaderSet::SharedText>& headers, const fs::path& folder) {
   const auto contained = ContainedFolder::make(folder);
   if (!contained) return tl::unexpected(contained.error());
   std::map<fs::path, std::string_view> written;

@@ -98,7 +98,7 @@ Result<bool> Recorder::append(const RecordLine& line) {
   return true;
 }
 
-Result<void> Recorder::read_what_others_added(int file) {
+Outcome Recorder::read_what_others_added(int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return system_failure("cannot be read");
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::io_failed, "is no plain file");
@@ -126,7 +126,7 @@ Result<void> Recorder::read_what_others_added(int file) {
   return {};
 }
 
-Result<void> Recorder::learn(std::string_view lines) {
+Outcome Recorder::learn(std::string_view lines) {
   for (; !lines.empty(); lines.remove_prefix(lines.find('\n') + 1)) {
     const auto line = lines.substr(0, lines.find('\n'));
     const auto document = nests_too_deep(line) ? Json() : Json::parse(line, nullptr, false);
@@ -142,7 +142,7 @@ Result<void> Recorder::learn(std::string_view lines) {
   return {};
 }
 
-Result<void> Recorder::write_line(int file, const RecordLine& line) {
+Outcome Recorder::write_line(int file, const RecordLine& line) {
   auto texts = Json::object();
   for (const auto& [digest, text] : line.texts) {
     if (!texts_.contains(digest)) texts[digest.hex()] = text_json(*text);

@@ -40,9 +40,9 @@ class Recorder {
 
  private:
   Result<bool> append(const RecordLine& line);
-  Result<void> read_what_others_added(int file);
-  Result<void> learn(std::string_view lines);
-  Result<void> write_line(int file, const RecordLine& line);
+  Outcome read_what_others_added(int file);
+  Outcome learn(std::string_view lines);
+  Outcome write_line(int file, const RecordLine& line);
   void tell(const std::string& what);
 
   const std::filesystem::path file_;

@@ -111,7 +111,7 @@ class Layout {
   Layout(const ContainedFolder& folder, const TextOf& text_of)
       : folder_(folder), text_of_(text_of) {}
 
-  Result<void> write(const PlacedText& placed) {
+  Outcome write(const PlacedText& placed) {
     if (!taken_.insert(placed.place).second) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("{}: other headers were read under this name too", placed.place));

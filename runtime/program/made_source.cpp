@@ -15,7 +15,7 @@ const std::string& MadeSource::text() {
   return text_;
 }
 
-const Result<void>& MadeSource::outcome() {
+const Outcome& MadeSource::outcome() {
   static_cast<void>(text());
   return outcome_;
 }

@@ -21,7 +21,7 @@ class MadeSource {
 
   /// Whether there is a text. Calls the function like text(). Errors: invalid_argument, where that threw or gave what is no
   /// source.
-  [[nodiscard]] const Result<void>& outcome();
+  [[nodiscard]] const Outcome& outcome();
 
   /// Whether text() only has to give it.
   [[nodiscard]] bool is_made() const noexcept { return is_made_; }
@@ -34,7 +34,7 @@ class MadeSource {
   std::once_flag once_;
   std::atomic<bool> is_made_ = false;
   std::string text_;
-  Result<void> outcome_;
+  Outcome outcome_;
 };
 
 }  // namespace kiln

@@ -114,7 +114,7 @@ bool has_control_character(std::string_view text) {
                      [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-Result<void> check_name(const std::string& name) {
+Outcome check_name(const std::string& name) {
   const std::filesystem::path path(name);
   if (name.empty() || path.is_absolute() || climbs_out(path) || !path.has_filename() ||
       has_control_character(name)) {
@@ -126,7 +126,7 @@ Result<void> check_name(const std::string& name) {
   return {};
 }
 
-Result<void> check_options(const ProgramSpec& spec) {
+Outcome check_options(const ProgramSpec& spec) {
   for (const auto& option : spec.options) {
     if (option.empty() || option.find('\0') != std::string::npos) {
       return fail(ErrorCode::invalid_option,
@@ -153,7 +153,7 @@ Result<void> check_options(const ProgramSpec& spec) {
   return {};
 }
 
-Result<void> check_kernels(const ProgramSpec& spec) {
+Outcome check_kernels(const ProgramSpec& spec) {
   for (const auto& expression : spec.kernels) {
     if (expression.empty() || has_control_character(expression)) {
       return fail(
@@ -167,7 +167,7 @@ Result<void> check_kernels(const ProgramSpec& spec) {
   return {};
 }
 
-Result<void> check(const ProgramSpec& spec) {
+Outcome check(const ProgramSpec& spec) {
   if (auto named = check_name(spec.name); !named) return named;
   if (spec.source.find('\0') != std::string::npos) {
     return fail(ErrorCode::invalid_argument,
@@ -195,7 +195,7 @@ Digest source_digest_of(const ProgramSpec& spec) {
 }
 
 // Two spellings of one expression may stand for two of the variant's own: which one is meant, nobody can tell.
-Result<void> canonicalise(const std::string& program, VariantSpec& variant) {
+Outcome canonicalise(const std::string& program, VariantSpec& variant) {
   decltype(variant.kernels) kernels;
   for (const auto& [expression, own] : variant.kernels) {
     const auto canonical = canonical_expression(own);
@@ -211,7 +211,7 @@ Result<void> canonicalise(const std::string& program, VariantSpec& variant) {
 }
 
 // Spaces do not matter: each expression has one spelling, in the key and wherever it is listed.
-Result<void> canonicalise(ProgramSpec& spec) {
+Outcome canonicalise(ProgramSpec& spec) {
   for (auto& expression : spec.kernels) expression = canonical_expression(expression);
   for (auto& variant : spec.variants) {
     if (auto sound = canonicalise(spec.name, variant); !sound) return sound;
@@ -222,7 +222,7 @@ Result<void> canonicalise(ProgramSpec& spec) {
 constexpr std::string_view default_variant = "default";
 
 // Checks what a variant adds. Its source, options and kernels are checked when it is made a program.
-Result<void> check_variant(const ProgramSpec& spec, const VariantSpec& variant) {
+Outcome check_variant(const ProgramSpec& spec, const VariantSpec& variant) {
   const auto wrong = [&](std::string_view what) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("program '{}': variant '{}': {}", spec.name, variant.name, what));
@@ -239,7 +239,7 @@ Result<void> check_variant(const ProgramSpec& spec, const VariantSpec& variant) 
   return {};
 }
 
-Result<void> check_distinct(const ProgramSpec& spec, const std::vector<Architecture>& since) {
+Outcome check_distinct(const ProgramSpec& spec, const std::vector<Architecture>& since) {
   const auto& variants = spec.variants;
   for (std::size_t one = 0; one < variants.size(); ++one) {
     for (std::size_t other = 0; other < one; ++other) {
@@ -331,7 +331,7 @@ Result<Program::Alternative> Program::make_alternative(const ProgramSpec& spec,
   return Alternative{variant.name, std::move(*program), variant.kernels, next_id()};
 }
 
-Result<void> Program::add_alternatives(State& state) {
+Outcome Program::add_alternatives(State& state) {
   const auto& spec = state.spec;
   if (spec.variants.empty()) return {};
   for (const auto& variant : spec.variants) {
@@ -419,8 +419,8 @@ const std::string& Program::engine() const noexcept { return state_->spec.engine
 bool Program::has_source() const noexcept {
   return !state_->made_source || state_->made_source->is_made();
 }
-Result<void> Program::ensure_source() const {
-  return state_->made_source ? state_->made_source->outcome() : Result<void>();
+Outcome Program::ensure_source() const {
+  return state_->made_source ? state_->made_source->outcome() : Outcome();
 }
 const std::vector<HeaderSet>& Program::headers() const noexcept { return state_->spec.headers; }
 const std::vector<std::filesystem::path>& Program::include_dirs() const noexcept {

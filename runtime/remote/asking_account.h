@@ -30,9 +30,11 @@ class AskingAccount {
  private:
   static constexpr Microseconds most = std::chrono::seconds(1);
 
+  // Before the first compile nobody can tell what it will be worth.
   void add(Microseconds time) noexcept {
+    const auto least = compiles_ ? Microseconds::min() : -most;
     auto had = left_.load();
-    while (!left_.compare_exchange_weak(had, std::clamp(had + time, -most, most))) {
+    while (!left_.compare_exchange_weak(had, std::clamp(had + time, least, most))) {
     }
   }
 

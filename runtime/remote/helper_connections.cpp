@@ -89,7 +89,7 @@ ucred listener_of(int socket) {
 }
 
 // Anybody may listen under any name.
-Result<void> check_owner(const ucred& listener) {
+Outcome check_owner(const ucred& listener) {
   if (listener.uid == ::geteuid()) return {};
   return failed(fmt::format("user {} listens where this user's helper should; it is not asked",
                             listener.uid));

@@ -100,7 +100,7 @@ std::optional<Kind> kind_of(std::string_view url) {
   return std::nullopt;
 }
 
-Result<void> check_place(const RemoteAddress& address, std::string_view text) {
+Outcome check_place(const RemoteAddress& address, std::string_view text) {
   const auto host = host_of(address.url);
   const bool is_path = address.kind == Kind::file || address.kind == Kind::redis_socket;
   if (is_path && !host.empty())
@@ -121,13 +121,26 @@ Result<void> check_place(const RemoteAddress& address, std::string_view text) {
   return {};
 }
 
-Result<void> set_option(RemoteAddress& address, std::string_view option, std::string_view text) {
+std::string_view more_options_of(Kind kind) {
+  switch (kind) {
+    case Kind::file:
+      return ", parents";
+    case Kind::s3:
+      return ", endpoint=, region=";
+    default:
+      return "";
+  }
+}
+
+Outcome set_option(RemoteAddress& address, std::string_view option, std::string_view text) {
   const auto equals = option.find('=');
   const auto name = option.substr(0, equals);
   const auto value =
       equals == std::string_view::npos ? std::string_view() : option.substr(equals + 1);
   if (name == "read-only" && equals == std::string_view::npos) {
     address.read_only = true;
+  } else if (name == "parents" && equals == std::string_view::npos && address.kind == Kind::file) {
+    address.parents = true;
   } else if (name == "timeout") {
     unsigned milliseconds = 0;
     const auto* const end = value.data() + value.size();
@@ -141,7 +154,7 @@ Result<void> set_option(RemoteAddress& address, std::string_view option, std::st
     address.region = value;
   } else {
     return no_remote(text, fmt::format("behind its '?' may stand read-only, timeout=2000{}",
-                                       address.kind == Kind::s3 ? ", endpoint=, region=" : ""));
+                                       more_options_of(address.kind)));
   }
   return {};
 }

@@ -18,6 +18,7 @@ struct RemoteAddress {
   std::string
       url;  ///< As it was given, but for what stands behind its '?'. It may hold a password.
   bool read_only = false;
+  bool parents = false;                      ///< Of a folder: those above it are made as well.
   std::chrono::milliseconds timeout{2'000};  ///< Of one call to the server.
   std::string endpoint = {};                 ///< Of S3: "https://host[:port]"; empty for Amazon's.
   std::string region = {};                   ///< Of S3; empty for us-east-1.
@@ -32,8 +33,8 @@ struct RemoteAddress {
 
 /// `file:///folder`, `redis://[[user]:password@]host[:port][/database]`, `redis+unix:///socket`,
 /// `http(s)://[user:password@]host[:port]/path/`, `s3://bucket[/prefix]`; behind '?', separated by '&': `read-only`,
-/// `timeout=MILLISECONDS`, and for S3 `endpoint=URL`, `region=NAME`. Errors: invalid_argument, saying what is expected; they do not
-/// repeat a password.
+/// `timeout=MILLISECONDS`, for a folder `parents`, and for S3 `endpoint=URL`, `region=NAME`. Errors: invalid_argument, saying what
+/// is expected; they do not repeat a password.
 [[nodiscard]] Result<RemoteAddress> parse_remote(std::string_view text);
 
 /// The same of several, with spaces between them.

@@ -145,7 +145,7 @@ std::optional<OfferedEntry> RemoteLayer::find(const Request& request, AskingTime
 // Once: it stays slow for this process, which will ask less often.
 std::chrono::microseconds RemoteLayer::left_of(const AskingTime& time) {
   const auto left = time.left(account_);
-  if (!account_.pays() && !warned_of_slowness_.exchange(true)) {
+  if (left < least_wait && !account_.pays() && !warned_of_slowness_.exchange(true)) {
     reporter_.warn(fmt::format(
         "{} is asked less often: its answers take longer than they save here", address_.shown()));
   }
@@ -153,7 +153,7 @@ std::chrono::microseconds RemoteLayer::left_of(const AskingTime& time) {
 }
 
 // A process starts it once, which says nothing of the server.
-Result<void> RemoteLayer::wake_helper() {
+Outcome RemoteLayer::wake_helper() {
   auto connection = helper_->take();
   if (!connection) return tl::unexpected(std::move(connection.error()));
   helper_->give_back(std::move(*connection));
@@ -228,6 +228,7 @@ Result<std::unique_ptr<ObjectStore>> open_store(std::string_view url, const Sett
   if (address->kind == RemoteAddress::Kind::file) {
     return open_file_store(address->path(),
                            {.create = use == StoreUse::write,
+                            .parents = address->parents,
                             .read_only = address->read_only || use == StoreUse::look,
                             .trust = settings.cache_trust,
                             .trusted_keys = settings.trusted_keys});

@@ -94,7 +94,7 @@ class RemoteLayer {
 
  private:
   [[nodiscard]] bool is_forgotten(const Digest& key);
-  [[nodiscard]] Result<void> wake_helper();
+  [[nodiscard]] Outcome wake_helper();
   void lose(const Error& error);
   /// How long it may be waited for, of a call's time.
   [[nodiscard]] std::chrono::microseconds left_of(const AskingTime& time);

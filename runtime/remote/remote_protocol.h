@@ -233,8 +233,8 @@ void visit(auto& record, wire::Of<RemoteStatus> auto& status) {
 }
 
 void visit(auto& record, wire::Of<RemoteAddress> auto& address) {
-  auto& [kind, url, read_only, timeout, endpoint, region] = address;
-  record.fields(kind, url, read_only, timeout, endpoint, region);
+  auto& [kind, url, read_only, parents, timeout, endpoint, region] = address;
+  record.fields(kind, url, read_only, parents, timeout, endpoint, region);
 }
 
 }  // namespace kiln

@@ -66,8 +66,8 @@ Result<std::vector<StoreHint>> RemoteStore::hints(const Digest& request, std::si
   return hints;
 }
 
-Result<void> RemoteStore::add_hint(const Digest& request, const std::string& name,
-                                   std::string_view hint) {
+Outcome RemoteStore::add_hint(const Digest& request, const std::string& name,
+                              std::string_view hint) {
   auto added = ask(AddHint{request, name, std::string(hint)});
   if (!added) return tl::unexpected(std::move(added.error()));
   return {};

@@ -235,7 +235,7 @@ Result<Device> Driver::describe_current_device() const {
   return describe(*device);
 }
 
-Result<void> Driver::ensure_context(CUdevice device) const {
+Outcome Driver::ensure_context(CUdevice device) const {
   CUcontext context = nullptr;
   CUresult result = functions_.ctx_get_current(&context);
   if (result == CUDA_SUCCESS && context != nullptr) return {};

@@ -100,7 +100,7 @@ class Driver {
   /// Makes the device's primary context current where the calling thread has no context. The
   /// context is kept for the rest of the process, like one that the CUDA runtime makes. Errors:
   /// driver_failed.
-  [[nodiscard]] Result<void> ensure_context(CUdevice device) const;
+  [[nodiscard]] Outcome ensure_context(CUdevice device) const;
 
   /// Whether loading would spoil a capture: a stream of the current context is being captured, by a driver before CUDA 12.3.
   /// Non-blocking streams are not seen. Changes nothing.

@@ -235,7 +235,7 @@ std::vector<SearchStep> search_library(const WantedLibrary& wanted,
 LibrarySearch find_library(const WantedLibrary& wanted, const std::optional<fs::path>& exact,
                            const fs::path& beside_nvrtc) {
   LibrarySearch search;
-  const auto examine = [&](const fs::path& library, const std::string& origin) -> Result<void> {
+  const auto examine = [&](const fs::path& library, const std::string& origin) -> Outcome {
     const auto id = library_identity(library);
     if (!id) return tl::unexpected(id.error());
     search.files = LibraryFiles{library, {}, origin, toolchain_of(wanted, library, *id)};

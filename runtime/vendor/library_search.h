@@ -30,7 +30,7 @@ struct WantedLibrary {
 
 /// Decides whether a file that is there serves. The error's message says why it does not.
 using Examine =
-    std::function<Result<void>(const std::filesystem::path& library, const std::string& origin)>;
+    std::function<Outcome(const std::filesystem::path& library, const std::string& origin)>;
 
 /// Searches all places in their order until `examine` takes a file. Gives the places that it searched, and
 /// what was there. `exact` goes alone, with no fallback. `beside_nvrtc` is NVRTC's folder, which goes before

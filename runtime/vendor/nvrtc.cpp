@@ -13,7 +13,7 @@ namespace {
 
 // Amid a compile NVRTC opens the builtins of its own version by bare name, and has no search path of its own.
 // It finds them where they were opened before.
-Result<void> open_builtins(const LibraryFiles& files, const Nvrtc& table) {
+Outcome open_builtins(const LibraryFiles& files, const Nvrtc& table) {
   const auto name = fmt::format("libnvrtc-builtins.so.{}.{}", table.major, table.minor);
   const auto beside = files.library.parent_path() / name;
   std::error_code ignored;

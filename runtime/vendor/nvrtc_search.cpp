@@ -115,7 +115,7 @@ bool has_compiler_variables() { return !nvrtc_variables().empty(); }
 LibrarySearch find_nvrtc(const std::optional<fs::path>& exact, NvrtcVariables variables) {
   LibrarySearch search;
   const auto reaching = variables == NvrtcVariables::inherited ? nvrtc_variables() : std::string();
-  const auto examine = [&](const fs::path& library, const std::string& origin) -> Result<void> {
+  const auto examine = [&](const fs::path& library, const std::string& origin) -> Outcome {
     const auto library_id = library_identity(library);
     if (!library_id) return tl::unexpected(library_id.error());
     const auto builtins = builtins_beside(library);

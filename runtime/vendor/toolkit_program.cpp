@@ -45,7 +45,7 @@ constexpr WantedLibrary wanted_cuobjdump{.name = "cuobjdump",
 Result<ToolkitProgram> find(const WantedLibrary& wanted, const std::optional<fs::path>& exact,
                             const fs::path& beside) {
   ToolkitProgram found;
-  const auto examine = [&](const fs::path& file, const std::string& origin) -> Result<void> {
+  const auto examine = [&](const fs::path& file, const std::string& origin) -> Outcome {
     if (::access(file.c_str(), X_OK) != 0)
       return fail(ErrorCode::compiler_missing, std::strerror(errno));
     found.file = file;

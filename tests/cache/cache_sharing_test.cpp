@@ -125,8 +125,8 @@ TEST_F(CacheSharing, ThreadsShareOneCache) {
 }
 
 /// Puts while another connection reads, for so long at most.
-Result<void> put_beside_a_reader(const std::filesystem::path& folder, std::uint64_t compile_us,
-                                 std::chrono::milliseconds reading) {
+Outcome put_beside_a_reader(const std::filesystem::path& folder, std::uint64_t compile_us,
+                            std::chrono::milliseconds reading) {
   Cache cache = Cache::open(folder).value();
   test::Sample sample = make_sample(1);
   sample.artifact.compile_us = compile_us;

@@ -93,8 +93,7 @@ class MemoryStore final : public ObjectStore {
     }
     return hints;
   }
-  Result<void> add_hint(const Digest& request, const std::string& name,
-                        std::string_view hint) override {
+  Outcome add_hint(const Digest& request, const std::string& name, std::string_view hint) override {
     contents_.all_hints[request][name] = hint;
     return {};
   }

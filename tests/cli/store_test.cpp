@@ -211,8 +211,10 @@ TEST_F(Store, NobodyReadsAPassword) {
       if (json) words.insert(words.begin(), "--json");
       const auto outcome = run_with(by_setting, words);
       EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("s3cret"))) << line[0];
-      if (line[0] == "push") EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1:1"));
-      if (line[0] == "push") EXPECT_EQ(outcome.exit_code, 3);
+      if (line[0] == "push") {
+        EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1:1"));
+        EXPECT_EQ(outcome.exit_code, 3);
+      }
     }
   }
   EXPECT_EQ(run_with(by_setting, {"config", "get", "KILN_REMOTE"}).out, "redis://127.0.0.1:1\n");

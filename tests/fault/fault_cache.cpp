@@ -29,7 +29,7 @@ Result<Cache> open_to_read(const std::filesystem::path& folder) {
   return Cache::open(folder, {.access = Cache::Access::read_only});
 }
 
-Result<void> put(Cache& cache, const Sample& sample) { return cache.put(sample.entry()); }
+Outcome put(Cache& cache, const Sample& sample) { return cache.put(sample.entry()); }
 
 std::optional<Artifact> find_checked(Cache& cache, const Sample& sample) {
   const Digest key = as_found(sample).key;

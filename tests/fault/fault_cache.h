@@ -15,7 +15,7 @@ inline constexpr bool mends_a_corrupt_file = true;
 
 [[nodiscard]] Result<Cache> open_to_write(const std::filesystem::path& folder);
 [[nodiscard]] Result<Cache> open_to_read(const std::filesystem::path& folder);
-[[nodiscard]] Result<void> put(Cache& cache, const Sample& sample);
+[[nodiscard]] Outcome put(Cache& cache, const Sample& sample);
 
 /// As Cache::find(), and also expects that each candidate is what was put.
 [[nodiscard]] std::optional<Artifact> find_checked(Cache& cache, const Sample& sample);

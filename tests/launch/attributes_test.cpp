@@ -34,7 +34,7 @@ class AttributesTest : public FakeDriverTest {
  protected:
   [[nodiscard]] Kernel kernel() { return runtime_.kernel(program(), "fill").value(); }
 
-  Result<void> launch(LaunchConfig config) {
+  Outcome launch(LaunchConfig config) {
     config.grid = {8, 4};
     config.block = {32};
     launched_fields_.note(test::fields_of(plain_), test::fields_of(config));

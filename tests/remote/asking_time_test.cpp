@@ -61,10 +61,16 @@ TEST(AskingAccounts, PayForASecondAndForAQuarterOfWhatIsCompiled) {
   EXPECT_TRUE(store.pays());
 }
 
-TEST(AskingAccounts, OweNoMoreThanASecond) {
+TEST(AskingAccounts, OweNoMoreThanASecondBeforeTheFirstCompile) {
   AskingAccount store;
   store.spend(1h);
   store.earn_compiled(4s);
+  EXPECT_FALSE(store.pays());
+  store.earn_compiled(1s);
+  EXPECT_TRUE(store.pays());
+  // Of many threads, say, that asked at one time.
+  store.spend(10s);
+  store.earn_compiled(39s);
   EXPECT_FALSE(store.pays());
   store.earn_compiled(1s);
   EXPECT_TRUE(store.pays());

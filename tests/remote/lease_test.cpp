@@ -166,7 +166,7 @@ class SlowLeases final : public remote::Leases {
   Result<bool> prolong(const std::string& name, const std::string& token) override {
     return server_.holder(name) == token;
   }
-  Result<void> release(const std::string& name, const std::string& token, bool) override {
+  Outcome release(const std::string& name, const std::string& token, bool) override {
     const std::lock_guard lock(server_.mutex);
     if (server_.holders[name] == token) server_.holders[name].clear();
     return {};

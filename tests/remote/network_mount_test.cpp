@@ -34,7 +34,7 @@ class NetworkMount : public MachinesFixture {
 
   /// The value of KILN_REMOTE as it is listed.
   std::string store_of(RuntimeOptions options) {
-    options.cache_directory = mount_ / "my kernels";
+    options.cache_directory = directory_;
     const auto settings = resolve_settings(options).value();
     for (const auto& setting : settings.listing) {
       if (setting.variable == "KILN_REMOTE") return setting.value;
@@ -48,18 +48,20 @@ class NetworkMount : public MachinesFixture {
     std::filesystem::permissions(place, std::filesystem::perms::owner_all);
     const Variable session("XDG_RUNTIME_DIR", place.c_str());
     auto options = this->options();
-    options.cache_directory = mount_ / "my kernels";
+    options.cache_directory = directory_;
     options.log = [this](LogLevel, std::string_view line) { said_ += line; };
     return Runtime::open(options);
   }
 
   const Variable unset_{"KILN_REMOTE", nullptr};
   const std::filesystem::path mount_ = scratch_ / "mount";
+  /// A cache's directory need not be there, nor that above it.
+  const std::filesystem::path directory_ = mount_ / "home/my kernels";
   std::string said_;
 };
 
 TEST_F(NetworkMount, IsTheStoreWhereNoneIsNamed) {
-  EXPECT_THAT(store_of({}), EndsWith("/mount/my%20kernels"));
+  EXPECT_THAT(store_of({}), EndsWith("/mount/home/my%20kernels"));
   EXPECT_EQ(store_of({.remotes = "redis://host"}), "redis://host");
   EXPECT_EQ(store_of({.remotes = ""}), "");
   EXPECT_EQ(store_of({.cache_disabled = true}), "");
@@ -85,7 +87,7 @@ TEST_F(NetworkMount, SharesWhatMachinesCompile) {
   auto again = on_machine("second").value();
   EXPECT_EQ(compile(again, 1).value().origin, Origin::local);
   std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(mount_ / "my kernels"))
+  for (const auto& file : std::filesystem::directory_iterator(directory_))
     names.push_back(file.path().filename().string());
   EXPECT_THAT(names, ElementsAre("kiln-store.v1")) << "no database lies there, and no lock";
 }

@@ -45,6 +45,8 @@ TEST(RemoteAddress, TakesOptionsInAnyOrder) {
   EXPECT_EQ(address.timeout, std::chrono::milliseconds(1));
   EXPECT_TRUE(address.read_only);
   EXPECT_FALSE(parsed("redis://cache?").read_only);
+  EXPECT_TRUE(parsed("file:///a?parents").parents);
+  EXPECT_FALSE(parsed("file:///a").parents);
 }
 
 TEST(RemoteAddress, DecodesPaths) {
@@ -80,6 +82,8 @@ TEST(RemoteAddress, RefusesWhatIsNone) {
                            "redis://cache?timeout=5s",
                            "redis://cache?read-only=1",
                            "redis://cache?region=x",
+                           "redis://cache?parents",
+                           "file:///a?parents=1",
                            "s3://bucket?endpoint=",
                            "redis://cache?&",
                            "redis://a b",

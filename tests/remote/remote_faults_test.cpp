@@ -238,6 +238,27 @@ TEST_F(RemoteFaults, AServerThatDoesNotPayIsAskedLess) {
   EXPECT_EQ(settled(first).pushed, kernels + 1U) << "others are spared what it costs this one";
 }
 
+TEST_F(RemoteFaults, AServerThatDoesNotPayIsAskedLessForWhatDoesNotCompile) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  TcpProxy proxy(port_of(server.url()));
+  auto runtime =
+      Runtime::open(machine("first", fmt::format("redis://127.0.0.1:{}", proxy.port()))).value();
+  ASSERT_TRUE(compile(runtime, 0));
+  settled(runtime);
+  proxy.set({.delay = 100ms});
+  constexpr int programs = 24;
+  const auto asked_before = runtime.remotes(false).at(0).status.value().asked;
+  for (int number = 1; number <= programs; ++number) {
+    const auto wrong =
+        Program::make(
+            {.name = "wrong.cu", .source = fmt::format("#error {}\n", number), .kernels = {"k"}})
+            .value();
+    EXPECT_EQ(runtime.compile(wrong, "sm_80").error().code, ErrorCode::compile_failed);
+  }
+  EXPECT_LT(runtime.remotes(false).at(0).status.value().asked - asked_before, programs);
+}
+
 // Of several entries none comes along with the hints, and its answer takes longer than a quarter of the compile that it saves.
 TEST_F(RemoteFaults, WhoCannotCompileWaitsForWhatWouldNotPay) {
   if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";

@@ -16,6 +16,7 @@
 
 namespace {
 
+using kiln::Outcome;
 using kiln::Result;
 
 /// Zeros of each parameter's size. A kernel that takes them is not meant to do anything with them.
@@ -27,8 +28,7 @@ kiln::Args zeros_for(const kiln::KernelInfo& info) {
   return args;
 }
 
-Result<void> launch(kiln::Runtime& runtime, const kiln::Program& program,
-                    std::string_view expression) {
+Outcome launch(kiln::Runtime& runtime, const kiln::Program& program, std::string_view expression) {
   const auto kernel = runtime.kernel(program, expression);
   if (!kernel) return tl::unexpected(kernel.error());
   return kernel->launch(nullptr, {}, zeros_for(kernel->info()));

@@ -147,8 +147,8 @@ Result<std::vector<StoreHint>> AskedStore::hints(const Digest& request, std::siz
   return hints;
 }
 
-Result<void> AskedStore::add_hint(const Digest& request, const std::string& name,
-                                  std::string_view hint) {
+Outcome AskedStore::add_hint(const Digest& request, const std::string& name,
+                             std::string_view hint) {
   auto added = server_.broker.ask<bool>(
       writing(), [request, name, record = std::string(hint)](Backend& backend) -> Result<bool> {
         auto added = backend.objects->add_hint(request, name, record);

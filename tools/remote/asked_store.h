@@ -53,8 +53,7 @@ class AskedStore final : public ObjectStore {
                                          std::uint64_t most_bytes) override;
   Result<bool> put(const std::string& name, std::string_view bytes) override;
   Result<std::vector<StoreHint>> hints(const Digest& request, std::size_t most) override;
-  Result<void> add_hint(const Digest& request, const std::string& name,
-                        std::string_view hint) override;
+  Outcome add_hint(const Digest& request, const std::string& name, std::string_view hint) override;
   Result<std::vector<Digest>> requests() override;
   Result<GcReport> collect(const GcOptions& options) override;
 

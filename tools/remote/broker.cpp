@@ -130,7 +130,7 @@ void Broker::probe() {
 void Broker::probe_now(std::unique_lock<std::mutex>& lock, std::optional<Backend>& backend) {
   const auto began = Clock::now();
   lock.unlock();
-  Result<void> reached;
+  Outcome reached;
   const Job job{[&reached](const Result<Backend*>& server) {
                   auto hints = server
                                    ? (*server)->objects->hints(Digest(), 1)
@@ -152,7 +152,7 @@ void Broker::probe_now(std::unique_lock<std::mutex>& lock, std::optional<Backend
   something_done_.notify_all();
 }
 
-Result<void> Broker::reach() {
+Outcome Broker::reach() {
   std::unique_lock lock(mutex_);
   reach_ = true;
   probe_due_.notify_one();

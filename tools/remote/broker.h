@@ -80,7 +80,7 @@ class Broker {
   }
 
   /// Asks the server something, whatever it is left alone for. Errors: those of ObjectStore::hints().
-  [[nodiscard]] Result<void> reach();
+  [[nodiscard]] Outcome reach();
 
   [[nodiscard]] RemoteStatus status();
 
@@ -122,7 +122,7 @@ class Broker {
   Breaker breaker_;
   RemoteStatus status_;
   bool reach_ = false;
-  Result<void> reached_;  ///< How the last probe went.
+  Outcome reached_;  ///< How the last probe went.
 };
 
 }  // namespace kiln::remote

@@ -134,6 +134,7 @@ class Service {
 
   [[nodiscard]] Result<Backend> open(bool writes) const {
     return open_backend(address_, {.create = writes && !address_.read_only,
+                                   .parents = address_.parents,
                                    .read_only = address_.read_only,
                                    .trust = trust_,
                                    .trusted_keys = keys_});

@@ -82,7 +82,7 @@ class FileLeases final : public Leases {
     return rewrite(name, token, [](Beat& beat) { ++beat.count; });
   }
 
-  Result<void> release(const std::string& name, const std::string& token, bool failed) override {
+  Outcome release(const std::string& name, const std::string& token, bool failed) override {
     auto released =
         rewrite(name, token, [&](Beat& beat) { beat.state = failed ? "failed" : "done"; });
     if (!released) return tl::unexpected(std::move(released.error()));

@@ -220,7 +220,7 @@ Result<std::optional<std::string>> HttpClient::get(const std::string& path,
   return tl::unexpected(refused(request, *answer));
 }
 
-Result<void> HttpClient::put(const std::string& path, std::string_view bytes) {
+Outcome HttpClient::put(const std::string& path, std::string_view bytes) {
   const Request request{.method = "PUT", .path = below(path), .body = bytes};
   auto answer = send(request);
   if (answer && answer->status == 409 && !is_s3()) {
@@ -252,7 +252,7 @@ Result<bool> HttpClient::make(const std::string& path) {
   return tl::unexpected(refused(request, *answer));
 }
 
-Result<void> HttpClient::remove(const std::string& path) {
+Outcome HttpClient::remove(const std::string& path) {
   const Request request{.method = "DELETE", .path = below(path)};
   auto answer = send(request);
   if (!answer) return tl::unexpected(std::move(answer.error()));

@@ -54,12 +54,12 @@ class HttpClient {
   [[nodiscard]] Result<std::optional<std::string>> get(const std::string& path,
                                                        std::uint64_t most_bytes);
   /// Makes the folder of it too, where the server can.
-  [[nodiscard]] Result<void> put(const std::string& path, std::string_view bytes);
+  [[nodiscard]] Outcome put(const std::string& path, std::string_view bytes);
   /// Whether it was not there before; of several who ask at one time, one is told so. Makes a collection of WebDAV's, and an empty
   /// object in S3. REQUIRES: the path ends with '/'.
   [[nodiscard]] Result<bool> make(const std::string& path);
   /// Nothing has to be there.
-  [[nodiscard]] Result<void> remove(const std::string& path);
+  [[nodiscard]] Outcome remove(const std::string& path);
 
   /// S3's list of a bucket's keys. The query is sorted and percent-encoded.
   [[nodiscard]] Result<std::string> list(const std::string& query, std::uint64_t most_bytes);

@@ -76,7 +76,7 @@ Result<bool> HttpLeases::prolong(const std::string& name, const std::string& tok
   return true;
 }
 
-Result<void> HttpLeases::release(const std::string& name, const std::string& token, bool failed) {
+Outcome HttpLeases::release(const std::string& name, const std::string& token, bool failed) {
   client_->begin_call();
   const auto text = beat_of(name);
   if (!text) return tl::unexpected(text.error());
@@ -153,7 +153,7 @@ Result<bool> HttpLeases::make(const std::string& path, const std::string& token)
 }
 
 /// That the server makes what is not there, and only that.
-Result<void> HttpLeases::prove(const std::string& token) {
+Outcome HttpLeases::prove(const std::string& token) {
   const auto path = fmt::format("l/probe-{}/", token);
   const auto first = client_->make(path);
   if (!first) return tl::unexpected(first.error());

@@ -30,7 +30,7 @@ class HttpLeases final : public Leases {
   /// An error for a server that cannot give leases is remembered: the server is not asked again.
   Result<LeaseAnswer> take(const std::string& name, const std::string& token) override;
   Result<bool> prolong(const std::string& name, const std::string& token) override;
-  Result<void> release(const std::string& name, const std::string& token, bool failed) override;
+  Outcome release(const std::string& name, const std::string& token, bool failed) override;
 
  private:
   /// What the beat of a lease said, and since when it says that.
@@ -45,7 +45,7 @@ class HttpLeases final : public Leases {
   [[nodiscard]] Result<LeaseAnswer> hold(const std::string& name, const std::string& token);
   [[nodiscard]] Seen& see(const std::string& name, std::string beat);
   [[nodiscard]] Result<bool> make(const std::string& path, const std::string& token);
-  [[nodiscard]] Result<void> prove(const std::string& token);
+  [[nodiscard]] Outcome prove(const std::string& token);
 
   const std::shared_ptr<HttpClient> client_;
   const std::chrono::milliseconds lasts_;

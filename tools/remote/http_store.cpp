@@ -145,8 +145,7 @@ class HttpStore final : public ObjectStore {
     return hints;
   }
 
-  Result<void> add_hint(const Digest& request, const std::string& name,
-                        std::string_view hint) override {
+  Outcome add_hint(const Digest& request, const std::string& name, std::string_view hint) override {
     const Hint latest{name, hint};
     if (magic.size() + size_of(latest) > most_list_bytes) {
       return fail(ErrorCode::io_failed,
@@ -163,7 +162,7 @@ class HttpStore final : public ObjectStore {
     std::erase_if(hints, [&](const Hint& other) { return other.name == name; });
     hints.insert(hints.begin(), latest);
     const auto longer = encode(hints);
-    return longer == list ? Result<void>() : client_->put(path, longer);
+    return longer == list ? Outcome() : client_->put(path, longer);
   }
 
   Result<std::vector<Digest>> requests() override {

@@ -180,8 +180,8 @@ void LeaseBook::work() {
 // Also where the server is left alone: the answer that gave the lease may have come too late, and so opened the breaker.
 void LeaseBook::give_back(const Returned& lease) {
   static_cast<void>(broker_.ask<bool>(insisting, [lease](Backend& backend) -> Result<bool> {
-    auto released = backend.leases ? backend.leases->release(lease.name, lease.token, lease.failed)
-                                   : Result<void>();
+    auto released =
+        backend.leases ? backend.leases->release(lease.name, lease.token, lease.failed) : Outcome();
     if (!released) return tl::unexpected(std::move(released.error()));
     return true;
   }));

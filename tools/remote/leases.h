@@ -35,8 +35,8 @@ class Leases {
   /// False where it is somebody else's by now, or nobody's.
   [[nodiscard]] virtual Result<bool> prolong(const std::string& name, const std::string& token) = 0;
   /// Gives it back, where it still is this token's.
-  [[nodiscard]] virtual Result<void> release(const std::string& name, const std::string& token,
-                                             bool failed) = 0;
+  [[nodiscard]] virtual Outcome release(const std::string& name, const std::string& token,
+                                        bool failed) = 0;
 
  protected:
   Leases() = default;

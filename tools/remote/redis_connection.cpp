@@ -307,7 +307,7 @@ Result<std::vector<RedisReply>> RedisConnection::converse(const std::vector<Redi
   return replies;
 }
 
-Result<void> RedisConnection::connect(TimePoint deadline) {
+Outcome RedisConnection::connect(TimePoint deadline) {
   if (is_idle()) return {};
   drop();
   auto socket = open_socket(deadline);
@@ -337,7 +337,7 @@ Result<system::Descriptor> RedisConnection::open_socket(TimePoint deadline) cons
   return unreachable(std::strerror(error));
 }
 
-Result<void> RedisConnection::greet(TimePoint deadline) {
+Outcome RedisConnection::greet(TimePoint deadline) {
   std::vector<RedisCommand> greeting;
   if (!endpoint_.user.empty()) {
     greeting.push_back({"AUTH", endpoint_.user, endpoint_.password});
@@ -380,7 +380,7 @@ void RedisConnection::drop() noexcept {
   reader_.reset();
 }
 
-Result<void> RedisConnection::wait(bool to_send, TimePoint deadline) const {
+Outcome RedisConnection::wait(bool to_send, TimePoint deadline) const {
   const auto left = time_left(deadline);
   if (left.count() == 0) return timed_out();
   const int events = to_send ? POLLIN | POLLOUT : POLLIN;
@@ -397,7 +397,7 @@ void RedisConnection::send_some(std::string_view& unsent) const noexcept {
   if (sent > 0) unsent.remove_prefix(static_cast<std::size_t>(sent));
 }
 
-Result<void> RedisConnection::receive_some(std::uint64_t& bytes_left) {
+Outcome RedisConnection::receive_some(std::uint64_t& bytes_left) {
   std::array<char, bytes_at_once> bytes;
   const auto count = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return {};
@@ -410,7 +410,7 @@ Result<void> RedisConnection::receive_some(std::uint64_t& bytes_left) {
   return {};
 }
 
-Result<void> RedisConnection::take_replies(std::vector<RedisReply>& replies) {
+Outcome RedisConnection::take_replies(std::vector<RedisReply>& replies) {
   for (;;) {
     void* read = nullptr;
     if (::redisReaderGetReply(reader_.get(), &read) != REDIS_OK) return unexpected_answer();

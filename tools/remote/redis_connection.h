@@ -101,17 +101,17 @@ class RedisConnection {
 
   [[nodiscard]] Result<std::vector<RedisReply>> converse(const std::vector<RedisCommand>& commands,
                                                          const RedisBounds& bounds);
-  [[nodiscard]] Result<void> connect(TimePoint deadline);
+  [[nodiscard]] Outcome connect(TimePoint deadline);
   [[nodiscard]] Result<system::Descriptor> open_socket(TimePoint deadline) const;
-  [[nodiscard]] Result<void> greet(TimePoint deadline);
+  [[nodiscard]] Outcome greet(TimePoint deadline);
   [[nodiscard]] bool is_idle() const noexcept;
   void make_reader();
   void drop() noexcept;
 
-  [[nodiscard]] Result<void> wait(bool to_send, TimePoint deadline) const;
+  [[nodiscard]] Outcome wait(bool to_send, TimePoint deadline) const;
   void send_some(std::string_view& unsent) const noexcept;
-  [[nodiscard]] Result<void> receive_some(std::uint64_t& bytes_left);
-  [[nodiscard]] Result<void> take_replies(std::vector<RedisReply>& replies);
+  [[nodiscard]] Outcome receive_some(std::uint64_t& bytes_left);
+  [[nodiscard]] Outcome take_replies(std::vector<RedisReply>& replies);
 
   [[nodiscard]] tl::unexpected<Error> timed_out() const;
   [[nodiscard]] tl::unexpected<Error> unreachable(std::string_view reason) const;

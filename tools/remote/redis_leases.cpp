@@ -70,7 +70,7 @@ class RedisLeases final : public Leases {
     return run({"EVAL", prolong_script, "1", key_of(name), token, text_of(lasting)});
   }
 
-  Result<void> release(const std::string& name, const std::string& token, bool failed) override {
+  Outcome release(const std::string& name, const std::string& token, bool failed) override {
     const auto key = key_of(name);
     auto released =
         failed ? run({"EVAL", fail_script, "1", key, token, failed_value, text_of(telling_failure)})

@@ -130,8 +130,7 @@ class RedisStore final : public ObjectStore {
     return hints;
   }
 
-  Result<void> add_hint(const Digest& request, const std::string& name,
-                        std::string_view hint) override {
+  Outcome add_hint(const Digest& request, const std::string& name, std::string_view hint) override {
     const auto list = request_key(request);
     const auto replies = connection_->run_all({{"MULTI"},
                                                {"SET", begin_of_hints(request) + name, hint},

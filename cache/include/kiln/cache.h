@@ -410,7 +410,7 @@ class Cache {
   /// Stores an entry in one transaction; replaces one of the same key. Makes room by evicting.
   /// Errors: cache_unusable (read-only), too_large (nothing can make room for it), io_failed,
   /// invalid_argument (a text that has another digest); the cache is then as it was.
-  [[nodiscard]] Result<void> put(const NewEntry& entry);
+  [[nodiscard]] Outcome put(const NewEntry& entry);
 
   /// For an entry whose image the driver refuses: this object does not serve it again, and drops it from
   /// the file where it may write there. A put of the same key takes this back.
@@ -468,11 +468,11 @@ class Cache {
   [[nodiscard]] Result<CacheCounters> history();
   /// The same by the day on which it was told, for each of the last 366 days that has anything, the earliest first.
   [[nodiscard]] Result<std::vector<DayCounters>> history_by_day();
-  [[nodiscard]] Result<void> reset_history();
+  [[nodiscard]] Outcome reset_history();
 
   /// Keeps an entry from being evicted or collected, or lets it go again. Errors: not_found,
   /// cache_unusable (read-only), io_failed.
-  [[nodiscard]] Result<void> pin(const Digest& key, bool pinned);
+  [[nodiscard]] Outcome pin(const Digest& key, bool pinned);
 
   /// Removes entries and what only they needed, in small transactions, and what belongs to no entry;
   /// gives room back to the filesystem. Errors: cache_unusable (read-only), io_failed.

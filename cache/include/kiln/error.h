@@ -1,6 +1,6 @@
 #pragma once
 
-// kiln/error.h: errors as values: each function that may fail gives a `Result`.
+// kiln/error.h: errors as values: each function that may fail gives a `Result`, or an `Outcome`.
 //
 //     const kiln::Result<kiln::Artifact> made = runtime.compile(program, target);
 //     if (!made && made.error().code == kiln::ErrorCode::compile_failed) std::fputs(made.error().log.c_str(), stderr);
@@ -101,27 +101,14 @@ class [[nodiscard]] Outcome : public tl::expected<void, Error> {
   }
 };
 
-namespace detail {
-
+/// A value, or why there is none; Outcome where there is no value to give. `.value()` throws tl::bad_expected_access<Error>.
+/// A template finds T by itself: `template <class T> void report(const kiln::Result<T>& result)` takes an Outcome too.
 template <class T>
-struct ResultOf {
-  using Type = tl::expected<T, Error>;
-};
-
-template <>
-struct ResultOf<void> {
-  using Type = Outcome;
-};
-
-}  // namespace detail
-
-/// A value, or why there is none. `.value()` throws tl::bad_expected_access<Error>.
-template <class T>
-using Result = typename detail::ResultOf<T>::Type;
+using Result = tl::expected<T, Error>;
 
 }  // namespace kiln
 
-/// So that what gives a Result<void> may end a chain of and_then().
+/// So that what gives an Outcome may end a chain of and_then().
 template <>
 struct tl::detail::is_expected_impl<kiln::Outcome> : std::true_type {};
 

@@ -66,8 +66,8 @@ class ObjectStore {
   [[nodiscard]] virtual Result<std::vector<StoreHint>> hints(const Digest& request,
                                                              std::size_t most) = 0;
   /// Errors: io_failed.
-  [[nodiscard]] virtual Result<void> add_hint(const Digest& request, const std::string& name,
-                                              std::string_view hint) = 0;
+  [[nodiscard]] virtual Outcome add_hint(const Digest& request, const std::string& name,
+                                         std::string_view hint) = 0;
   /// All requests that there are hints for. Errors: as hints().
   [[nodiscard]] virtual Result<std::vector<Digest>> requests() = 0;
 
@@ -86,6 +86,8 @@ class ObjectStore {
 struct FileStoreOptions {
   /// Makes the store in this folder where there is none.
   bool create = false;
+  /// And the folders above it, which nobody else may enter.
+  bool parents = false;
   /// Changes nothing there, not even when an object was used last: put(), add_hint() and collect() fail with invalid_argument.
   bool read_only = false;
   /// From whom files are taken. With trusted keys, anybody's: then only signatures count.

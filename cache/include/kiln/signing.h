@@ -75,7 +75,7 @@ class SigningKey {
   [[nodiscard]] static Result<SigningKey> read(const std::filesystem::path& file);
 
   /// Into a file that is not there yet, with mode 0600. Errors: io_failed.
-  [[nodiscard]] Result<void> write(const std::filesystem::path& file) const;
+  [[nodiscard]] Outcome write(const std::filesystem::path& file) const;
 
   [[nodiscard]] bool empty() const noexcept { return secret_ == nullptr; }
   /// REQUIRES: !empty().

@@ -356,7 +356,7 @@ class Args {
   /// Errors: invalid_argument where there is no such argument; argument_mismatch for a value of another size
   /// or alignment, since it would move the others. On an error nothing changes.
   template <class T>
-  [[nodiscard]] Result<void> set(std::size_t position, const T& value) {
+  [[nodiscard]] Outcome set(std::size_t position, const T& value) {
     detail::require_argument<T>();
     using Passing = detail::ArgPassing<T>;
     return replace(position, Passing::data(value), Passing::size(value), detail::arg_type<T>);
@@ -382,8 +382,8 @@ class Args {
   friend struct ArgsAccess;
 
   void append(const void* value, std::size_t size, const ArgType& type);
-  [[nodiscard]] Result<void> replace(std::size_t position, const void* value, std::size_t size,
-                                     const ArgType& type);
+  [[nodiscard]] Outcome replace(std::size_t position, const void* value, std::size_t size,
+                                const ArgType& type);
   void copy_from(const Args& other);
   void move_to_heap();
   [[nodiscard]] const detail::ArgPlace* layout() const noexcept;

@@ -38,15 +38,15 @@ namespace KILN_EXPORT kiln {
 /// were made before do not change. The node keeps attributes that `config` does not set. After an error of
 /// the driver the node may have some of the new values.
 /// Errors: those of Kernel::launch().
-[[nodiscard]] Result<void> set_kernel_node(CUgraphNode node, const Kernel& kernel,
-                                           const LaunchConfig& config, const Args& args);
+[[nodiscard]] Outcome set_kernel_node(CUgraphNode node, const Kernel& kernel,
+                                      const LaunchConfig& config, const Args& args);
 
 /// The same in an executable graph; `node` is the node of the graph that it was made from. Launches that are
 /// queued already do not change. Attributes stay as they were when the graph was instantiated, whatever
 /// `config` sets. With up to Args::inline_count arguments it takes nothing from the heap.
 /// Errors: those of Kernel::launch().
-[[nodiscard]] Result<void> set_kernel_node(CUgraphExec executable, CUgraphNode node,
-                                           const Kernel& kernel, const LaunchConfig& config,
-                                           const Args& args);
+[[nodiscard]] Outcome set_kernel_node(CUgraphExec executable, CUgraphNode node,
+                                      const Kernel& kernel, const LaunchConfig& config,
+                                      const Args& args);
 
 }  // namespace kiln

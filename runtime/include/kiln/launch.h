@@ -178,15 +178,15 @@ class Kernel {
   /// the C++ type given), invalid_argument (a configuration that is beyond a limit, which is named,
   /// or that the driver or the device is too old for), driver_failed.
   template <class Checks = detail::LaunchChecks>
-  [[nodiscard]] Result<void> launch(CUstream stream, const LaunchConfig& config,
-                                    const Args& args) const {
+  [[nodiscard]] Outcome launch(CUstream stream, const LaunchConfig& config,
+                               const Args& args) const {
     return launch_args(stream, config, args, Checks::value);
   }
 
   /// The same with the arguments one by one. Takes what Args takes, and reads it in place.
   template <class Checks = detail::LaunchChecks, class... Ts>
-  [[nodiscard]] Result<void> launch(CUstream stream, const LaunchConfig& config,
-                                    const Ts&... values) const {
+  [[nodiscard]] Outcome launch(CUstream stream, const LaunchConfig& config,
+                               const Ts&... values) const {
     return detail::with_arguments<Checks::value>(
         [&](const detail::GivenArgs& given) { return launch_given(stream, config, given); },
         values...);
@@ -194,9 +194,8 @@ class Kernel {
 
   /// The same with each argument as its own bytes, read in place: for bindings of other languages, which know the parameters
   /// from info(). Types are unknown, so that sizes alone are compared.
-  [[nodiscard]] Result<void> launch_bytes(
-      CUstream stream, const LaunchConfig& config,
-      std::span<const std::span<const std::byte>> arguments) const;
+  [[nodiscard]] Outcome launch_bytes(CUstream stream, const LaunchConfig& config,
+                                     std::span<const std::span<const std::byte>> arguments) const;
 
   [[nodiscard]] const KernelInfo& info() const noexcept;
 
@@ -241,10 +240,10 @@ class Kernel {
  private:
   friend struct KernelAccess;
 
-  [[nodiscard]] Result<void> launch_given(CUstream stream, const LaunchConfig& config,
-                                          const detail::GivenArgs& given) const;
-  [[nodiscard]] Result<void> launch_args(CUstream stream, const LaunchConfig& config,
-                                         const Args& args, bool checks) const;
+  [[nodiscard]] Outcome launch_given(CUstream stream, const LaunchConfig& config,
+                                     const detail::GivenArgs& given) const;
+  [[nodiscard]] Outcome launch_args(CUstream stream, const LaunchConfig& config, const Args& args,
+                                    bool checks) const;
 
   const KernelRecord* record_;
 };

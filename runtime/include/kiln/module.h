@@ -41,15 +41,15 @@ class Variable {
 
   /// Copies in the stream, and waits until the copy is done. Errors: invalid_argument where the bytes do not
   /// lie within the variable; driver_failed.
-  [[nodiscard]] Result<void> write(std::span<const std::byte> bytes, std::size_t offset = 0,
-                                   CUstream stream = nullptr) const;
-  [[nodiscard]] Result<void> read(std::span<std::byte> bytes, std::size_t offset = 0,
-                                  CUstream stream = nullptr) const;
+  [[nodiscard]] Outcome write(std::span<const std::byte> bytes, std::size_t offset = 0,
+                              CUstream stream = nullptr) const;
+  [[nodiscard]] Outcome read(std::span<std::byte> bytes, std::size_t offset = 0,
+                             CUstream stream = nullptr) const;
 
   /// Copies the whole variable as one value, whose size must be the variable's. Errors: as above.
   template <class T>
-  requires(std::is_trivially_copyable_v<T>)
-      [[nodiscard]] Result<void> set(const T& value, CUstream stream = nullptr) const {
+  requires(std::is_trivially_copyable_v<T>) [[nodiscard]] Outcome
+      set(const T& value, CUstream stream = nullptr) const {
     if (auto same = check_size(sizeof(T)); !same) return same;
     return write(std::as_bytes(std::span(&value, 1)), 0, stream);
   }
@@ -64,8 +64,8 @@ class Variable {
   }
 
  private:
-  [[nodiscard]] Result<void> check_size(std::size_t given) const;
-  [[nodiscard]] Result<void> check_range(std::size_t offset, std::size_t length) const;
+  [[nodiscard]] Outcome check_size(std::size_t given) const;
+  [[nodiscard]] Outcome check_range(std::size_t offset, std::size_t length) const;
 
   const LoadedImage* image_;
   unsigned life_;  ///< Which loading of the image it belongs to.

@@ -123,7 +123,7 @@ class Program {
   /// False where source() would have to make it.
   [[nodiscard]] bool has_source() const noexcept;
   /// Whether the source is there; makes it where it is to be made. Errors: invalid_argument, with what its maker threw.
-  [[nodiscard]] Result<void> ensure_source() const;
+  [[nodiscard]] Outcome ensure_source() const;
   [[nodiscard]] const std::vector<HeaderSet>& headers() const noexcept;
   /// Absolute and lexically normal.
   [[nodiscard]] const std::vector<std::filesystem::path>& include_dirs() const noexcept;
@@ -168,7 +168,7 @@ class Program {
   explicit Program(std::shared_ptr<const State> state) noexcept;
   static Result<Program> make(ProgramSpec spec, std::shared_ptr<MadeSource> made_source);
   static Result<Alternative> make_alternative(const ProgramSpec& spec, const VariantSpec& variant);
-  static Result<void> add_alternatives(State& state);
+  static Outcome add_alternatives(State& state);
 
   std::shared_ptr<const State> state_;
   const Alternative* pinned_ = nullptr;  ///< One of the state's, or null where targets decide.

@@ -28,9 +28,10 @@ enum class StoreUse {
 
 /// The store that a URL names: `file:///folder`, `redis://[[user]:password@]host[:port][/database]`, `redis+unix:///socket`,
 /// `http(s)://[user:password@]host[:port]/path/` of a server with GET and PUT, `s3://bucket[/prefix]`. Behind '?', separated by '&':
-/// `read-only`, `timeout=MILLISECONDS` of one call to the server, and for S3 `endpoint=URL`, `region=NAME`; S3's keys are those of
-/// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. A server is talked to by the helper program kiln-remote, so that
-/// nothing of a network is linked. Whose files and keys count, the settings say.
+/// `read-only`, `timeout=MILLISECONDS` of one call to the server, for a folder `parents`, by which those above it are made as well,
+/// and for S3 `endpoint=URL`, `region=NAME`; S3's keys are those of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
+/// A server is talked to by the helper program kiln-remote, so that nothing of a network is linked. Whose files and keys count, the
+/// settings say.
 /// Errors: invalid_argument, saying what is expected, and where a store that is named read-only is to be written; those of
 /// open_file_store(). Of a server that is not there, the first call tells.
 [[nodiscard]] Result<std::unique_ptr<ObjectStore>> open_store(std::string_view url,

@@ -175,7 +175,7 @@ class Runtime {
   /// Calls module() for all of them, so that nothing has to be loaded later, e.g. while a stream is captured.
   /// Goes on after a failure. Errors: that of the first program that failed, with the messages of all that
   /// did.
-  [[nodiscard]] Result<void> load_all(std::span<const Program> programs);
+  [[nodiscard]] Outcome load_all(std::span<const Program> programs);
 
   /// Says what becomes of a miss from now on. A server may so forbid compiling once it is warm. Compiles that
   /// are running go on.

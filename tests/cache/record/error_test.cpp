@@ -18,6 +18,17 @@ TEST(Error, EveryCodeHasAWordOfItsOwn) {
   EXPECT_STREQ(to_string(ErrorCode::compile_failed), "compile_failed");
 }
 
+template <class T>
+std::string message_of(const Result<T>& result) {
+  return result ? "" : result.error().message;
+}
+
+TEST(Error, ATemplateFindsWhatAResultIsOf) {
+  EXPECT_EQ(message_of(Result<int>(1)), "");
+  EXPECT_EQ(message_of(Result<std::string>(fail(ErrorCode::not_found, "no text"))), "no text");
+  EXPECT_EQ(message_of(Outcome(fail(ErrorCode::not_found, "nothing"))), "nothing");
+}
+
 TEST(Error, FailMakesAResult) {
   const Result<int> result = fail(ErrorCode::compile_failed, "message", "log", 6);
   ASSERT_FALSE(result);
@@ -28,12 +39,12 @@ TEST(Error, FailMakesAResult) {
 }
 
 TEST(Error, AnOutcomeEndsAChain) {
-  const auto half = [](int number) -> Result<void> {
+  const auto half = [](int number) -> Outcome {
     if (number % 2 != 0) return fail(ErrorCode::invalid_argument, "odd");
     return {};
   };
   EXPECT_TRUE(Result<int>(2).and_then(half));
-  const Result<void> odd = Result<int>(3).and_then(half);
+  const Outcome odd = Result<int>(3).and_then(half);
   ASSERT_FALSE(odd);
   EXPECT_EQ(odd.error().message, "odd");
 }
@@ -48,7 +59,7 @@ TEST(Error, IsWrittenWithItsLog) {
 
 TEST(Error, AnExceptionSaysWhatTheErrorSaid) {
   const Result<int> value = fail(ErrorCode::compile_failed, "message", "log");
-  const Result<void> nothing = fail(ErrorCode::not_found, "other");
+  const Outcome nothing = fail(ErrorCode::not_found, "other");
   try {
     (void)value.value();
     FAIL();
@@ -62,7 +73,7 @@ TEST(Error, AnExceptionSaysWhatTheErrorSaid) {
     EXPECT_STREQ(thrown.what(), "other");
     EXPECT_EQ(thrown.error().code, ErrorCode::not_found);
   }
-  EXPECT_NO_THROW(Result<void>().value());
+  EXPECT_NO_THROW(Outcome().value());
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_REMOTE",
      "stores that machines share, asked before a compile: file:///folder, redis://host, "
      "http(s)://host/path/, s3://bucket/prefix, separated by spaces",
-     ""},
+     "none, or the cache's directory on a network's filesystem"},
     {"KILN_REMOTE_HELPER", "exactly this kiln-remote, no other", "beside the library"},
     {"KILN_WORKER", "exactly this kiln-worker, no other", "beside the library"},
     {"KILN_MODE",

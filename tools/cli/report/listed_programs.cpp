@@ -54,7 +54,7 @@ Json look_up_one(Runtime& runtime, const Result<Program>& program, const Target&
 }
 
 // Nothing is kept of it: a record's headers need be no files, and so the trace tells their names.
-Result<void> trace_one(Runtime& runtime, ListedProgram listed, TraceSummary& summary) {
+Outcome trace_one(Runtime& runtime, ListedProgram listed, TraceSummary& summary) {
   listed.embedded_names = nullptr;
   const auto trace = runtime.program_of(listed).and_then(
       [&](const Program& program) { return runtime.trace(program, listed.targets.front()); });

@@ -218,6 +218,7 @@ Findings examine(const Globals& globals) {
   auto settings = resolve_settings(options).value();
   // Only the tools of the machine are asked of the runtime; the cache is looked at apart, unchanged.
   options.cache_disabled = true;
+  options.remotes = settings.remotes;
   const auto runtime = Runtime::open(options).value();
 
   const auto driver = runtime.driver();

@@ -10,7 +10,9 @@ namespace kiln::cli {
 
 std::vector<RemoteState> states_of_remotes(const Globals& globals) {
   auto options = asked_settings(globals);
-  if (resolve_settings(options).value().remotes.empty()) return {};
+  auto settings = resolve_settings(options).value();
+  if (settings.remotes.empty()) return {};
+  options.remotes = std::move(settings.remotes);
   // Nothing else of the runtime is wanted.
   options.cache_disabled = true;
   options.bundles.emplace();
