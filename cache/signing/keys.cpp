@@ -43,10 +43,13 @@ bool holds_secret(std::string_view text) {
   return text.find(secret_mark.substr(0, secret_mark.size() - 1)) != std::string_view::npos;
 }
 
-/// Whether it may be the secret half without its mark: as long as that is, and no path.
+/// Whether it may be the secret half without its mark: as long as that is, and no path that is none in base64 as well.
 bool may_be_secret(std::string_view text) {
   constexpr std::size_t characters_of_seed = 43;  // Without padding.
-  return text.size() >= characters_of_seed && text.find('/') != 0;
+  constexpr std::string_view base64 =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+  return text.size() >= characters_of_seed &&
+         (!text.starts_with('/') || text.find_first_not_of(base64) == std::string_view::npos);
 }
 
 bool is_name(std::string_view name) {
