@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -213,6 +214,32 @@ TEST_F(RemoteFaults, AServerThatTakesNothingIsStillAsked) {
   EXPECT_FALSE(second.remotes(false).at(0).status.value().resting);
   for (int number = 0; number < 3; ++number)
     EXPECT_EQ(compile(second, number).value().origin, Origin::remote);
+}
+
+TEST_F(RemoteFaults, WhoAskTheSameTogetherAskTheServerOnce) {
+  if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+  const RedisServer server;
+  TcpProxy proxy(port_of(server.url()));
+  const auto url = fmt::format("redis://127.0.0.1:{}", proxy.port());
+  auto first = Runtime::open(machine("first", url)).value();
+  ASSERT_TRUE(compile(first, 0));
+  const auto asked_before = settled(first).asked;
+  std::vector<Runtime> ranks;
+  for (int rank = 0; rank < 8; ++rank)
+    ranks.push_back(Runtime::open(machine(fmt::format("rank {}", rank), url)).value());
+  proxy.set({.delay = 100ms});
+  std::atomic<int> served = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (auto& rank : ranks) {
+      threads.emplace_back([&served, &rank] {
+        const auto artifact = compile(rank, 0);
+        if (artifact && artifact->origin == Origin::remote) ++served;
+      });
+    }
+  }
+  EXPECT_EQ(served, 8);
+  EXPECT_EQ(first.remotes(false).at(0).status.value().asked - asked_before, 1U);
 }
 
 // It answers always, and never soon enough: these kernels take less time than its answers.

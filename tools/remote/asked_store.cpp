@@ -31,6 +31,27 @@ Broker::Budget budget_of(const Question& call) {
   return {std::chrono::microseconds(call.budget_us), call.hasty};
 }
 
+/// What a budget becomes while somebody waits.
+class Deadline {
+ public:
+  explicit Deadline(std::uint64_t budget_us)
+      : at_(Broker::Clock::now() + std::chrono::microseconds(budget_us)) {}
+
+  [[nodiscard]] Broker::Clock::time_point at() const noexcept { return at_; }
+  [[nodiscard]] std::chrono::microseconds left() const {
+    const auto time = at_ - Broker::Clock::now();
+    return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time), 1us);
+  }
+  [[nodiscard]] std::uint64_t left_us() const { return static_cast<std::uint64_t>(left().count()); }
+
+ private:
+  Broker::Clock::time_point at_;
+};
+
+tl::unexpected<Error> others_ask_all_the_while() {
+  return fail(ErrorCode::timed_out, "the server takes longer than it may save");
+}
+
 // What a server damaged once shall not be given for as long as this helper lives.
 bool is_of_its_name(const std::string& name, const std::string& object) {
   std::string hash;
@@ -40,8 +61,20 @@ bool is_of_its_name(const std::string& name, const std::string& object) {
 
 }  // namespace
 
+// Who wants what is newer than the last look asks himself.
 Result<Heard> Server::hints(const AskHints& call) {
+  if (call.fresh) return ask_for_hints(call);
   if (auto known = heard_lately(call)) return std::move(*known);
+  const Deadline deadline(call.budget_us);
+  const auto turn = asked_once.take(call.request.hex(), deadline.at());
+  if (!turn) return others_ask_all_the_while();
+  if (auto known = heard_lately(call)) return std::move(*known);
+  auto question = call;
+  question.budget_us = deadline.left_us();
+  return ask_for_hints(question);
+}
+
+Result<Heard> Server::ask_for_hints(const AskHints& call) {
   ++asked;
   const auto keep_heard = [this, request = call.request](const Result<Heard>& heard) {
     if (heard) keep(request, *heard);
@@ -63,7 +96,7 @@ Result<Heard> Server::hints(const AskHints& call) {
 }
 
 std::optional<Heard> Server::heard_lately(const AskHints& call) {
-  auto hints = call.fresh ? std::nullopt : lately.hints(call.request);
+  auto hints = lately.hints(call.request);
   if (!hints) return std::nullopt;
   Heard heard{std::move(*hints)};
   if (call.with_object && heard.hints.size() == 1)
@@ -85,22 +118,22 @@ void Server::keep(const std::string& name, const std::string& object) {
 // Only the server knows whether it is large.
 Result<GivenObject> Server::object(const GetObject& call) {
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
-  const auto deadline = Broker::Clock::now() + std::chrono::microseconds(call.budget_us);
-  const auto left = [&] {
-    const auto time = deadline - Broker::Clock::now();
-    return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time), 1us);
-  };
+  const Deadline deadline(call.budget_us);
+  const auto turn = asked_once.take(call.name, deadline.at());
+  if (!turn) return others_ask_all_the_while();
+  if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
   auto question = call;
+  question.budget_us = deadline.left_us();
   question.most_bytes = std::min(call.most_bytes, LargeRoom::most_without);
   auto object = ask_for_object(question, {});
   if (object) return GivenObject{std::move(*object)};
   const bool is_large =
       object.error().code == ErrorCode::too_large && question.most_bytes < call.most_bytes;
   if (!is_large) return tl::unexpected(std::move(object.error()));
-  auto room = large_room.take(left());
+  auto room = large_room.take(deadline.left());
   if (!room) return fail(ErrorCode::timed_out, "others are given large objects all the while");
   question.most_bytes = call.most_bytes;
-  question.budget_us = static_cast<std::uint64_t>(left().count());
+  question.budget_us = deadline.left_us();
   object = ask_for_object(question, room);
   if (!object) return tl::unexpected(std::move(object.error()));
   return GivenObject{std::move(*object), std::move(room)};

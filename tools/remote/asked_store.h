@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "asked_once.h"
 #include "broker.h"
 #include "kiln/exchange.h"
 #include "large_room.h"
@@ -26,6 +27,7 @@ struct GivenObject {
 struct Server {
   Broker& broker;
   Lately& lately;
+  AskedOnce asked_once = {};
   LargeRoom large_room = {};
   std::atomic<std::uint64_t> asked{0};  ///< Requests.
   std::atomic<std::uint64_t> found{0};  ///< Objects.
@@ -36,6 +38,7 @@ struct Server {
 
  private:
   [[nodiscard]] std::optional<Heard> heard_lately(const AskHints& call);
+  [[nodiscard]] Result<Heard> ask_for_hints(const AskHints& call);
   [[nodiscard]] Result<std::optional<std::string>> ask_for_object(const GetObject& call,
                                                                   const LargeRoom::Taken& room);
   void keep(const Digest& request, const Heard& heard);
