@@ -70,11 +70,23 @@ bool is_new_and_own(int folder) {
          count <= 2;  // "." and ".."
 }
 
-/// Some filesystems know no renaming that spares what is there: then an empty folder may be replaced.
-bool name_folder(int parent, const char* made, const char* name) {
-  return ::renameat2(parent, made, parent, name, RENAME_NOREPLACE) == 0 || errno == EEXIST ||
-         (errno == EINVAL &&
-          (::renameat(parent, made, parent, name) == 0 || errno == ENOTEMPTY || errno == EEXIST));
+/// NFS remembers for up to a minute that a name is not there. It asks the server about a folder that is opened.
+int open_folder_in(int parent, const char* name) {
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+  const int opened = open_in(parent, name, flags);
+  if (opened >= 0 || errno != ENOENT) return opened;
+  const system::Descriptor asked(open_in(parent, ".", flags));
+  return open_in(asked ? asked.get() : parent, name, flags);
+}
+
+/// Some filesystems know no renaming that spares what is there. Whoever's empty folder was replaced would go on in the old one.
+bool name_folder(int parent, const char* made, const char* name, mode_t mode) {
+  if (::renameat2(parent, made, parent, name, RENAME_NOREPLACE) == 0 || errno == EEXIST)
+    return true;
+  if (errno != EINVAL) return false;
+  if (::mkdirat(parent, name, S_IRWXU) != 0) return errno == EEXIST;
+  const system::Descriptor opened(open_folder_in(parent, name));
+  return opened && is_new_and_own(opened.get()) && ::fchmod(opened.get(), mode) == 0;
 }
 
 bool has_digits(std::string_view name, std::size_t digits) {
@@ -102,8 +114,7 @@ Result<std::optional<StoreFolder>> StoreFolder::open(const fs::path& path) {
 }
 
 Result<std::optional<StoreFolder>> StoreFolder::folder(const std::string& name) const {
-  system::Descriptor opened(
-      open_in(descriptor_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  system::Descriptor opened(open_folder_in(descriptor_.get(), name.c_str()));
   if (!opened && errno == ENOENT) return std::optional<StoreFolder>();
   if (!opened) return failure("opening", name, errno);
   return std::optional(StoreFolder(std::move(opened), path_ / name));
@@ -119,11 +130,10 @@ Result<StoreFolder> StoreFolder::make_folder(const std::string& name) const {
       ::mkdirat(descriptor_.get(), made.c_str(), S_IRWXU) != 0) {
     return failure("making", name, errno);
   }
-  const system::Descriptor opened(
-      open_in(descriptor_.get(), made.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  const bool named = opened && is_new_and_own(opened.get()) &&
-                     ::fchmod(opened.get(), own.st_mode & rights_of_folders) == 0 &&
-                     name_folder(descriptor_.get(), made.c_str(), name.c_str());
+  const auto mode = own.st_mode & rights_of_folders;
+  const system::Descriptor opened(open_folder_in(descriptor_.get(), made.c_str()));
+  const bool named = opened && is_new_and_own(opened.get()) && ::fchmod(opened.get(), mode) == 0 &&
+                     name_folder(descriptor_.get(), made.c_str(), name.c_str(), mode);
   const int error = errno;
   ::unlinkat(descriptor_.get(), made.c_str(), AT_REMOVEDIR);
   if (!named) return failure("making", name, error);
@@ -138,8 +148,7 @@ Result<bool> StoreFolder::make_new_folder(const std::string& name) const {
   if (::fstat(descriptor_.get(), &own) != 0) return failure("making", name, errno);
   if (::mkdirat(descriptor_.get(), name.c_str(), S_IRWXU) != 0)
     return errno == EEXIST ? Result<bool>(false) : failure("making", name, errno);
-  const system::Descriptor opened(
-      open_in(descriptor_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  const system::Descriptor opened(open_folder_in(descriptor_.get(), name.c_str()));
   if (!opened || !is_new_and_own(opened.get()) ||
       ::fchmod(opened.get(), own.st_mode & rights_of_folders) != 0)
     return failure("making", name, errno);
