@@ -57,17 +57,20 @@ std::string unfinished_name() {
   return fmt::format(".{:08x}{:08x}{}", random(), random(), unfinished);
 }
 
-/// A folder that this process made a moment ago, and nobody has put another one in its place.
-bool is_new_and_own(int folder) {
-  struct stat status;
-  if (::fstat(folder, &status) != 0) return false;
+bool is_own_and_empty(int folder, const struct stat& status) {
   const auto directory = list(folder);
   if (!directory) return false;
   int count = 0;
   while (::readdir(directory.get()) != nullptr) ++count;
   errno = EPERM;
-  return status.st_uid == ::geteuid() && (status.st_mode & rights_of_others) == 0 &&
-         count <= 2;  // "." and ".."
+  return status.st_uid == ::geteuid() && count <= 2;  // "." and ".."
+}
+
+/// A folder that this process made a moment ago, and nobody has put another one in its place.
+bool is_new_and_own(int folder) {
+  struct stat status;
+  return ::fstat(folder, &status) == 0 && is_own_and_empty(folder, status) &&
+         (status.st_mode & rights_of_others) == 0;
 }
 
 /// NFS remembers for up to a minute that a name is not there. It asks the server about a folder that is opened.
@@ -84,9 +87,13 @@ bool name_folder(int parent, const char* made, const char* name, mode_t mode) {
   if (::renameat2(parent, made, parent, name, RENAME_NOREPLACE) == 0 || errno == EEXIST)
     return true;
   if (errno != EINVAL) return false;
-  if (::mkdirat(parent, name, S_IRWXU) != 0) return errno == EEXIST;
+  if (::mkdirat(parent, name, mode) != 0) return errno == EEXIST;
   const system::Descriptor opened(open_folder_in(parent, name));
-  return opened && is_new_and_own(opened.get()) && ::fchmod(opened.get(), mode) == 0;
+  struct stat status;
+  if (!opened || ::fstat(opened.get(), &status) != 0) return false;
+  // The umask may have taken rights from it. Where it has not, others are in it already, and well so.
+  return (status.st_mode & rights_of_folders) == mode ||
+         (is_own_and_empty(opened.get(), status) && ::fchmod(opened.get(), mode) == 0);
 }
 
 bool has_digits(std::string_view name, std::size_t digits) {
