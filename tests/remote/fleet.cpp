@@ -4,15 +4,12 @@
 //   kiln_fleet --url redis://127.0.0.1:6379 --machines 16 --processes 8 --keys 32 --statements 700
 //
 // Without a URL they share a folder of this run's own. It fails where a compile does, where two machines have other images, and where
-// something was compiled twice although the server always answered in time. It prints one line of JSON: how long it took from the moment when all stood, and what it took in all.
+// something was compiled twice although the server always answered in time. It prints one line of JSON: how long it took from the
+// moment when all stood, and what it took in all.
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -22,7 +19,7 @@
 #include <fmt/format.h>
 
 #include "kiln/kiln.h"
-#include "kiln/remote.h"
+#include "support/fleet_processes.h"
 #include "support/scratch.h"
 
 namespace kiln::test {
@@ -38,31 +35,6 @@ struct Fleet {
   int statements = 100;  ///< Of each kernel.
 };
 
-/// What one process tells when it is done.
-struct Told {
-  std::uint64_t compiles = 0;
-  std::uint64_t remote_hits = 0;
-  std::uint64_t lease_waits = 0;
-  std::uint64_t failures = 0;
-  std::uint64_t server_failures = 0;
-  std::uint64_t slow = 0;  ///< Answers of the server that came too late.
-};
-constexpr std::size_t most_keys = 64;
-struct Report {
-  Told told;
-  std::array<Digest, most_keys> images{};
-};
-
-// The optimiser takes its time, as it does for real kernels.
-std::string source_of(const Fleet& fleet, int key) {
-  auto source =
-      fmt::format("__global__ void k(float* x) {{\n  float a = x[threadIdx.x] + {}.f;\n", key);
-  for (int at = 0; at < fleet.statements; ++at)
-    source +=
-        fmt::format("  a = a * x[{}] + (a > {}.f ? x[{}] : a);\n", at % 97, at, (at * 7) % 89);
-  return source + "  x[threadIdx.x] = a;\n}\n";
-}
-
 Report work(const Fleet& fleet, const std::filesystem::path& cache, int machine, int process) {
   Report report;
   RuntimeOptions options;
@@ -73,96 +45,36 @@ Report work(const Fleet& fleet, const std::filesystem::path& cache, int machine,
       fmt::format("{}{}timeout={}", fleet.url, fleet.url.find('?') == std::string::npos ? "?" : "&",
                   2000 + machine);
   auto runtime = Runtime::open(options).value();
-  for (int step = 0; step < fleet.keys; ++step) {
-    const int key = (step + process * fleet.keys / fleet.processes) % fleet.keys;
-    const auto program =
-        Program::make({.name = "fleet.cu", .source = source_of(fleet, key), .kernels = {"k"}})
-            .value();
-    const auto artifact = runtime.compile(program, "sm_80");
-    if (artifact) {
-      report.images[key] = digest_of(artifact->image);
-    } else {
-      ++report.told.failures;
-      std::cerr << artifact.error().message << '\n';
-    }
-  }
-  const auto counters = runtime.counters();
-  report.told.compiles = counters.compiles;
-  report.told.remote_hits = counters.remote_hits;
-  report.told.lease_waits = counters.lease_waits;
-  // Of the machine: one of its processes tells.
-  const auto status = runtime.remotes(false).at(0).status;
-  if (status && process == 0) {
-    report.told.server_failures = status->failures;
-    report.told.slow = status->slow;
-  }
-  return report;
-}
-
-struct Pipe {
-  Pipe() {
-    if (::pipe(ends.data()) != 0) std::abort();
-  }
-  std::array<int, 2> ends{};
-};
-
-template <class T>
-bool receive(int from, T& value) {
-  auto* bytes = reinterpret_cast<char*>(&value);
-  for (std::size_t size = 0; size < sizeof value;) {
-    const auto count = ::read(from, bytes + size, sizeof value - size);
-    if (count <= 0) return false;
-    size += static_cast<std::size_t>(count);
-  }
-  return true;
+  const int first = process * fleet.keys / fleet.processes;
+  return work_on(runtime, {fleet.keys, fleet.statements, first}, process == 0);
 }
 
 int run(Fleet fleet) {
   const ScratchDirectory scratch;
   if (fleet.url.empty()) fleet.url = "file://" + (scratch / "store").string();
-  Pipe ready;
-  Pipe go;
-  std::vector<std::pair<pid_t, int>> children;
+  const Gate gate;
+  std::vector<FleetProcess> processes;
   for (int machine = 0; machine < fleet.machines; ++machine) {
     for (int process = 0; process < fleet.processes; ++process) {
-      Pipe answer;
-      const pid_t child = ::fork();
-      if (child == 0) {
-        char byte = 0;
-        ::close(go.ends[1]);
-        if (::write(ready.ends[1], "r", 1) != 1 || ::read(go.ends[0], &byte, 1) != 0) ::_exit(1);
-        const auto report =
-            work(fleet, scratch / fmt::format("machine{}", machine), machine, process);
-        ::_exit(::write(answer.ends[1], &report, sizeof report) == sizeof report ? 0 : 1);
-      }
-      ::close(answer.ends[1]);
-      children.emplace_back(child, answer.ends[0]);
+      processes.emplace_back([&] {
+        gate.pass();
+        return work(fleet, scratch / fmt::format("machine{}", machine), machine, process);
+      });
     }
   }
-  for (std::size_t at = 0; at < children.size(); ++at) {
-    char byte = 0;
-    if (::read(ready.ends[0], &byte, 1) != 1) return 1;
-  }
+  gate.wait_for(processes.size());
   const auto began = Clock::now();
-  ::close(go.ends[1]);
+  gate.open();
   Told sum;
   std::vector<std::set<Digest>> images(static_cast<std::size_t>(fleet.keys));
-  for (const auto& [child, answer] : children) {
-    Report report;
-    int status = 0;
-    const bool whole = receive(answer, report);
-    ::waitpid(child, &status, 0);
-    if (!whole || status != 0) {
+  for (const auto& process : processes) {
+    const auto report = process.report();
+    if (!report) {
       ++sum.failures;
       continue;
     }
-    sum.compiles += report.told.compiles;
-    sum.remote_hits += report.told.remote_hits;
-    sum.lease_waits += report.told.lease_waits;
-    sum.failures += report.told.failures;
-    sum.server_failures += report.told.server_failures;
-    sum.slow += report.told.slow;
-    for (std::size_t key = 0; key < images.size(); ++key) images[key].insert(report.images[key]);
+    sum.add(report->told);
+    for (std::size_t key = 0; key < images.size(); ++key) images[key].insert(report->images[key]);
   }
   const std::chrono::duration<double> took = Clock::now() - began;
   bool equal = true;
