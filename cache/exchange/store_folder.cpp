@@ -73,6 +73,13 @@ bool is_new_and_own(int folder) {
          (status.st_mode & rights_of_others) == 0;
 }
 
+/// Whether others may put another folder in the place of one that this user has made there.
+bool others_may_replace_in(const struct stat& parent) {
+  const bool others_write = (parent.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  const bool is_mine_or_roots = parent.st_uid == ::geteuid() || parent.st_uid == 0;
+  return !is_mine_or_roots || (others_write && (parent.st_mode & S_ISVTX) == 0);
+}
+
 /// NFS remembers for up to a minute that a name is not there. It asks the server about a folder that is opened.
 int open_folder_in(int parent, const char* name) {
   constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
@@ -83,17 +90,21 @@ int open_folder_in(int parent, const char* name) {
 }
 
 /// Some filesystems know no renaming that spares what is there. Whoever's empty folder was replaced would go on in the old one.
-bool name_folder(int parent, const char* made, const char* name, mode_t mode) {
+bool name_folder(int parent, const struct stat& own, const char* made, const char* name) {
   if (::renameat2(parent, made, parent, name, RENAME_NOREPLACE) == 0 || errno == EEXIST)
     return true;
   if (errno != EINVAL) return false;
+  const auto mode = own.st_mode & rights_of_folders;
   if (::mkdirat(parent, name, mode) != 0) return errno == EEXIST;
   const system::Descriptor opened(open_folder_in(parent, name));
   struct stat status;
   if (!opened || ::fstat(opened.get(), &status) != 0) return false;
-  // The umask may have taken rights from it. Where it has not, others are in it already, and well so.
-  return (status.st_mode & rights_of_folders) == mode ||
-         (is_own_and_empty(opened.get(), status) && ::fchmod(opened.get(), mode) == 0);
+  // The umask may have taken rights from it, and processes of this user be in it already.
+  if ((status.st_mode & rights_of_folders) == mode) return true;
+  errno = EPERM;
+  const bool is_it = others_may_replace_in(own) ? is_own_and_empty(opened.get(), status)
+                                                : status.st_uid == ::geteuid();
+  return is_it && ::fchmod(opened.get(), mode) == 0;
 }
 
 bool has_digits(std::string_view name, std::size_t digits) {
@@ -137,10 +148,10 @@ Result<StoreFolder> StoreFolder::make_folder(const std::string& name) const {
       ::mkdirat(descriptor_.get(), made.c_str(), S_IRWXU) != 0) {
     return failure("making", name, errno);
   }
-  const auto mode = own.st_mode & rights_of_folders;
   const system::Descriptor opened(open_folder_in(descriptor_.get(), made.c_str()));
-  const bool named = opened && is_new_and_own(opened.get()) && ::fchmod(opened.get(), mode) == 0 &&
-                     name_folder(descriptor_.get(), made.c_str(), name.c_str(), mode);
+  const bool named = opened && is_new_and_own(opened.get()) &&
+                     ::fchmod(opened.get(), own.st_mode & rights_of_folders) == 0 &&
+                     name_folder(descriptor_.get(), own, made.c_str(), name.c_str());
   const int error = errno;
   ::unlinkat(descriptor_.get(), made.c_str(), AT_REMOVEDIR);
   if (!named) return failure("making", name, error);

@@ -23,7 +23,10 @@ class AskedOnce {
     std::unique_lock lock(mutex_);
     if (!given_back_.wait_until(lock, until, [&] { return !asked_.contains(question); }))
       return nullptr;
-    return {this, [this, asked = asked_.insert(question).first](void*) { give_back(asked); }};
+    const auto asked = asked_.insert(question).first;
+    // Without memory for the turn it is given back at once.
+    lock.unlock();
+    return {this, [this, asked](void*) { give_back(asked); }};
   }
 
  private:
