@@ -258,11 +258,12 @@ Result<std::optional<StoreFolder>> open_folder(const StoreFolder& parent, const 
   return std::optional(std::move(*made));
 }
 
-/// As `mkdir --parents`. Whoever opens it finds out whether it is there.
-void make_for_this_user(const fs::path& folder) {
-  if (::mkdir(folder.c_str(), 0700) == 0 || errno != ENOENT || !folder.has_relative_path()) return;
-  make_for_this_user(folder.parent_path());
-  ::mkdir(folder.c_str(), 0700);
+/// As `mkdir --parents`. Gives why that fails, as errno; 0 where it does not.
+int make_for_this_user(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return 0;
+  if (errno != ENOENT || !folder.has_relative_path()) return errno;
+  if (const int error = make_for_this_user(folder.parent_path())) return error;
+  return ::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
 /// The one that a person named. The one that it lies in is there, since what is to be mounted there may not be.
@@ -270,7 +271,12 @@ Result<std::optional<StoreFolder>> open_named(const fs::path& folder,
                                               const FileStoreOptions& options) {
   auto opened = StoreFolder::open(folder);
   if (!opened || *opened || !options.create) return opened;
-  if (options.parents) make_for_this_user(folder.parent_path());
+  if (const int error = options.parents ? make_for_this_user(folder.parent_path()) : 0) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("the folder '{}' for a store in '{}' cannot be made: {}",
+                            folder.parent_path().string(), folder.string(),
+                            std::generic_category().message(error)));
+  }
   const auto parent = StoreFolder::open(folder.parent_path());
   if (!parent) return tl::unexpected(parent.error());
   if (!*parent) {

@@ -28,6 +28,7 @@ constexpr mode_t rights_of_folders = 03777;
 constexpr mode_t rights_of_others = 077;
 
 constexpr std::string_view unfinished = ".kiln-tmp";
+constexpr const char* not_empty = ".kiln-made";
 constexpr std::time_t an_hour = 3600;
 constexpr std::time_t a_day = 24 * an_hour;
 
@@ -57,27 +58,17 @@ std::string unfinished_name() {
   return fmt::format(".{:08x}{:08x}{}", random(), random(), unfinished);
 }
 
-bool is_own_and_empty(int folder, const struct stat& status) {
+/// A folder that this process made a moment ago, and nobody has put another one in its place.
+bool is_new_and_own(int folder) {
+  struct stat status;
+  if (::fstat(folder, &status) != 0) return false;
   const auto directory = list(folder);
   if (!directory) return false;
   int count = 0;
   while (::readdir(directory.get()) != nullptr) ++count;
   errno = EPERM;
-  return status.st_uid == ::geteuid() && count <= 2;  // "." and ".."
-}
-
-/// A folder that this process made a moment ago, and nobody has put another one in its place.
-bool is_new_and_own(int folder) {
-  struct stat status;
-  return ::fstat(folder, &status) == 0 && is_own_and_empty(folder, status) &&
-         (status.st_mode & rights_of_others) == 0;
-}
-
-/// Whether others may put another folder in the place of one that this user has made there.
-bool others_may_replace_in(const struct stat& parent) {
-  const bool others_write = (parent.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  const bool is_mine_or_roots = parent.st_uid == ::geteuid() || parent.st_uid == 0;
-  return !is_mine_or_roots || (others_write && (parent.st_mode & S_ISVTX) == 0);
+  return status.st_uid == ::geteuid() && (status.st_mode & rights_of_others) == 0 &&
+         count <= 2;  // "." and ".."
 }
 
 /// NFS remembers for up to a minute that a name is not there. It asks the server about a folder that is opened.
@@ -89,22 +80,29 @@ int open_folder_in(int parent, const char* name) {
   return open_in(asked ? asked.get() : parent, name, flags);
 }
 
-/// Some filesystems know no renaming that spares what is there. Whoever's empty folder was replaced would go on in the old one.
-bool name_folder(int parent, const struct stat& own, const char* made, const char* name) {
+/// Some filesystems, as NFS, know no renaming that spares what is there, and replace an empty folder: whoever has that open would go
+/// on in the old one. So none is named there without something in it.
+bool name_folder(int parent, int folder, const char* made, const char* name) {
   if (::renameat2(parent, made, parent, name, RENAME_NOREPLACE) == 0 || errno == EEXIST)
     return true;
   if (errno != EINVAL) return false;
-  const auto mode = own.st_mode & rights_of_folders;
-  if (::mkdirat(parent, name, mode) != 0) return errno == EEXIST;
-  const system::Descriptor opened(open_folder_in(parent, name));
-  struct stat status;
-  if (!opened || ::fstat(opened.get(), &status) != 0) return false;
-  // The umask may have taken rights from it, and processes of this user be in it already.
-  if ((status.st_mode & rights_of_folders) == mode) return true;
-  errno = EPERM;
-  const bool is_it = others_may_replace_in(own) ? is_own_and_empty(opened.get(), status)
-                                                : status.st_uid == ::geteuid();
-  return is_it && ::fchmod(opened.get(), mode) == 0;
+  const system::Descriptor marker(
+      open_in(folder, not_empty, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode_of_files));
+  if (!marker) return false;
+  if (::renameat(parent, made, parent, name) == 0) return true;
+  const int error = errno;
+  ::unlinkat(folder, not_empty, 0);
+  errno = error;
+  return error == ENOTEMPTY || error == EEXIST;
+}
+
+/// Leaves one with anything else in it.
+void remove_empty(int parent, const char* name) {
+  {
+    const system::Descriptor folder(open_folder_in(parent, name));
+    if (folder) ::unlinkat(folder.get(), not_empty, 0);
+  }
+  ::unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 bool has_digits(std::string_view name, std::size_t digits) {
@@ -151,7 +149,7 @@ Result<StoreFolder> StoreFolder::make_folder(const std::string& name) const {
   const system::Descriptor opened(open_folder_in(descriptor_.get(), made.c_str()));
   const bool named = opened && is_new_and_own(opened.get()) &&
                      ::fchmod(opened.get(), own.st_mode & rights_of_folders) == 0 &&
-                     name_folder(descriptor_.get(), own, made.c_str(), name.c_str());
+                     name_folder(descriptor_.get(), opened.get(), made.c_str(), name.c_str());
   const int error = errno;
   ::unlinkat(descriptor_.get(), made.c_str(), AT_REMOVEDIR);
   if (!named) return failure("making", name, error);
@@ -178,7 +176,7 @@ void StoreFolder::remove_folder(const std::string& name,
   const auto inner = folder(name);
   if (!inner || !*inner) return;
   for (const auto& file : files) ::unlinkat((*inner)->descriptor_.get(), file.c_str(), 0);
-  ::unlinkat(descriptor_.get(), name.c_str(), AT_REMOVEDIR);
+  remove_empty(descriptor_.get(), name.c_str());
 }
 
 Result<std::optional<std::string>> StoreFolder::read(const std::string& name,
@@ -308,8 +306,12 @@ void StoreFolder::remove_left_behind() const {
     struct stat status;
     const bool left = name.ends_with(unfinished) &&
                       ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (left && status.st_mtim.tv_sec <= std::time(nullptr) - an_hour)
-      ::unlinkat(descriptor_.get(), name.c_str(), S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
+    if (!left || status.st_mtim.tv_sec > std::time(nullptr) - an_hour) return {};
+    if (S_ISDIR(status.st_mode)) {
+      remove_empty(descriptor_.get(), name.c_str());
+    } else {
+      ::unlinkat(descriptor_.get(), name.c_str(), 0);
+    }
     return {};
   }));
 }

@@ -41,8 +41,8 @@ class StoreFolder {
 
   /// One in this folder. Nothing where there is none.
   [[nodiscard]] Result<std::optional<StoreFolder>> folder(const std::string& name) const;
-  /// The same, made where there is none: with the rights of this one, whatever the umask, from its first moment on; where the
-  /// filesystem cannot rename without replacing, as NFS, a moment later.
+  /// The same, made where there is none: with the rights of this one, whatever the umask, from its first moment on. Where the
+  /// filesystem cannot rename without replacing, there is a file `.kiln-made` in it.
   [[nodiscard]] Result<StoreFolder> make_folder(const std::string& name) const;
 
   /// Makes one that is not there, which one of several can; whether this one did. With the rights of this one, a moment later.

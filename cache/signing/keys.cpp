@@ -43,13 +43,26 @@ bool holds_secret(std::string_view text) {
   return text.find(secret_mark.substr(0, secret_mark.size() - 1)) != std::string_view::npos;
 }
 
-/// Whether it may be the secret half without its mark: as long as that is, and no path that is none in base64 as well.
+/// Whether the secret half may be in it, without its mark: 43 characters of base64 and '=', or somewhat fewer of them where it was
+/// cut. A path has '.', '-' or '_' in it, or another length; what is neither a path nor so short is not told apart.
 bool may_be_secret(std::string_view text) {
-  constexpr std::size_t characters_of_seed = 43;  // Without padding.
   constexpr std::string_view base64 =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
-  return text.size() >= characters_of_seed &&
-         (!text.starts_with('/') || text.find_first_not_of(base64) == std::string_view::npos);
+  constexpr std::size_t least = 40;
+  constexpr std::size_t most = 44;
+  if (!text.starts_with('/') && text.size() >= least) return true;
+  for (auto at = text.find_first_of(base64); at != std::string_view::npos;) {
+    const auto end = std::min(text.find_first_not_of(base64, at), text.size());
+    if (end - at >= least && end - at <= most) return true;
+    at = text.find_first_of(base64, end);
+  }
+  return false;
+}
+
+/// What somebody gave, for an error.
+std::string as_given(std::string_view text) {
+  return may_be_secret(text) ? "what was given (and is not repeated: it may be secret)"
+                             : fmt::format("'{}'", text);
 }
 
 bool is_name(std::string_view name) {
@@ -125,7 +138,7 @@ using Fault = std::optional<std::string> (*)(const struct stat&);
 /// The text of a regular file in which `fault_of` finds no fault.
 Result<std::string> read_keys(const fs::path& file, const Fault fault_of, int flags) {
   const auto bad_file = [&](std::string_view problem) {
-    return bad(fmt::format("key file '{}' {}", file.string(), problem));
+    return bad(fmt::format("key file {} {}", as_given(file.string()), problem));
   };
   const system::Descriptor opened(system::open_file(file.c_str(), O_RDONLY | O_NONBLOCK | flags));
   if (opened.get() < 0) {
@@ -166,7 +179,7 @@ Outcome read_file(const fs::path& file, std::vector<PublicKey>& keys) {
 Outcome read_folder(const fs::path& folder, std::vector<PublicKey>& keys) {
   struct stat status;
   const auto bad_folder = [&](const std::string& problem) {
-    return bad(fmt::format("folder of keys '{}' {}", folder.string(), problem));
+    return bad(fmt::format("folder of keys {} {}", as_given(folder.string()), problem));
   };
   if (::stat(folder.c_str(), &status) != 0) return bad_folder("cannot be read: " + reason());
   if (const auto fault = fault_of_public(status)) return bad_folder(*fault);
@@ -217,8 +230,7 @@ Result<PublicKey> PublicKey::parse(std::string_view text) {
         fmt::format("{} is no public key: one is a name, a colon and 44 characters of base64, as "
                     "kiln key show prints it; or "
                     "an absolute path",
-                    may_be_secret(text) ? "what was given (and is not repeated: it may be secret)"
-                                        : fmt::format("'{}'", text)));
+                    as_given(text)));
   }
   key.name = text.substr(0, colon);
   return key;
@@ -232,8 +244,8 @@ Result<TrustedKeys> TrustedKeys::read(std::string_view list) {
   }
   // An empty folder shall not mean that anything goes.
   if (keys.empty())
-    return bad(
-        fmt::format("'{}' has no key: in a folder, those in files that end in .pub count", list));
+    return bad(fmt::format("{} has no key: in a folder, those in files that end in .pub count",
+                           as_given(list)));
   TrustedKeys trusted;
   trusted.keys_ = std::make_shared<const std::vector<PublicKey>>(std::move(keys));
   return trusted;

@@ -115,6 +115,8 @@ Outcome check_place(const RemoteAddress& address, std::string_view text) {
                      "write '@', '/' and '?' in a user, a password or a path as %40, %2F, %3F");
   const auto strange = std::ranges::find_if(
       address.url, [](unsigned char c) { return c <= ' ' || c == 0x7f || c == '#'; });
+  if (is_path && address.path().find('\0') != std::string::npos)
+    return no_remote(text, "a path has no %00 in it");
   // A folder is named as it is called.
   if (strange != address.url.end() && !is_path)
     return no_remote(text, "write spaces, control characters and '#' as %20 and the like");

@@ -83,6 +83,7 @@ TEST(RemoteAddress, RefusesWhatIsNone) {
                            "redis://cache?read-only=1",
                            "redis://cache?region=x",
                            "redis://cache?parents",
+                           "file:///a%00b",
                            "file:///a?parents=1",
                            "s3://bucket?endpoint=",
                            "redis://cache?&",

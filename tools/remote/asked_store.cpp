@@ -43,13 +43,20 @@ class Deadline {
     return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time), 1us);
   }
   [[nodiscard]] std::uint64_t left_us() const { return static_cast<std::uint64_t>(left().count()); }
+  [[nodiscard]] bool is_over() const { return at_ <= Broker::Clock::now(); }
 
  private:
   Broker::Clock::time_point at_;
 };
 
-tl::unexpected<Error> others_ask_all_the_while() {
+tl::unexpected<Error> waited_in_vain() {
   return fail(ErrorCode::timed_out, "the server takes longer than it may save");
+}
+
+// Who has time does not keep those waiting who have not: only their time counts against a server.
+template <class Call>
+std::string question_of(const std::string& what, const Call& call) {
+  return what + (call.hasty ? " hastily" : "");
 }
 
 // What a server damaged once shall not be given for as long as this helper lives.
@@ -66,9 +73,9 @@ Result<Heard> Server::hints(const AskHints& call) {
   if (call.fresh) return ask_for_hints(call);
   if (auto known = heard_lately(call)) return std::move(*known);
   const Deadline deadline(call.budget_us);
-  const auto turn = asked_once.take(call.request.hex(), deadline.at());
-  if (!turn) return others_ask_all_the_while();
+  const auto turn = asked_once.take(question_of(call.request.hex(), call), deadline.at());
   if (auto known = heard_lately(call)) return std::move(*known);
+  if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
   return ask_for_hints(question);
@@ -119,9 +126,9 @@ void Server::keep(const std::string& name, const std::string& object) {
 Result<GivenObject> Server::object(const GetObject& call) {
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
   const Deadline deadline(call.budget_us);
-  const auto turn = asked_once.take(call.name, deadline.at());
-  if (!turn) return others_ask_all_the_while();
+  const auto turn = asked_once.take(question_of(call.name, call), deadline.at());
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
+  if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
   question.most_bytes = std::min(call.most_bytes, LargeRoom::most_without);

@@ -138,6 +138,13 @@ class FileLeases final : public Leases {
     const auto made = lease.make_new_folder(name_of(latest + 1));
     if (!made) return tl::unexpected(made.error());
     if (!*made) return LeaseAnswer::held;
+    // Another one may have had it meanwhile, and the next one removed that.
+    const auto last = latest_of(lease);
+    if (!last) return tl::unexpected(last.error());
+    if (*last != latest + 1) {
+      lease.remove_folder(name_of(latest + 1), {});
+      return LeaseAnswer::held;
+    }
     seen_.erase(name);
     const auto folder = lease.folder(name_of(latest + 1));
     if (!folder || !*folder) return LeaseAnswer::held;

@@ -123,8 +123,14 @@ TEST_F(Keys, WhatMayBeASecretIsNotRepeated) {
   for (const auto& text : {seed, seed.substr(0, 43), "a b:" + seed, as_a_path}) {
     const auto parsed = PublicKey::parse(text);
     ASSERT_FALSE(parsed);
-    EXPECT_EQ(parsed.error().message.find(seed.substr(1, 42)), std::string::npos);
+    EXPECT_EQ(parsed.error().message.find(seed.substr(1, 38)), std::string::npos);
   }
+  for (const auto& text : {as_a_path, as_a_path + " #x", as_a_path.substr(0, 41)}) {
+    EXPECT_THAT(why_not_trusted(text), Not(HasSubstr(seed.substr(1, 38))));
+    EXPECT_THAT(why_not_signing(text), Not(HasSubstr(seed.substr(1, 38))));
+  }
+  EXPECT_THAT(why_not_trusted("/etc/kiln/keys/of/all/the/machines/of/the/fleet/that/farms"),
+              HasSubstr("/etc/kiln/keys/of"));
 }
 
 TEST_F(Keys, AListHoldsKeysFilesAndFolders) {

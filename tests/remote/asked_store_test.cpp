@@ -1,0 +1,129 @@
+#include "remote/asked_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace kiln::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What a server does, and how it is asked.
+struct Behaviour {
+  std::chrono::milliseconds takes = 0ms;
+  std::atomic<int> asked = 0;
+  std::atomic<int> at_once = 0;
+  std::atomic<int> most_at_once = 0;
+
+  void answer() {
+    ++asked;
+    most_at_once = std::max(most_at_once.load(), ++at_once);
+    std::this_thread::sleep_for(takes);
+    --at_once;
+  }
+};
+
+/// A store that has nothing, and takes its time.
+class EmptyStore final : public ObjectStore {
+ public:
+  explicit EmptyStore(std::shared_ptr<Behaviour> behaviour)
+      : ObjectStore({}), behaviour_(std::move(behaviour)) {}
+
+  Result<std::optional<std::string>> get(const std::string& /*name*/,
+                                         std::uint64_t /*most_bytes*/) override {
+    behaviour_->answer();
+    return std::nullopt;
+  }
+  Result<std::vector<StoreHint>> hints(const Digest& /*request*/, std::size_t /*most*/) override {
+    behaviour_->answer();
+    return std::vector<StoreHint>();
+  }
+  Result<bool> put(const std::string& /*name*/, std::string_view /*bytes*/) override {
+    return false;
+  }
+  Outcome add_hint(const Digest& /*request*/, const std::string& /*name*/,
+                   std::string_view /*hint*/) override {
+    return {};
+  }
+  Result<std::vector<Digest>> requests() override { return std::vector<Digest>(); }
+  Result<GcReport> collect(const GcOptions& /*options*/) override { return GcReport(); }
+
+ private:
+  const std::shared_ptr<Behaviour> behaviour_;
+};
+
+class AskedServer : public testing::Test {
+ protected:
+  explicit AskedServer(std::chrono::milliseconds takes = 100ms) { behaviour_->takes = takes; }
+
+  Result<Heard> ask_for_hints(std::chrono::microseconds budget, bool hasty) {
+    return server_.hints({.request = Digest(),
+                          .most = 8,
+                          .budget_us = static_cast<std::uint64_t>(budget.count()),
+                          .hasty = hasty});
+  }
+
+  template <class Ask>
+  static void at_once(Ask&& ask) {
+    std::vector<std::jthread> threads;
+    for (int asker = 0; asker < 8; ++asker) threads.emplace_back(ask);
+  }
+
+  const std::shared_ptr<Behaviour> behaviour_ = std::make_shared<Behaviour>();
+  // Such a one is never destroyed: a thread of its may still wait.
+  Broker& broker_ = *new Broker(
+      [behaviour = behaviour_](bool /*writes*/) -> Result<Backend> {
+        return Backend{std::make_unique<EmptyStore>(behaviour), nullptr};
+      },
+      16);
+  Lately lately_;
+  Server server_{broker_, lately_};
+};
+
+TEST_F(AskedServer, IsAskedOnceByAllWhoAskTheSameTogether) {
+  at_once([&] { EXPECT_TRUE(ask_for_hints(30s, true)); });
+  EXPECT_EQ(behaviour_->asked, 1);
+}
+
+// Nothing of that is kept, and it may come at any moment.
+TEST_F(AskedServer, IsAskedForWhatItHasNotByAllWhoWaitedAtOnce) {
+  at_once([&] {
+    const auto object =
+        server_.object({.name = std::string(64, 'a'), .most_bytes = 1000, .budget_us = 30'000'000});
+    ASSERT_TRUE(object);
+    EXPECT_FALSE(object->bytes);
+  });
+  EXPECT_GT(behaviour_->most_at_once, 1) << "they came one after another";
+}
+
+class HungServer : public AskedServer {
+ protected:
+  HungServer() : AskedServer(3s) {}
+};
+
+// His time does not count against the server, so that it would not be left alone.
+TEST_F(HungServer, IsLeftAloneThoughSomebodyWithTimeAskedItFirst) {
+  const std::jthread patient([&] { static_cast<void>(ask_for_hints(30s, false)); });
+  while (behaviour_->asked == 0) std::this_thread::sleep_for(1ms);
+  at_once([&] {
+    const auto heard = ask_for_hints(30s, true);
+    ASSERT_FALSE(heard);
+    EXPECT_EQ(heard.error().code, ErrorCode::cache_unusable) << heard.error().message;
+  });
+  EXPECT_TRUE(broker_.status().resting);
+}
+
+}  // namespace
+}  // namespace kiln::remote
