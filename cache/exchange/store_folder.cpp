@@ -93,7 +93,10 @@ bool name_folder(int parent, int folder, const char* made, const char* name) {
   const int error = errno;
   ::unlinkat(folder, not_empty, 0);
   errno = error;
-  return error == ENOTEMPTY || error == EEXIST;
+  if (error != ENOTEMPTY && error != EEXIST) return false;
+  // NFS may go on saying that it is not there, until it is asked to make it. If it has gone meanwhile, nothing is left.
+  if (::mkdirat(parent, name, S_IRWXU) == 0) ::unlinkat(parent, name, AT_REMOVEDIR);
+  return true;
 }
 
 /// Leaves one with anything else in it.

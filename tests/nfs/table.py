@@ -29,7 +29,7 @@ def rows_of_kiln(told, keys):
         equal = len(images) == 1 and "" not in images
         entries = ", ".join(f"`{name}`" for store in stores for name in sorted(store["entries"])) or "?"
         fine = (len(nodes) == 2 and len(stores) == 1 and errors == 0 and begun == 0 and sum(compiles) == keys and equal
-                and stores[0]["entries"] == ["kiln-store.v1"] and not stores[0]["databases"])
+                and sorted(stores[0]["entries"]) == [".kiln-made", "kiln-store.v1"] and not stores[0]["databases"])
         good = good and fine
         counts = " + ".join(map(str, compiles))
         seconds = max(node.get("seconds", 0) for node in nodes)

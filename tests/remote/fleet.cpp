@@ -36,7 +36,6 @@ struct Fleet {
 };
 
 Report work(const Fleet& fleet, const std::filesystem::path& cache, int machine, int process) {
-  Report report;
   RuntimeOptions options;
   options.cache_directory = cache;
   options.compile_workers = 1;
