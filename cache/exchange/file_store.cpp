@@ -35,6 +35,7 @@ constexpr std::size_t digits_of_requests = 32;
 constexpr std::size_t digits_of_folders = 2;
 
 constexpr std::size_t most_requests = 1'000'000;
+constexpr std::size_t most_hints_looked_at = 1000;
 constexpr std::uint64_t most_hint_bytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t most_bytes_of_hints = std::uint64_t{16} << 20;
 
@@ -76,7 +77,7 @@ class FileStore final : public ObjectStore {
     const auto folder = folder_of(request);
     if (!folder) return tl::unexpected(folder.error());
     if (!*folder) return std::vector<StoreHint>();
-    auto files = (*folder)->files(digits_of_objects);
+    auto files = (*folder)->files(digits_of_objects, most_hints_looked_at);
     if (!files) return tl::unexpected(std::move(files.error()));
     std::ranges::sort(*files, [](const auto& a, const auto& b) {
       return a.used != b.used ? a.used > b.used : a.name < b.name;
@@ -198,8 +199,7 @@ class FileStore final : public ObjectStore {
   /// Hints of objects that are gone, what writers left behind, requests that nothing answers, and old leases. Folders stay for a day
   /// at least: somebody may be about to write there.
   [[nodiscard]] Outcome remove_what_is_of_none() const {
-    requests_.remove_left_behind();
-    objects_.remove_left_behind();
+    for (const auto* folder : {&root_, &requests_, &objects_}) folder->remove_left_behind();
     const auto of_request = [&](const StoreFolder& outer, const std::string& name) -> Outcome {
       const auto folder = outer.folder(name);
       if (!folder || !*folder) return {};
@@ -246,7 +246,8 @@ class FileStore final : public ObjectStore {
 
 tl::unexpected<Error> no_store(const fs::path& folder) {
   return fail(ErrorCode::not_found,
-              fmt::format("there is no store in '{}'; kiln push makes one", folder.string()));
+              fmt::format("there is no store in '{}'; the first compile or kiln push makes one",
+                          folder.string()));
 }
 
 /// Made where it is to be and is not there; nothing where it is not.
@@ -270,7 +271,7 @@ int make_for_this_user(const fs::path& folder) {
 Result<std::optional<StoreFolder>> open_named(const fs::path& folder,
                                               const FileStoreOptions& options) {
   auto opened = StoreFolder::open(folder);
-  if (!opened || *opened || !options.create) return opened;
+  if (!opened || *opened || (options.parents && !options.create)) return opened;
   if (const int error = options.parents ? make_for_this_user(folder.parent_path()) : 0) {
     return fail(ErrorCode::io_failed,
                 fmt::format("the folder '{}' for a store in '{}' cannot be made: {}",
@@ -280,9 +281,10 @@ Result<std::optional<StoreFolder>> open_named(const fs::path& folder,
   const auto parent = StoreFolder::open(folder.parent_path());
   if (!parent) return tl::unexpected(parent.error());
   if (!*parent) {
-    return fail(ErrorCode::not_found,
-                fmt::format("there is no folder '{}' for a store in '{}'; make it first",
-                            folder.parent_path().string(), folder.string()));
+    return fail(
+        ErrorCode::io_failed,
+        fmt::format("there is no folder '{}' for a store in '{}'; make it, or mount it, first",
+                    folder.parent_path().string(), folder.string()));
   }
   return open_folder(**parent, folder.filename(), options.create);
 }

@@ -25,7 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr mode_t mode_of_files = 0644;
 constexpr mode_t rights_of_folders = 03777;
-constexpr mode_t rights_of_others = 077;
 
 constexpr std::string_view unfinished = ".kiln-tmp";
 constexpr const char* not_empty = ".kiln-made";
@@ -58,26 +57,63 @@ std::string unfinished_name() {
   return fmt::format(".{:08x}{:08x}{}", random(), random(), unfinished);
 }
 
-/// A folder that this process made a moment ago, and nobody has put another one in its place.
-bool is_new_and_own(int folder) {
+/// How many names lie in it; none where it cannot be listed.
+std::optional<std::size_t> count_of_names(int folder) {
+  const auto directory = list(folder);
+  if (!directory) return std::nullopt;
+  std::size_t count = 0;
+  while (const auto* const item = ::readdir(directory.get())) {
+    const std::string_view name = static_cast<const char*>(item->d_name);
+    if (name != "." && name != "..") ++count;
+  }
+  return count;
+}
+
+/// Gives a folder that was made a moment ago the group and the rights of the one that it lies in. Where it cannot have that group, the
+/// one that it has may do what anybody may.
+bool share(int folder, const struct stat& parent) {
   struct stat status;
   if (::fstat(folder, &status) != 0) return false;
-  const auto directory = list(folder);
-  if (!directory) return false;
-  int count = 0;
-  while (::readdir(directory.get()) != nullptr) ++count;
-  errno = EPERM;
-  return status.st_uid == ::geteuid() && (status.st_mode & rights_of_others) == 0 &&
-         count <= 2;  // "." and ".."
+  auto rights = parent.st_mode & rights_of_folders;
+  constexpr int bits_of_a_class = 3;
+  const bool has_group = status.st_gid == parent.st_gid || ::fchown(folder, -1, parent.st_gid) == 0;
+  if (!has_group) rights = (rights & ~S_IRWXG) | ((rights & S_IRWXO) << bits_of_a_class);
+  // Some mounts give all folders one mode, and refuse to change it.
+  return (status.st_mode & rights_of_folders) == rights || ::fchmod(folder, rights) == 0;
+}
+
+/// Whether it is as it was made. Of its owner and its mode mounts of other systems tell what they like.
+bool is_empty(int folder) {
+  const auto count = count_of_names(folder);
+  if (count && *count != 0) errno = EPERM;
+  return count == 0;
 }
 
 /// NFS remembers for up to a minute that a name is not there. It asks the server about a folder that is opened.
+void ask_anew(int folder) {
+  const system::Descriptor opened(open_in(folder, ".", O_RDONLY | O_DIRECTORY));
+}
+
 int open_folder_in(int parent, const char* name) {
   constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
   const int opened = open_in(parent, name, flags);
   if (opened >= 0 || errno != ENOENT) return opened;
-  const system::Descriptor asked(open_in(parent, ".", flags));
-  return open_in(asked ? asked.get() : parent, name, flags);
+  ask_anew(parent);
+  return open_in(parent, name, flags);
+}
+
+/// What another one removed since it was looked at; NFS has a word of its own for that.
+bool has_gone(int error) { return error == ENOENT || error == ESTALE; }
+
+/// What lies under a name, and be it a link. False with errno.
+bool look_at(int folder, const std::string& name, struct stat& status) {
+  const auto look = [&] {
+    return ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  };
+  if (look()) return true;
+  if (errno != ENOENT) return false;
+  ask_anew(folder);
+  return look();
 }
 
 /// Some filesystems, as NFS, know no renaming that spares what is there, and replace an empty folder: whoever has that open would go
@@ -86,24 +122,27 @@ bool name_folder(int parent, int folder, const char* made, const char* name) {
   if (::renameat2(parent, made, parent, name, RENAME_NOREPLACE) == 0 || errno == EEXIST)
     return true;
   if (errno != EINVAL) return false;
-  const system::Descriptor marker(
-      open_in(folder, not_empty, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode_of_files));
-  if (!marker) return false;
+  // Closed at once: what is removed while it is open keeps a name on some filesystems.
+  if (!system::Descriptor(
+          open_in(folder, not_empty, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode_of_files)))
+    return false;
   if (::renameat(parent, made, parent, name) == 0) return true;
   const int error = errno;
   ::unlinkat(folder, not_empty, 0);
-  errno = error;
-  if (error != ENOTEMPTY && error != EEXIST) return false;
   // NFS may go on saying that it is not there, until it is asked to make it. If it has gone meanwhile, nothing is left.
-  if (::mkdirat(parent, name, S_IRWXU) == 0) ::unlinkat(parent, name, AT_REMOVEDIR);
-  return true;
+  const bool is_full = error == ENOTEMPTY || error == EEXIST;
+  if (is_full && ::mkdirat(parent, name, S_IRWXU) == 0) ::unlinkat(parent, name, AT_REMOVEDIR);
+  // In the place of another user's there are other words for that.
+  const bool is_there = is_full || system::Descriptor(open_folder_in(parent, name));
+  errno = error;
+  return is_there;
 }
 
 /// Leaves one with anything else in it.
 void remove_empty(int parent, const char* name) {
   {
     const system::Descriptor folder(open_folder_in(parent, name));
-    if (folder) ::unlinkat(folder.get(), not_empty, 0);
+    if (folder && count_of_names(folder.get()) == 1) ::unlinkat(folder.get(), not_empty, 0);
   }
   ::unlinkat(parent, name, AT_REMOVEDIR);
 }
@@ -150,8 +189,7 @@ Result<StoreFolder> StoreFolder::make_folder(const std::string& name) const {
     return failure("making", name, errno);
   }
   const system::Descriptor opened(open_folder_in(descriptor_.get(), made.c_str()));
-  const bool named = opened && is_new_and_own(opened.get()) &&
-                     ::fchmod(opened.get(), own.st_mode & rights_of_folders) == 0 &&
+  const bool named = opened && is_empty(opened.get()) && share(opened.get(), own) &&
                      name_folder(descriptor_.get(), opened.get(), made.c_str(), name.c_str());
   const int error = errno;
   ::unlinkat(descriptor_.get(), made.c_str(), AT_REMOVEDIR);
@@ -168,10 +206,10 @@ Result<bool> StoreFolder::make_new_folder(const std::string& name) const {
   if (::mkdirat(descriptor_.get(), name.c_str(), S_IRWXU) != 0)
     return errno == EEXIST ? Result<bool>(false) : failure("making", name, errno);
   const system::Descriptor opened(open_folder_in(descriptor_.get(), name.c_str()));
-  if (!opened || !is_new_and_own(opened.get()) ||
-      ::fchmod(opened.get(), own.st_mode & rights_of_folders) != 0)
-    return failure("making", name, errno);
-  return true;
+  if (opened && is_empty(opened.get()) && share(opened.get(), own)) return true;
+  const int error = errno;
+  ::unlinkat(descriptor_.get(), name.c_str(), AT_REMOVEDIR);
+  return failure("making", name, error);
 }
 
 void StoreFolder::remove_folder(const std::string& name,
@@ -196,6 +234,7 @@ Result<std::optional<std::string>> StoreFolder::read(const std::string& name,
                                                   (path_ / name).string(), size));
   }
   auto bytes = system::read_whole(file->get(), size);
+  if (!bytes && has_gone(errno)) return std::optional<std::string>();
   if (!bytes) return failure("reading", name, errno);
   if (readers.mark_used) mark_used(file->get(), status);
   return bytes;
@@ -205,7 +244,7 @@ Result<std::optional<std::string>> StoreFolder::read(const std::string& name,
 Result<system::Descriptor> StoreFolder::open_file(const std::string& name,
                                                   const StoreReaders& readers) const {
   struct stat status;
-  if (::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+  if (!look_at(descriptor_.get(), name, status)) {
     if (errno == ENOENT) return system::Descriptor();
     return failure("looking at", name, errno);
   }
@@ -217,6 +256,7 @@ Result<system::Descriptor> StoreFolder::open_file(const std::string& name,
   if (!S_ISREG(status.st_mode)) return is_no_file();
   system::Descriptor opened(
       open_in(descriptor_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  if (!opened && has_gone(errno)) return system::Descriptor();
   if (!opened) return failure("opening", name, errno);
   if (::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) return is_no_file();
   if (!readers.of_anybody) {
@@ -273,12 +313,14 @@ Result<std::vector<std::string>> StoreFolder::names(std::size_t digits) const {
   return names;
 }
 
-Result<std::vector<StoreFile>> StoreFolder::files(std::size_t digits) const {
+Result<std::vector<StoreFile>> StoreFolder::files(std::size_t digits, std::size_t most) const {
   const auto names = this->names(digits);
   if (!names) return tl::unexpected(names.error());
   std::vector<StoreFile> files;
-  for (const auto& name : *names)
+  for (const auto& name : *names) {
+    if (files.size() == most) break;
     if (auto there = file(name)) files.push_back(std::move(*there));
+  }
   return files;
 }
 
@@ -289,9 +331,7 @@ Outcome StoreFolder::for_each_name(std::size_t digits, const Visit& visit) const
 
 std::optional<StoreFile> StoreFolder::file(const std::string& name) const noexcept {
   struct stat status;
-  const bool regular =
-      ::fstatat(descriptor_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-      S_ISREG(status.st_mode);
+  const bool regular = look_at(descriptor_.get(), name, status) && S_ISREG(status.st_mode);
   if (!regular) return std::nullopt;
   const auto tomorrow = std::time(nullptr) + a_day;
   const auto used = status.st_mtim.tv_sec > tomorrow ? 0 : status.st_mtim.tv_sec;
@@ -327,9 +367,9 @@ void StoreFolder::remove_old(int depth) const {
     if (is_folder && depth > 0) {
       if (const auto inner = folder(name); inner && *inner) (*inner)->remove_old(depth - 1);
     }
-    // A folder that something is left in stays.
-    if (status.st_mtim.tv_sec < std::time(nullptr) - a_day)
-      ::unlinkat(descriptor_.get(), name.c_str(), is_folder ? AT_REMOVEDIR : 0);
+    const bool is_old = status.st_mtim.tv_sec < std::time(nullptr) - a_day && name != not_empty;
+    if (is_old && is_folder) remove_empty(descriptor_.get(), name.c_str());
+    if (is_old && !is_folder) ::unlinkat(descriptor_.get(), name.c_str(), 0);
     return {};
   }));
 }

@@ -41,11 +41,12 @@ class StoreFolder {
 
   /// One in this folder. Nothing where there is none.
   [[nodiscard]] Result<std::optional<StoreFolder>> folder(const std::string& name) const;
-  /// The same, made where there is none: with the rights of this one, whatever the umask, from its first moment on. Where the
-  /// filesystem cannot rename without replacing, there is a file `.kiln-made` in it.
+  /// The same, made where there is none: with the group and the rights of this one, whatever the umask, from its first moment on;
+  /// where it cannot have that group, the one that it has may do what anybody may. Where the filesystem cannot rename without replacing, there is
+  /// a file `.kiln-made` in it.
   [[nodiscard]] Result<StoreFolder> make_folder(const std::string& name) const;
 
-  /// Makes one that is not there, which one of several can; whether this one did. With the rights of this one, a moment later.
+  /// Makes one that is not there, which one of several can; whether this one did. With that group and those rights a moment later.
   [[nodiscard]] Result<bool> make_new_folder(const std::string& name) const;
   /// Removes a folder with these files in it, as far as there are any; leaves one with others as it is.
   void remove_folder(const std::string& name, const std::vector<std::string>& files) const;
@@ -60,8 +61,8 @@ class StoreFolder {
 
   /// The names that have so many lowercase hexadecimal digits. Errors: also too_large, for more names than a look-up reads.
   [[nodiscard]] Result<std::vector<std::string>> names(std::size_t digits) const;
-  /// The same of regular files.
-  [[nodiscard]] Result<std::vector<StoreFile>> files(std::size_t digits) const;
+  /// The same of regular files; of more than so many, any.
+  [[nodiscard]] Result<std::vector<StoreFile>> files(std::size_t digits, std::size_t most) const;
 
   /// Tells each of these names, however many there are; what is told may be removed at once. Errors: also those of `visit`, which
   /// end it.

@@ -43,17 +43,34 @@ bool holds_secret(std::string_view text) {
   return text.find(secret_mark.substr(0, secret_mark.size() - 1)) != std::string_view::npos;
 }
 
+constexpr std::size_t least_of_a_secret = 40;
+constexpr std::size_t most_of_a_secret = 44;
+
+bool has_length_of_secret(std::string_view text) {
+  return text.size() >= least_of_a_secret && text.size() <= most_of_a_secret;
+}
+
+/// Whether it may be one in a run of base64's characters, '/' among them, which somebody may have put before or behind it.
+bool may_hold_secret(std::string_view run) {
+  if (has_length_of_secret(run) || (run.size() >= least_of_a_secret && run.find('=') != run.npos))
+    return true;
+  while (!run.empty()) {
+    const auto part = run.substr(0, run.find('/'));
+    if (has_length_of_secret(part)) return true;
+    run.remove_prefix(std::min(run.size(), part.size() + 1));
+  }
+  return false;
+}
+
 /// Whether the secret half may be in it, without its mark: 43 characters of base64 and '=', or somewhat fewer of them where it was
-/// cut. A path has '.', '-' or '_' in it, or another length; what is neither a path nor so short is not told apart.
+/// cut. A path has '.', '-' or '_' in it, or other lengths; what is neither a path nor so short is not told apart.
 bool may_be_secret(std::string_view text) {
   constexpr std::string_view base64 =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
-  constexpr std::size_t least = 40;
-  constexpr std::size_t most = 44;
-  if (!text.starts_with('/') && text.size() >= least) return true;
+  if (!text.starts_with('/') && text.size() >= least_of_a_secret) return true;
   for (auto at = text.find_first_of(base64); at != std::string_view::npos;) {
     const auto end = std::min(text.find_first_not_of(base64, at), text.size());
-    if (end - at >= least && end - at <= most) return true;
+    if (may_hold_secret(text.substr(at, end - at))) return true;
     at = text.find_first_of(base64, end);
   }
   return false;

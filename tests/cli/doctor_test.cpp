@@ -115,6 +115,21 @@ TEST_F(Doctor, TellsOfStoresThatMachinesShare) {
   EXPECT_THAT(told, HasSubstr(", read and written"));
 }
 
+TEST_F(Doctor, TellsOfAStoreThatIsYetToBeMade) {
+  const auto store = "file://" + scratch("store").string();
+  const auto yet = examine(0, {.environment = {{"KILN_REMOTE", store}}})["remotes"][0];
+  EXPECT_EQ(yet["usable"], true);
+  EXPECT_THAT(yet["reason"].get<std::string>(), HasSubstr("is made when the first kernel"));
+  const auto nowhere =
+      examine(0, {.environment = {{"KILN_REMOTE", store + "/in/none"}}})["remotes"][0];
+  EXPECT_EQ(nowhere["usable"], false) << "what it is to lie in may not be mounted";
+  EXPECT_THAT(nowhere["reason"].get<std::string>(), HasSubstr("mount it"));
+  const auto unmade = examine(
+      1, {.environment = {{"KILN_REMOTE", store}, {"KILN_CACHE_READONLY", "1"}}})["remotes"][0];
+  EXPECT_EQ(unmade["usable"], false) << "who writes no cache makes none";
+  EXPECT_EQ(unmade["read_only"], true);
+}
+
 TEST_F(Doctor, TellsWhyAStoreIsNotAsked) {
   const auto down = examine(0, {.environment = {{"KILN_REMOTE", "redis://127.0.0.1:1"}}});
   EXPECT_EQ(down["remotes"][0]["usable"], false);

@@ -23,14 +23,15 @@ using namespace std::chrono_literals;
 /// What a server does, and how it is asked.
 struct Behaviour {
   std::chrono::milliseconds takes = 0ms;
+  std::chrono::milliseconds first_takes = 0ms;  ///< As on a connection that has broken.
   std::atomic<int> asked = 0;
   std::atomic<int> at_once = 0;
   std::atomic<int> most_at_once = 0;
 
   void answer() {
-    ++asked;
+    const bool is_first = ++asked == 1;
     most_at_once = std::max(most_at_once.load(), ++at_once);
-    std::this_thread::sleep_for(takes);
+    std::this_thread::sleep_for(is_first ? std::max(first_takes, takes) : takes);
     --at_once;
   }
 };
@@ -108,6 +109,15 @@ TEST_F(AskedServer, IsAskedForWhatItHasNotByAllWhoWaitedAtOnce) {
   EXPECT_GT(behaviour_->most_at_once, 1) << "they came one after another";
 }
 
+// The others have other connections.
+TEST_F(AskedServer, IsAskedByThoseWhomOneKeepsWaitingHalfOfTheirTime) {
+  behaviour_->takes = 0ms;
+  behaviour_->first_takes = 20s;
+  std::atomic<int> answered = 0;
+  at_once([&] { answered += ask_for_hints(2s, false) ? 1 : 0; });
+  EXPECT_EQ(answered, 7);
+}
+
 class HungServer : public AskedServer {
  protected:
   HungServer() : AskedServer(3s) {}
@@ -123,6 +133,12 @@ TEST_F(HungServer, IsLeftAloneThoughSomebodyWithTimeAskedItFirst) {
     EXPECT_EQ(heard.error().code, ErrorCode::cache_unusable) << heard.error().message;
   });
   EXPECT_TRUE(broker_.status().resting);
+}
+
+TEST_F(HungServer, IsReachedForNoLongerThanSomebodyWaits) {
+  const auto reached = broker_.reach(20ms);
+  ASSERT_FALSE(reached);
+  EXPECT_EQ(reached.error().code, ErrorCode::timed_out);
 }
 
 }  // namespace

@@ -12,34 +12,61 @@ namespace kiln::remote {
 namespace {
 
 const Digest request = digest_of("a request");
+constexpr std::size_t most_asked_for = 8;
 
 TEST(Lately, HoldsHintsAndThatThereAreNone) {
   Lately lately;
-  EXPECT_FALSE(lately.hints(request)) << "nothing was heard";
-  lately.keep(request, {});
-  ASSERT_TRUE(lately.hints(request));
-  EXPECT_TRUE(lately.hints(request)->empty()) << "nothing is there";
-  lately.keep(request, {{"object", "record"}});
-  ASSERT_EQ(lately.hints(request)->size(), 1U) << "what was heard last counts";
-  EXPECT_EQ(lately.hints(request)->front().record, "record");
-  EXPECT_FALSE(lately.hints(digest_of("another")));
+  EXPECT_FALSE(lately.hints(request, most_asked_for)) << "nothing was heard";
+  lately.keep(request, {}, most_asked_for);
+  ASSERT_TRUE(lately.hints(request, most_asked_for));
+  EXPECT_TRUE(lately.hints(request, most_asked_for)->empty()) << "nothing is there";
+  lately.keep(request, {{"object", "record"}}, most_asked_for);
+  ASSERT_EQ(lately.hints(request, most_asked_for)->size(), 1U) << "what was heard last counts";
+  EXPECT_EQ(lately.hints(request, most_asked_for)->front().record, "record");
+  EXPECT_FALSE(lately.hints(digest_of("another"), most_asked_for));
 }
 
 TEST(Lately, ForgetsOneRequest) {
   Lately lately;
-  lately.keep(request, {});
-  lately.keep(digest_of("another"), {});
+  lately.keep(request, {}, most_asked_for);
+  lately.keep(digest_of("another"), {}, most_asked_for);
   lately.forget(request);
-  EXPECT_FALSE(lately.hints(request));
-  EXPECT_TRUE(lately.hints(digest_of("another")));
+  EXPECT_FALSE(lately.hints(request, most_asked_for));
+  EXPECT_TRUE(lately.hints(digest_of("another"), most_asked_for));
 }
 
 TEST(Lately, HoldsABoundedNumberOfRequests) {
   Lately lately;
   for (std::size_t at = 0; at <= Lately::most_requests; ++at)
-    lately.keep(digest_of(std::to_string(at)), {});
-  EXPECT_FALSE(lately.hints(digest_of("0")));
-  EXPECT_TRUE(lately.hints(digest_of(std::to_string(Lately::most_requests))));
+    lately.keep(digest_of(std::to_string(at)), {}, most_asked_for);
+  EXPECT_FALSE(lately.hints(digest_of("0"), most_asked_for));
+  EXPECT_TRUE(lately.hints(digest_of(std::to_string(Lately::most_requests)), most_asked_for));
+}
+
+// Whoever writes into a store says how large they are.
+TEST(Lately, HoldsBoundedBytesOfHints) {
+  Lately lately;
+  const std::string large(Lately::most_bytes_of_hints / 4, 'x');
+  for (int at = 0; at < 12; ++at) {
+    const auto each = digest_of(std::to_string(at));
+    lately.keep(each, {{"object", large}}, most_asked_for);
+    EXPECT_TRUE(lately.hints(each, most_asked_for));
+  }
+  int held = 0;
+  for (int at = 0; at < 12; ++at)
+    held += lately.hints(digest_of(std::to_string(at)), most_asked_for) ? 1 : 0;
+  EXPECT_LT(held, 4);
+  lately.keep(request, {{"one", large}, {"two", large + large + large}}, most_asked_for);
+  EXPECT_FALSE(lately.hints(request, most_asked_for)) << "these alone are too many";
+}
+
+TEST(Lately, KnowsNoMoreHintsThanWereAskedFor) {
+  Lately lately;
+  lately.keep(request, {{"one", "record"}, {"two", "record"}}, 2);
+  EXPECT_TRUE(lately.hints(request, 2));
+  EXPECT_FALSE(lately.hints(request, 3)) << "there may be a third";
+  lately.keep(request, {{"one", "record"}}, 2);
+  EXPECT_TRUE(lately.hints(request, 3)) << "there were no more";
 }
 
 TEST(Lately, HoldsTheObjectsThatWereAskedForLast) {

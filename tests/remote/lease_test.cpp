@@ -1,6 +1,11 @@
 // Leases when their holders end, stop, come late, or live on machines whose clocks are wrong.
 
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -28,6 +33,26 @@
 #include "redis_leases.h"
 #include "redis_server.h"
 #endif
+
+namespace {
+/// Done once, by whoever is about to make a folder of this name.
+std::pair<std::string, std::function<void()>> before_making;
+bool disk_is_full = false;
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int mkdirat(int folder, const char* name, mode_t mode) noexcept {
+  if (name == before_making.first) std::exchange(before_making, {}).second();
+  return static_cast<int>(::syscall(SYS_mkdirat, folder, name, mode));
+}
+
+extern "C" int fsync(int file) {
+  if (disk_is_full) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fsync, file));
+}
 
 namespace kiln::test {
 namespace {
@@ -100,6 +125,40 @@ TEST_F(FileLeaseClocks, ForgedNumbersStandInNobodysWay) {
   EXPECT_EQ(leases->prolong(other, one), true);
   ASSERT_TRUE(leases->release(other, one, false));
   EXPECT_FALSE(leases->take(other, two));
+}
+
+// Whoever looked, and then was so slow that two others had it after one another, finds the place of the first one free again.
+TEST_F(FileLeaseClocks, ALeaseIsNotTakenAGenerationLate) {
+  const auto late = remote::open_file_leases(address_, true, 10s).value();
+  const auto quick = remote::open_file_leases(address_, true, 10s).value();
+  const std::string name(64, 'e');
+  ASSERT_EQ(quick->take(name, one), LeaseAnswer::taken);
+  ASSERT_TRUE(quick->release(name, one, false));
+  before_making = {"00000002", [&] {
+                     EXPECT_EQ(quick->take(name, one), LeaseAnswer::taken);
+                     EXPECT_TRUE(quick->release(name, one, false));
+                     EXPECT_EQ(quick->take(name, one), LeaseAnswer::taken);
+                   }};
+  EXPECT_EQ(late->take(name, two), LeaseAnswer::held);
+  EXPECT_FALSE(before_making.second) << "nobody was late";
+  EXPECT_EQ(quick->prolong(name, one), true);
+}
+
+// Others would wait for somebody who cannot say a word.
+TEST_F(FileLeaseClocks, ALeaseOnAFullDiskKeepsNobodyWaiting) {
+  const auto mine = remote::open_file_leases(address_, true, 10s).value();
+  const auto theirs = remote::open_file_leases(address_, true, 10s).value();
+  const std::string name(64, 'f');
+  disk_is_full = true;
+  const auto taken = mine->take(name, one);
+  disk_is_full = false;
+  EXPECT_FALSE(taken);
+  EXPECT_EQ(theirs->take(name, two), LeaseAnswer::taken);
+  disk_is_full = true;
+  const auto released = theirs->release(name, two, false);
+  disk_is_full = false;
+  EXPECT_FALSE(released);
+  EXPECT_EQ(mine->take(name, one), LeaseAnswer::taken);
 }
 
 #ifdef KILN_WITH_REDIS

@@ -227,7 +227,7 @@ TEST_F(RemoteFaults, WhoAskTheSameTogetherAskTheServerOnce) {
   std::vector<Runtime> ranks;
   for (int rank = 0; rank < 8; ++rank)
     ranks.push_back(Runtime::open(machine(fmt::format("rank {}", rank), url)).value());
-  proxy.set({.delay = 100ms});
+  proxy.set({.delay = 30ms});
   std::atomic<int> served = 0;
   {
     std::vector<std::jthread> threads;

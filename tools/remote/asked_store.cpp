@@ -37,21 +37,19 @@ class Deadline {
   explicit Deadline(std::uint64_t budget_us)
       : at_(Broker::Clock::now() + std::chrono::microseconds(budget_us)) {}
 
-  [[nodiscard]] Broker::Clock::time_point at() const noexcept { return at_; }
+  /// Whoever waits for another's answer has time left for his own question, which another connection may answer.
+  [[nodiscard]] Broker::Clock::time_point halfway() const {
+    return Broker::Clock::now() + left() / 2;
+  }
   [[nodiscard]] std::chrono::microseconds left() const {
     const auto time = at_ - Broker::Clock::now();
     return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time), 1us);
   }
   [[nodiscard]] std::uint64_t left_us() const { return static_cast<std::uint64_t>(left().count()); }
-  [[nodiscard]] bool is_over() const { return at_ <= Broker::Clock::now(); }
 
  private:
   Broker::Clock::time_point at_;
 };
-
-tl::unexpected<Error> waited_in_vain() {
-  return fail(ErrorCode::timed_out, "the server takes longer than it may save");
-}
 
 // Who has time does not keep those waiting who have not: only their time counts against a server.
 template <class Call>
@@ -73,9 +71,8 @@ Result<Heard> Server::hints(const AskHints& call) {
   if (call.fresh) return ask_for_hints(call);
   if (auto known = heard_lately(call)) return std::move(*known);
   const Deadline deadline(call.budget_us);
-  const auto turn = asked_once.take(question_of(call.request.hex(), call), deadline.at());
+  const auto turn = asked_once.take(question_of(call.request.hex(), call), deadline.halfway());
   if (auto known = heard_lately(call)) return std::move(*known);
-  if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
   return ask_for_hints(question);
@@ -83,8 +80,9 @@ Result<Heard> Server::hints(const AskHints& call) {
 
 Result<Heard> Server::ask_for_hints(const AskHints& call) {
   ++asked;
-  const auto keep_heard = [this, request = call.request](const Result<Heard>& heard) {
-    if (heard) keep(request, *heard);
+  const auto keep_heard = [this, request = call.request,
+                           most = call.most](const Result<Heard>& heard) {
+    if (heard) keep(request, *heard, most);
   };
   const auto ask = [request = call.request, most = call.most,
                     with_object = call.with_object](Backend& backend) -> Result<Heard> {
@@ -103,7 +101,7 @@ Result<Heard> Server::ask_for_hints(const AskHints& call) {
 }
 
 std::optional<Heard> Server::heard_lately(const AskHints& call) {
-  auto hints = lately.hints(call.request);
+  auto hints = lately.hints(call.request, call.most);
   if (!hints) return std::nullopt;
   Heard heard{std::move(*hints)};
   if (call.with_object && heard.hints.size() == 1)
@@ -111,8 +109,8 @@ std::optional<Heard> Server::heard_lately(const AskHints& call) {
   return heard;
 }
 
-void Server::keep(const Digest& request, const Heard& heard) {
-  lately.keep(request, heard.hints);
+void Server::keep(const Digest& request, const Heard& heard, std::size_t most) {
+  lately.keep(request, heard.hints, most);
   if (heard.object) keep(heard.hints[0].object, *heard.object);
 }
 
@@ -126,9 +124,8 @@ void Server::keep(const std::string& name, const std::string& object) {
 Result<GivenObject> Server::object(const GetObject& call) {
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
   const Deadline deadline(call.budget_us);
-  const auto turn = asked_once.take(question_of(call.name, call), deadline.at());
+  const auto turn = asked_once.take(question_of(call.name, call), deadline.halfway());
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
-  if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
   question.most_bytes = std::min(call.most_bytes, LargeRoom::most_without);

@@ -152,11 +152,12 @@ void Broker::probe_now(std::unique_lock<std::mutex>& lock, std::optional<Backend
   something_done_.notify_all();
 }
 
-Outcome Broker::reach() {
+Outcome Broker::reach(std::chrono::milliseconds most_wait) {
   std::unique_lock lock(mutex_);
   reach_ = true;
   probe_due_.notify_one();
-  something_done_.wait(lock, [&] { return !reach_; });
+  if (!something_done_.wait_for(lock, most_wait, [&] { return !reach_; }))
+    return fail(ErrorCode::timed_out, "it did not answer in time");
   return reached_;
 }
 

@@ -79,8 +79,9 @@ class Broker {
     return fail(ErrorCode::timed_out, "the server takes longer than it may save");
   }
 
-  /// Asks the server something, whatever it is left alone for. Errors: those of ObjectStore::hints().
-  [[nodiscard]] Outcome reach();
+  /// Asks the server something, whatever it is left alone for, and waits for so long at most. Errors: those of
+  /// ObjectStore::hints(); timed_out.
+  [[nodiscard]] Outcome reach(std::chrono::milliseconds most_wait);
 
   [[nodiscard]] RemoteStatus status();
 

@@ -96,7 +96,7 @@ class Service {
   }
   Result<RemoteStatus> answer(const AskStatus& call, const Holder&) {
     if (call.reach) {
-      if (auto reached = broker_.reach(); !reached)
+      if (auto reached = broker_.reach(address_.timeout); !reached)
         return tl::unexpected(std::move(reached.error()));
     }
     auto status = broker_.status();

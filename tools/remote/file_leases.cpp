@@ -79,14 +79,24 @@ class FileLeases final : public Leases {
   }
 
   Result<bool> prolong(const std::string& name, const std::string& token) override {
-    return rewrite(name, token, [](Beat& beat) { ++beat.count; });
+    auto mine = held_by(name, token);
+    if (!mine) return tl::unexpected(std::move(mine.error()));
+    if (!*mine) return false;
+    ++(*mine)->beat.count;
+    auto written = write((*mine)->folder, (*mine)->beat);
+    if (!written) return tl::unexpected(std::move(written.error()));
+    return true;
   }
 
+  // Where that cannot be written, as on a full disk, the generation goes: nobody shall wait for whoever holds it no more.
   Outcome release(const std::string& name, const std::string& token, bool failed) override {
-    auto released =
-        rewrite(name, token, [&](Beat& beat) { beat.state = failed ? "failed" : "done"; });
-    if (!released) return tl::unexpected(std::move(released.error()));
-    return {};
+    auto mine = held_by(name, token);
+    if (!mine) return tl::unexpected(std::move(mine.error()));
+    if (!*mine) return {};
+    (*mine)->beat.state = failed ? "failed" : "done";
+    auto written = write((*mine)->folder, (*mine)->beat);
+    if (!written) remove((*mine)->lease, (*mine)->generation);
+    return written;
   }
 
  private:
@@ -135,47 +145,71 @@ class FileLeases final : public Leases {
 
   Result<LeaseAnswer> begin(const StoreFolder& lease, const std::string& name, std::uint32_t latest,
                             const std::string& token) {
-    const auto made = lease.make_new_folder(name_of(latest + 1));
+    const auto generation = latest + 1;
+    const auto made = lease.make_new_folder(name_of(generation));
     if (!made) return tl::unexpected(made.error());
     if (!*made) return LeaseAnswer::held;
+    auto begun = begin_in(lease, generation, token);
+    // Others would wait for somebody who never says anything.
+    if (begun != LeaseAnswer::taken) {
+      remove(lease, generation);
+      return begun;
+    }
+    seen_.erase(name);
+    remove(lease, latest);
+    return begun;
+  }
+
+  /// In a generation that this one has made.
+  static Result<LeaseAnswer> begin_in(const StoreFolder& lease, std::uint32_t generation,
+                                      const std::string& token) {
     // Another one may have had it meanwhile, and the next one removed that.
     const auto last = latest_of(lease);
     if (!last) return tl::unexpected(last.error());
-    if (*last != latest + 1) {
-      lease.remove_folder(name_of(latest + 1), {});
-      return LeaseAnswer::held;
-    }
-    seen_.erase(name);
-    const auto folder = lease.folder(name_of(latest + 1));
-    if (!folder || !*folder) return LeaseAnswer::held;
-    const auto written = (*folder)->write(beat_name, encode({token, "held"}), anybody);
-    if (!written) return tl::unexpected(written.error());
-    lease.remove_folder(name_of(latest), {beat_name});
+    if (*last != generation) return LeaseAnswer::held;
+    const auto folder = lease.folder(name_of(generation));
+    if (!folder) return tl::unexpected(folder.error());
+    if (!*folder) return LeaseAnswer::held;
+    auto written = write(**folder, {token, "held"});
+    if (!written) return tl::unexpected(std::move(written.error()));
     return LeaseAnswer::taken;
   }
 
-  /// Whether it is still this token's.
-  template <class Change>
-  Result<bool> rewrite(const std::string& name, const std::string& token, const Change& change) {
+  static Outcome write(const StoreFolder& folder, const Beat& beat) {
+    auto written = folder.write(beat_name, encode(beat), anybody);
+    if (!written) return tl::unexpected(std::move(written.error()));
+    return {};
+  }
+
+  static void remove(const StoreFolder& lease, std::uint32_t generation) {
+    lease.remove_folder(name_of(generation), {beat_name});
+  }
+
+  struct Held {
+    StoreFolder lease;
+    std::uint32_t generation;
+    StoreFolder folder;
+    Beat beat;
+  };
+
+  /// Nothing where it is not this token's, or no longer.
+  Result<std::optional<Held>> held_by(const std::string& name, const std::string& token) const {
     const auto outer = folder_.folder(name.substr(0, digits_of_folders));
     if (!outer) return tl::unexpected(outer.error());
-    if (!*outer) return false;
-    const auto lease = (*outer)->folder(name);
-    if (!lease) return tl::unexpected(lease.error());
-    if (!*lease) return false;
+    if (!*outer) return std::nullopt;
+    auto lease = (*outer)->folder(name);
+    if (!lease) return tl::unexpected(std::move(lease.error()));
+    if (!*lease) return std::nullopt;
     const auto latest = latest_of(**lease);
     if (!latest) return tl::unexpected(latest.error());
-    const auto folder = (*lease)->folder(name_of(*latest));
-    if (!folder) return tl::unexpected(folder.error());
-    if (!*folder) return false;
+    auto folder = (*lease)->folder(name_of(*latest));
+    if (!folder) return tl::unexpected(std::move(folder.error()));
+    if (!*folder) return std::nullopt;
     const auto word = (*folder)->read(beat_name, most_beat_bytes, anybody);
     if (!word) return tl::unexpected(word.error());
     auto beat = decode(word->value_or(""));
-    if (beat.token != token || beat.state != "held") return false;
-    change(beat);
-    auto written = (*folder)->write(beat_name, encode(beat), anybody);
-    if (!written) return tl::unexpected(std::move(written.error()));
-    return true;
+    if (beat.token != token || beat.state != "held") return std::nullopt;
+    return Held{std::move(**lease), *latest, std::move(**folder), std::move(beat)};
   }
 
   const StoreFolder folder_;

@@ -4,25 +4,43 @@
 
 namespace kiln::remote {
 
-void Lately::keep(const Digest& request, std::vector<WireHint> hints) {
+// Whoever writes into a store may give each request as many hints as are read, and as large ones.
+void Lately::keep(const Digest& request, std::vector<WireHint> hints, std::size_t most) {
+  std::uint64_t bytes = 0;
+  for (const auto& hint : hints) bytes += hint.object.size() + hint.record.size();
   const std::lock_guard lock(mutex_);
-  if (heard_.size() >= most_requests) heard_.clear();
+  if (const auto at = heard_.find(request); at != heard_.end()) forget_heard(at);
+  if (bytes > most_bytes_of_hints) return;
+  if (heard_.size() >= most_requests || bytes_of_hints_ + bytes > most_bytes_of_hints) {
+    heard_.clear();
+    bytes_of_hints_ = 0;
+  }
   const auto until = Clock::now() + (hints.empty() ? nothing_holds : hints_hold);
-  heard_.insert_or_assign(request, Heard{std::move(hints), until});
+  heard_.emplace(request, Heard{std::move(hints), most, bytes, until});
+  bytes_of_hints_ += bytes;
 }
 
-std::optional<std::vector<WireHint>> Lately::hints(const Digest& request) {
+std::optional<std::vector<WireHint>> Lately::hints(const Digest& request, std::size_t most) {
   const std::lock_guard lock(mutex_);
   const auto at = heard_.find(request);
   if (at == heard_.end()) return std::nullopt;
-  if (Clock::now() < at->second.until) return at->second.hints;
-  heard_.erase(at);
-  return std::nullopt;
+  const auto& [hints, asked_for, bytes, until] = at->second;
+  if (Clock::now() >= until) {
+    forget_heard(at);
+    return std::nullopt;
+  }
+  const bool are_all = hints.size() < asked_for;
+  return are_all || most <= asked_for ? std::optional(hints) : std::nullopt;
 }
 
 void Lately::forget(const Digest& request) {
   const std::lock_guard lock(mutex_);
-  heard_.erase(request);
+  if (const auto at = heard_.find(request); at != heard_.end()) forget_heard(at);
+}
+
+void Lately::forget_heard(std::map<Digest, Heard>::iterator at) {
+  bytes_of_hints_ -= at->second.bytes;
+  heard_.erase(at);
 }
 
 void Lately::keep(const std::string& name, const std::string& object) {

@@ -24,10 +24,13 @@ class Lately {
   static constexpr std::chrono::seconds nothing_holds{30};
   static constexpr std::chrono::seconds hints_hold{5};
   static constexpr std::size_t most_requests = 10'000;
+  static constexpr std::uint64_t most_bytes_of_hints = std::uint64_t{16} << 20;
   static constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< Of objects.
 
-  void keep(const Digest& request, std::vector<WireHint> hints);
-  [[nodiscard]] std::optional<std::vector<WireHint>> hints(const Digest& request);
+  /// What came where no more than `most` were asked for.
+  void keep(const Digest& request, std::vector<WireHint> hints, std::size_t most);
+  /// Nothing where so many may be more than are known.
+  [[nodiscard]] std::optional<std::vector<WireHint>> hints(const Digest& request, std::size_t most);
   void forget(const Digest& request);
 
   void keep(const std::string& name, const std::string& object);
@@ -37,6 +40,8 @@ class Lately {
  private:
   struct Heard {
     std::vector<WireHint> hints;
+    std::size_t most;  ///< Were asked for.
+    std::uint64_t bytes;
     Clock::time_point until;
   };
   struct Object {
@@ -44,8 +49,11 @@ class Lately {
     std::string bytes;
   };
 
+  void forget_heard(std::map<Digest, Heard>::iterator at);
+
   std::mutex mutex_;
   std::map<Digest, Heard> heard_;
+  std::uint64_t bytes_of_hints_ = 0;
   std::list<Object> objects_;  ///< The latest first.
   std::map<std::string, std::list<Object>::iterator> by_name_;
   std::uint64_t bytes_ = 0;

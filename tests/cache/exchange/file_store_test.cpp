@@ -71,10 +71,17 @@ TEST_F(FileStore, SaysThatThereIsNone) {
   EXPECT_EQ(none.error().code, ErrorCode::not_found);
   EXPECT_THAT(none.error().message, HasSubstr(root_.string()));
   EXPECT_THAT(none.error().message, HasSubstr("kiln push"));
-  const auto nowhere = open_file_store(root_ / "not" / "there", {.create = true});
-  ASSERT_FALSE(nowhere);
-  EXPECT_EQ(nowhere.error().code, ErrorCode::not_found);
-  EXPECT_THAT(nowhere.error().message, HasSubstr((root_ / "not" / "there").string()));
+}
+
+// What it is to lie in may not be mounted, which is no store that is yet to be made.
+TEST_F(FileStore, IsToLieInAFolderThatIsThere) {
+  for (const bool create : {false, true}) {
+    const auto nowhere = open_file_store(root_ / "not" / "there", {.create = create});
+    ASSERT_FALSE(nowhere);
+    EXPECT_EQ(nowhere.error().code, ErrorCode::io_failed);
+    EXPECT_THAT(nowhere.error().message, HasSubstr((root_ / "not" / "there").string()));
+    EXPECT_THAT(nowhere.error().message, HasSubstr("mount it"));
+  }
 }
 
 TEST_F(FileStore, FoldersTakeTheRightsOfTheirs) {

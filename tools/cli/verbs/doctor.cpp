@@ -189,11 +189,19 @@ Verdict judge_serving(const Verdict& cache, const std::vector<BundleFindings>& b
                             cache.reason)};
 }
 
-RemoteFindings examine_remote(RemoteState state) {
+RemoteFindings examine_remote(RemoteState state, const Settings& settings) {
+  // Into a store goes what was put into the cache.
+  state.read_only |= settings.cache_read_only;
+  if (state.status) state.status->gives_leases &= !state.read_only;
+  const bool is_to_be_made =
+      !state.status && state.status.error().code == ErrorCode::not_found && !state.read_only;
+  if (is_to_be_made) return {std::move(state), {true, "is made when the first kernel is compiled"}};
   const auto why = why_silent(state);
   std::string answers = "answers";
   if (state.status && state.status->round_trip_us != 0)
     answers += " in " + format_duration(state.status->round_trip_us);
+  if (const auto failure = why_not_put(state))
+    answers += "; does not take what is made here: " + *failure;
   return {std::move(state), {!why, why ? *why : answers}};
 }
 
@@ -240,7 +248,7 @@ Findings examine(const Globals& globals) {
   for (const auto& file : settings.bundles)
     findings.bundles.push_back(examine_bundle(file, settings));
   for (auto& state : runtime.remotes(true))
-    findings.remotes.push_back(examine_remote(std::move(state)));
+    findings.remotes.push_back(examine_remote(std::move(state), settings));
   findings.signed_only = !settings.trusted_keys.empty();
   const auto serving = judge_serving(findings.cache.usable, findings.bundles);
   findings.abilities = {{"can serve", serving},
@@ -315,7 +323,7 @@ std::string remotes_text(const Findings& findings) {
     auto line = fmt::format("{}: {}", state.url, usable.reason);
     if (usable.yes) {
       line += state.read_only ? ", only read" : ", read and written";
-      if (state.status->gives_leases) line += ", gives leases";
+      if (state.status && state.status->gives_leases) line += ", gives leases";
       line += findings.signed_only ? "; serves what a trusted key has signed"
                                    : "; serves without signatures (KILN_TRUSTED_KEYS)";
     }

@@ -27,13 +27,20 @@ std::optional<std::string> why_silent(const RemoteState& remote) {
   return status.resting || never_answered ? std::optional(status.last_failure) : std::nullopt;
 }
 
+std::optional<std::string> why_not_put(const RemoteState& remote) {
+  const bool failed =
+      remote.status && remote.status->dropped != 0 && !remote.status->last_failure.empty();
+  return failed ? std::optional(remote.status->last_failure) : std::nullopt;
+}
+
 Json round_trip_json(const RemoteState& remote) {
   if (!remote.status || remote.status->round_trip_us == 0) return {};
   return milliseconds(remote.status->round_trip_us);
 }
 
 Json remote_json(const RemoteState& remote) {
-  const auto why = why_silent(remote);
+  const auto silent = why_silent(remote);
+  const auto why = silent ? silent : why_not_put(remote);
   const auto* const status = remote.status ? &*remote.status : nullptr;
   const auto told = [&](std::uint64_t RemoteStatus::*figure) {
     return status != nullptr ? Json(status->*figure) : Json();

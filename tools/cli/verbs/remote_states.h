@@ -16,6 +16,9 @@ namespace kiln::cli {
 /// Why nothing comes from this store at the moment; nothing where something may.
 [[nodiscard]] std::optional<std::string> why_silent(const RemoteState& remote);
 
+/// How it failed last, where it did not take what was made here.
+[[nodiscard]] std::optional<std::string> why_not_put(const RemoteState& remote);
+
 /// One of the stores of `stats`.
 [[nodiscard]] Json remote_json(const RemoteState& remote);
 

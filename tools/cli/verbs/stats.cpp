@@ -116,6 +116,7 @@ std::string remote_text(const RemoteState& remote) {
     if (remote.status && (*remote.status).*figure != 0)
       fields.emplace_back(label, std::to_string((*remote.status).*figure));
   }
+  if (const auto failure = why_not_put(remote)) fields.emplace_back("last failure", *failure);
   return field_list(fields, wants_colour(stdout));
 }
 
