@@ -109,13 +109,14 @@ TEST_F(AskedServer, IsAskedForWhatItHasNotByAllWhoWaitedAtOnce) {
   EXPECT_GT(behaviour_->most_at_once, 1) << "they came one after another";
 }
 
-// The others have other connections.
-TEST_F(AskedServer, IsAskedByThoseWhomOneKeepsWaitingHalfOfTheirTime) {
+// Another one has another connection; more would be a burden to a server that is slow.
+TEST_F(AskedServer, IsAskedByOneMoreOfThoseWhomOneKeepsWaitingHalfOfTheirTime) {
   behaviour_->takes = 0ms;
   behaviour_->first_takes = 20s;
   std::atomic<int> answered = 0;
   at_once([&] { answered += ask_for_hints(2s, false) ? 1 : 0; });
   EXPECT_EQ(answered, 7);
+  EXPECT_EQ(behaviour_->asked, 2);
 }
 
 class HungServer : public AskedServer {

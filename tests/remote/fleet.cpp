@@ -38,7 +38,9 @@ struct Fleet {
   bool leases = true;    ///< Whether the server gives any.
 };
 
-Report work(const Fleet& fleet, const std::filesystem::path& cache, int machine, int process) {
+/// Stands once it has its runtime and its machine's helper, which has reached the store.
+Report work(const Fleet& fleet, const std::filesystem::path& cache, int machine, int process,
+            const Gate& gate) {
   RuntimeOptions options;
   options.cache_directory = cache;
   options.compile_workers = 1;
@@ -47,6 +49,8 @@ Report work(const Fleet& fleet, const std::filesystem::path& cache, int machine,
       fmt::format("{}{}timeout={}", fleet.url, fleet.url.find('?') == std::string::npos ? "?" : "&",
                   2000 + machine);
   auto runtime = Runtime::open(options).value();
+  static_cast<void>(runtime.remotes(true));
+  gate.pass();
   const int first = process * fleet.keys / fleet.processes;
   return work_on(runtime, {fleet.keys, fleet.statements, first}, process == 0);
 }
@@ -59,8 +63,7 @@ int run(Fleet fleet) {
   for (int machine = 0; machine < fleet.machines; ++machine) {
     for (int process = 0; process < fleet.processes; ++process) {
       processes.emplace_back([&] {
-        gate.pass();
-        return work(fleet, scratch / fmt::format("machine{}", machine), machine, process);
+        return work(fleet, scratch / fmt::format("machine{}", machine), machine, process, gate);
       });
     }
   }

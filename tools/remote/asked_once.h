@@ -10,7 +10,8 @@
 namespace kiln::remote {
 
 /// Of those who ask a server the same at one time, lets one ask; the others wait, and find what he heard. The processes of an engine
-/// come for each kernel together. Safe to use from any thread.
+/// come for each kernel together. Where he waits for long, on a connection that has broken maybe, one of the others asks as well.
+/// Safe to use from any thread.
 class AskedOnce {
  public:
   using Clock = std::chrono::steady_clock;
@@ -18,34 +19,53 @@ class AskedOnce {
   /// Held until the last copy of it is gone.
   using Turn = std::shared_ptr<void>;
 
-  /// Null for whoever has waited, until another's turn was over or until then: what that one heard may be known now, and where it is
-  /// not, he asks without a turn. Borrows this.
-  [[nodiscard]] Turn take(const std::string& question, Clock::time_point until) {
+  /// Null for whoever has waited, until another's turn was over or until `end`: what that one heard may be known now, and where it is
+  /// not, he asks without a turn. Whoever has waited until `long_enough` asks beside that one, unless another does. Borrows this.
+  [[nodiscard]] Turn take(const std::string& question, Clock::time_point long_enough,
+                          Clock::time_point end) {
     std::unique_lock lock(mutex_);
-    if (const auto asked = asked_.find(question); asked != asked_.end()) {
-      const auto over = asked->second;
-      turn_over_.wait_until(lock, until, [&] { return *over; });
-      return nullptr;
+    const auto known = asked_.find(question);
+    if (known == asked_.end()) {
+      const auto asked =
+          asked_.emplace(question, std::make_shared<Asked>(Asked{question})).first->second;
+      lock.unlock();
+      return turn(asked);
     }
-    const auto asked = asked_.emplace(question, std::make_shared<bool>(false)).first;
-    // Without memory for the turn it is given back at once.
-    lock.unlock();
-    return {this, [this, asked](void*) { give_back(asked); }};
+    const auto asked = known->second;
+    turn_over_.wait_until(lock, long_enough, [&] { return asked->is_over; });
+    if (!asked->is_over && !asked->twice) {
+      asked->twice = true;
+      lock.unlock();
+      return turn(asked);
+    }
+    turn_over_.wait_until(lock, end, [&] { return asked->is_over; });
+    return nullptr;
   }
 
  private:
-  using Asked = std::map<std::string, std::shared_ptr<bool>>;  ///< And whether the turn is over.
+  struct Asked {
+    std::string question;
+    bool twice = false;
+    bool is_over = false;  ///< Whether the first turn of them is.
+  };
 
-  void give_back(Asked::iterator asked) {
+  // Without memory for the turn it is given back at once.
+  Turn turn(const std::shared_ptr<Asked>& asked) {
+    return {this, [this, asked](void*) { give_back(asked); }};
+  }
+
+  void give_back(const std::shared_ptr<Asked>& asked) {
     const std::lock_guard lock(mutex_);
-    *asked->second = true;
-    asked_.erase(asked);
+    asked->is_over = true;
+    if (const auto known = asked_.find(asked->question);
+        known != asked_.end() && known->second == asked)
+      asked_.erase(known);
     turn_over_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable turn_over_;
-  Asked asked_;
+  std::map<std::string, std::shared_ptr<Asked>> asked_;
 };
 
 }  // namespace kiln::remote

@@ -37,10 +37,12 @@ class Deadline {
   explicit Deadline(std::uint64_t budget_us)
       : at_(Broker::Clock::now() + std::chrono::microseconds(budget_us)) {}
 
-  /// Whoever waits for another's answer has time left for his own question, which another connection may answer.
+  [[nodiscard]] Broker::Clock::time_point at() const noexcept { return at_; }
+  /// Whoever waits for another's answer has time left then for his own question, which another connection may answer.
   [[nodiscard]] Broker::Clock::time_point halfway() const {
     return Broker::Clock::now() + left() / 2;
   }
+  [[nodiscard]] bool is_over() const { return at_ <= Broker::Clock::now(); }
   [[nodiscard]] std::chrono::microseconds left() const {
     const auto time = at_ - Broker::Clock::now();
     return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time), 1us);
@@ -50,6 +52,10 @@ class Deadline {
  private:
   Broker::Clock::time_point at_;
 };
+
+tl::unexpected<Error> waited_in_vain() {
+  return fail(ErrorCode::timed_out, "the server takes longer than it may save");
+}
 
 // Who has time does not keep those waiting who have not: only their time counts against a server.
 template <class Call>
@@ -71,8 +77,10 @@ Result<Heard> Server::hints(const AskHints& call) {
   if (call.fresh) return ask_for_hints(call);
   if (auto known = heard_lately(call)) return std::move(*known);
   const Deadline deadline(call.budget_us);
-  const auto turn = asked_once.take(question_of(call.request.hex(), call), deadline.halfway());
+  const auto turn =
+      asked_once.take(question_of(call.request.hex(), call), deadline.halfway(), deadline.at());
   if (auto known = heard_lately(call)) return std::move(*known);
+  if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
   return ask_for_hints(question);
@@ -124,8 +132,10 @@ void Server::keep(const std::string& name, const std::string& object) {
 Result<GivenObject> Server::object(const GetObject& call) {
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
   const Deadline deadline(call.budget_us);
-  const auto turn = asked_once.take(question_of(call.name, call), deadline.halfway());
+  const auto turn =
+      asked_once.take(question_of(call.name, call), deadline.halfway(), deadline.at());
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
+  if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
   question.most_bytes = std::min(call.most_bytes, LargeRoom::most_without);
