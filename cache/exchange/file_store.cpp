@@ -212,8 +212,10 @@ class FileStore final : public ObjectStore {
       return cleaned;
     // Each lease is a folder with one of its holder's in it, where he writes again and again.
     constexpr int depth_of_leases = 2;
-    if (const auto leases = root_.folder("leases"); leases && *leases)
+    if (const auto leases = root_.folder("leases"); leases && *leases) {
+      (*leases)->remove_left_behind();
       in_each(**leases, [](const StoreFolder& folder) { folder.remove_old(depth_of_leases); });
+    }
     in_each(requests_, [](const StoreFolder& folder) { folder.remove_old(0); });
     in_each(objects_, [](const StoreFolder& folder) { folder.remove_left_behind(); });
     return {};

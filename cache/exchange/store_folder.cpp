@@ -82,6 +82,11 @@ bool share(int folder, const struct stat& parent) {
   return (status.st_mode & rights_of_folders) == rights || ::fchmod(folder, rights) == 0;
 }
 
+/// Where a mount gives all files one mode, readers judge that.
+bool let_read(int file) {
+  return ::fchmod(file, mode_of_files) == 0 || errno == EPERM || errno == ENOTSUP;
+}
+
 /// Whether it is as it was made. Of its owner and its mode mounts of other systems tell what they like.
 bool is_empty(int folder) {
   const auto count = count_of_names(folder);
@@ -274,7 +279,7 @@ Result<bool> StoreFolder::write(const std::string& name, std::string_view bytes,
                                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
                                         S_IRUSR | S_IWUSR));
   const bool whole =
-      file && system::write_whole(file.get(), bytes) && ::fchmod(file.get(), mode_of_files) == 0 &&
+      file && system::write_whole(file.get(), bytes) && let_read(file.get()) &&
       ::fsync(file.get()) == 0 &&
       ::renameat(descriptor_.get(), unnamed.c_str(), descriptor_.get(), name.c_str()) == 0;
   if (whole) return true;

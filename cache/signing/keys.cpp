@@ -50,14 +50,24 @@ bool has_length_of_secret(std::string_view text) {
   return text.size() >= least_of_a_secret && text.size() <= most_of_a_secret;
 }
 
-/// Whether it may be one in a run of base64's characters, '/' among them, which somebody may have put before or behind it.
+/// Words have not all of these; of 1,400 secrets one has not.
+bool looks_random(std::string_view text) {
+  return text.find_first_of("0123456789") != text.npos &&
+         text.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") != text.npos;
+}
+
+/// Whether it may be one in a run of base64's characters, '/' among them, which a secret may have and a path has around it.
 bool may_hold_secret(std::string_view run) {
   if (has_length_of_secret(run) || (run.size() >= least_of_a_secret && run.find('=') != run.npos))
     return true;
-  while (!run.empty()) {
-    const auto part = run.substr(0, run.find('/'));
-    if (has_length_of_secret(part)) return true;
-    run.remove_prefix(std::min(run.size(), part.size() + 1));
+  for (std::size_t begin = 0; begin < run.size();
+       begin = std::min(run.find('/', begin), run.size()) + 1) {
+    for (auto size = least_of_a_secret; size <= most_of_a_secret; ++size) {
+      const auto end = begin + size;
+      const bool is_part = end == run.size() || (end < run.size() && run[end] == '/');
+      const auto part = run.substr(begin, size);
+      if (is_part && (part.find('/') == part.npos || looks_random(part))) return true;
+    }
   }
   return false;
 }

@@ -83,14 +83,14 @@ class AskedServer : public testing::Test {
   }
 
   const std::shared_ptr<Behaviour> behaviour_ = std::make_shared<Behaviour>();
-  // Such a one is never destroyed: a thread of its may still wait.
+  // None of these is ever destroyed: a thread may still wait for its answer.
   Broker& broker_ = *new Broker(
       [behaviour = behaviour_](bool /*writes*/) -> Result<Backend> {
         return Backend{std::make_unique<EmptyStore>(behaviour), nullptr};
       },
       16);
-  Lately lately_;
-  Server server_{broker_, lately_};
+  Lately& lately_ = *new Lately();
+  Server& server_ = *new Server{broker_, lately_};
 };
 
 TEST_F(AskedServer, IsAskedOnceByAllWhoAskTheSameTogether) {
@@ -112,11 +112,44 @@ TEST_F(AskedServer, IsAskedForWhatItHasNotByAllWhoWaitedAtOnce) {
 // Another one has another connection; more would be a burden to a server that is slow.
 TEST_F(AskedServer, IsAskedByOneMoreOfThoseWhomOneKeepsWaitingHalfOfTheirTime) {
   behaviour_->takes = 0ms;
-  behaviour_->first_takes = 20s;
+  behaviour_->first_takes = 60s;
   std::atomic<int> answered = 0;
-  at_once([&] { answered += ask_for_hints(2s, false) ? 1 : 0; });
+  at_once([&] { answered += ask_for_hints(4s, false) ? 1 : 0; });
   EXPECT_EQ(answered, 7);
   EXPECT_EQ(behaviour_->asked, 2);
+}
+
+TEST(AskedOnceTest, WhoGivesUpEndsNobodysWaitForTheFirst) {
+  AskedOnce once;
+  const auto now = [] { return AskedOnce::Clock::now(); };
+  auto first = once.take("what", now(), now());
+  ASSERT_TRUE(first);
+  std::atomic<bool> is_waiting = true;
+  std::jthread patient([&] {
+    static_cast<void>(once.take("what", now() + 24h, now() + 24h));
+    is_waiting = false;
+  });
+  auto second = once.take("what", now(), now() + 60s);
+  EXPECT_TRUE(second) << "the first takes too long for him";
+  EXPECT_FALSE(once.take("what", now(), now())) << "two ask already";
+  second.reset();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_TRUE(is_waiting);
+  EXPECT_TRUE(once.take("what", now(), now() + 60s)) << "somebody may take the place of the second";
+  first.reset();
+  patient.join();
+  EXPECT_TRUE(once.take("what", now(), now())) << "nobody asks any more";
+}
+
+TEST(AskedOnceTest, WhoWaitsIsToldWhatTheSecondHears) {
+  AskedOnce once;
+  const auto now = [] { return AskedOnce::Clock::now(); };
+  const auto first = once.take("what", now(), now());
+  std::jthread patient([&] { static_cast<void>(once.take("what", now() + 24h, now() + 24h)); });
+  const auto second = once.take("what", now(), now() + 60s);
+  std::this_thread::sleep_for(50ms);
+  once.tell_heard("what");
+  patient.join();
 }
 
 class HungServer : public AskedServer {

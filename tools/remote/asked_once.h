@@ -19,8 +19,8 @@ class AskedOnce {
   /// Held until the last copy of it is gone.
   using Turn = std::shared_ptr<void>;
 
-  /// Null for whoever has waited, until another's turn was over or until `end`: what that one heard may be known now, and where it is
-  /// not, he asks without a turn. Whoever has waited until `long_enough` asks beside that one, unless another does. Borrows this.
+  /// Null for whoever has waited, until something was heard, nobody had a turn any more, or `end`: what was heard may be known now,
+  /// and where it is not, he asks without a turn. Whoever has waited until `long_enough` asks beside the first. Borrows this.
   [[nodiscard]] Turn take(const std::string& question, Clock::time_point long_enough,
                           Clock::time_point end) {
     std::unique_lock lock(mutex_);
@@ -32,21 +32,31 @@ class AskedOnce {
       return turn(asked);
     }
     const auto asked = known->second;
-    turn_over_.wait_until(lock, long_enough, [&] { return asked->is_over; });
-    if (!asked->is_over && !asked->twice) {
-      asked->twice = true;
-      lock.unlock();
-      return turn(asked);
-    }
-    turn_over_.wait_until(lock, end, [&] { return asked->is_over; });
-    return nullptr;
+    changed_.wait_until(lock, long_enough, [&] { return asked->is_over; });
+    changed_.wait_until(lock, end, [&] { return asked->is_over || asked->turns < most_turns; });
+    if (asked->is_over || asked->turns == most_turns) return nullptr;
+    ++asked->turns;
+    lock.unlock();
+    return turn(asked);
+  }
+
+  /// Whoever waits finds it now.
+  void tell_heard(const std::string& question) {
+    const std::lock_guard lock(mutex_);
+    const auto known = asked_.find(question);
+    if (known == asked_.end()) return;
+    // A copy: it goes from the map.
+    const auto asked = known->second;
+    end(asked);
   }
 
  private:
+  static constexpr int most_turns = 2;
+
   struct Asked {
     std::string question;
-    bool twice = false;
-    bool is_over = false;  ///< Whether the first turn of them is.
+    int turns = 1;
+    bool is_over = false;
   };
 
   // Without memory for the turn it is given back at once.
@@ -56,15 +66,20 @@ class AskedOnce {
 
   void give_back(const std::shared_ptr<Asked>& asked) {
     const std::lock_guard lock(mutex_);
+    --asked->turns;
+    if (asked->turns == 0) end(asked);
+    changed_.notify_all();
+  }
+
+  void end(const std::shared_ptr<Asked>& asked) {
     asked->is_over = true;
-    if (const auto known = asked_.find(asked->question);
-        known != asked_.end() && known->second == asked)
-      asked_.erase(known);
-    turn_over_.notify_all();
+    const auto known = asked_.find(asked->question);
+    if (known != asked_.end() && known->second == asked) asked_.erase(known);
+    changed_.notify_all();
   }
 
   std::mutex mutex_;
-  std::condition_variable turn_over_;
+  std::condition_variable changed_;
   std::map<std::string, std::shared_ptr<Asked>> asked_;
 };
 

@@ -77,35 +77,42 @@ Result<Heard> Server::hints(const AskHints& call) {
   if (call.fresh) return ask_for_hints(call);
   if (auto known = heard_lately(call)) return std::move(*known);
   const Deadline deadline(call.budget_us);
-  const auto turn =
-      asked_once.take(question_of(call.request.hex(), call), deadline.halfway(), deadline.at());
+  const auto asked = question_of(call.request.hex(), call);
+  const auto turn = asked_once.take(asked, deadline.halfway(), deadline.at());
   if (auto known = heard_lately(call)) return std::move(*known);
   if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
-  return ask_for_hints(question);
+  auto heard = ask_for_hints(question);
+  if (heard) asked_once.tell_heard(asked);
+  return heard;
 }
 
 Result<Heard> Server::ask_for_hints(const AskHints& call) {
   ++asked;
-  const auto keep_heard = [this, request = call.request,
-                           most = call.most](const Result<Heard>& heard) {
-    if (heard) keep(request, *heard, most);
+  struct Told {
+    Heard heard;
+    std::size_t known;  ///< How many may be asked for of which these are all.
+  };
+  const auto keep_told = [this, request = call.request](const Result<Told>& told) {
+    if (told) keep(request, told->heard, told->known);
   };
   const auto ask = [request = call.request, most = call.most,
-                    with_object = call.with_object](Backend& backend) -> Result<Heard> {
+                    with_object = call.with_object](Backend& backend) -> Result<Told> {
     auto hints = backend.objects->hints(request, most);
     if (!hints) return tl::unexpected(std::move(hints.error()));
-    Heard heard{readable(std::move(*hints))};
-    if (!with_object || heard.hints.size() != 1) return heard;
+    const auto known = hints->size() < most ? Lately::any_number : most;
+    Told told{{readable(std::move(*hints))}, known};
+    auto& heard = told.heard;
+    if (!with_object || heard.hints.size() != 1) return told;
     // One that is larger is asked for by itself.
     if (auto object = backend.objects->get(heard.hints[0].object, most_near_bytes))
       heard.object = std::move(*object);
-    return heard;
+    return told;
   };
-  auto heard = broker.ask<Heard>(budget_of(call), ask, keep_heard);
-  keep_heard(heard);
-  return heard;
+  auto told = broker.ask<Told>(budget_of(call), ask, keep_told);
+  keep_told(told);
+  return std::move(told).map([](Told all) { return std::move(all.heard); });
 }
 
 std::optional<Heard> Server::heard_lately(const AskHints& call) {
@@ -117,8 +124,8 @@ std::optional<Heard> Server::heard_lately(const AskHints& call) {
   return heard;
 }
 
-void Server::keep(const Digest& request, const Heard& heard, std::size_t most) {
-  lately.keep(request, heard.hints, most);
+void Server::keep(const Digest& request, const Heard& heard, std::size_t known) {
+  lately.keep(request, heard.hints, known);
   if (heard.object) keep(heard.hints[0].object, *heard.object);
 }
 
@@ -132,15 +139,18 @@ void Server::keep(const std::string& name, const std::string& object) {
 Result<GivenObject> Server::object(const GetObject& call) {
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
   const Deadline deadline(call.budget_us);
-  const auto turn =
-      asked_once.take(question_of(call.name, call), deadline.halfway(), deadline.at());
+  const auto asked = question_of(call.name, call);
+  const auto turn = asked_once.take(asked, deadline.halfway(), deadline.at());
   if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
   if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
   question.most_bytes = std::min(call.most_bytes, LargeRoom::most_without);
   auto object = ask_for_object(question, {});
-  if (object) return GivenObject{std::move(*object)};
+  if (object) {
+    asked_once.tell_heard(asked);
+    return GivenObject{std::move(*object)};
+  }
   const bool is_large =
       object.error().code == ErrorCode::too_large && question.most_bytes < call.most_bytes;
   if (!is_large) return tl::unexpected(std::move(object.error()));

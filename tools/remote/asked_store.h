@@ -42,7 +42,7 @@ struct Server {
   [[nodiscard]] Result<Heard> ask_for_hints(const AskHints& call);
   [[nodiscard]] Result<std::optional<std::string>> ask_for_object(const GetObject& call,
                                                                   const LargeRoom::Taken& room);
-  void keep(const Digest& request, const Heard& heard, std::size_t most);
+  void keep(const Digest& request, const Heard& heard, std::size_t known);
   void keep(const std::string& name, const std::string& object);
 };
 

@@ -5,7 +5,7 @@
 namespace kiln::remote {
 
 // Whoever writes into a store may give each request as many hints as are read, and as large ones.
-void Lately::keep(const Digest& request, std::vector<WireHint> hints, std::size_t most) {
+void Lately::keep(const Digest& request, std::vector<WireHint> hints, std::size_t known) {
   std::uint64_t bytes = 0;
   for (const auto& hint : hints) bytes += hint.object.size() + hint.record.size();
   const std::lock_guard lock(mutex_);
@@ -16,7 +16,7 @@ void Lately::keep(const Digest& request, std::vector<WireHint> hints, std::size_
     bytes_of_hints_ = 0;
   }
   const auto until = Clock::now() + (hints.empty() ? nothing_holds : hints_hold);
-  heard_.emplace(request, Heard{std::move(hints), most, bytes, until});
+  heard_.emplace(request, Heard{std::move(hints), known, bytes, until});
   bytes_of_hints_ += bytes;
 }
 
@@ -24,13 +24,11 @@ std::optional<std::vector<WireHint>> Lately::hints(const Digest& request, std::s
   const std::lock_guard lock(mutex_);
   const auto at = heard_.find(request);
   if (at == heard_.end()) return std::nullopt;
-  const auto& [hints, asked_for, bytes, until] = at->second;
-  if (Clock::now() >= until) {
+  if (Clock::now() >= at->second.until) {
     forget_heard(at);
     return std::nullopt;
   }
-  const bool are_all = hints.size() < asked_for;
-  return are_all || most <= asked_for ? std::optional(hints) : std::nullopt;
+  return most <= at->second.known ? std::optional(at->second.hints) : std::nullopt;
 }
 
 void Lately::forget(const Digest& request) {

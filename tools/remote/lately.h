@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <list>
 #include <map>
 #include <mutex>
@@ -27,8 +28,10 @@ class Lately {
   static constexpr std::uint64_t most_bytes_of_hints = std::uint64_t{16} << 20;
   static constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< Of objects.
 
-  /// What came where no more than `most` were asked for.
-  void keep(const Digest& request, std::vector<WireHint> hints, std::size_t most);
+  static constexpr auto any_number = std::numeric_limits<std::size_t>::max();
+
+  /// What there is for whoever asks for no more than `known`.
+  void keep(const Digest& request, std::vector<WireHint> hints, std::size_t known);
   /// Nothing where so many may be more than are known.
   [[nodiscard]] std::optional<std::vector<WireHint>> hints(const Digest& request, std::size_t most);
   void forget(const Digest& request);
@@ -40,7 +43,7 @@ class Lately {
  private:
   struct Heard {
     std::vector<WireHint> hints;
-    std::size_t most;  ///< Were asked for.
+    std::size_t known;
     std::uint64_t bytes;
     Clock::time_point until;
   };

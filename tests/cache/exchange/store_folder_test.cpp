@@ -261,7 +261,9 @@ class StoreFolderOnMounts : public testing::Test {
 };
 
 TEST_F(StoreFolderOnMounts, HasTheGroupOfItsParent) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root may give a folder to any group";
+  if (::chown(scratch_.path().c_str(), -1, ::getegid() + 1) != 0)
+    GTEST_SKIP() << "only root may give a folder to any group";
+  ASSERT_EQ(::chown(scratch_.path().c_str(), -1, ::getegid()), 0);
   const auto made = make_in_folder_of_another_group();
   EXPECT_EQ(made.st_gid, ::getegid() + 1);
   EXPECT_EQ(made.st_mode & 07777, 0775U);
@@ -279,6 +281,8 @@ TEST_F(StoreFolderOnMounts, IsMadeWhereAllFoldersHaveOneOwnerAndMode) {
   const auto made = folder_.make_folder("one");
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->make_new_folder("two"), true);
+  EXPECT_EQ(made->write("object", "x", {.of_anybody = true}), true);
+  EXPECT_EQ(made->read("object", 9, {.of_anybody = true}).value(), "x");
 }
 
 TEST_F(StoreFolderOnMounts, HasNothingOfWhatGoesWhileItIsLookedAt) {

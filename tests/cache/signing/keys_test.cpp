@@ -131,6 +131,10 @@ TEST_F(Keys, WhatMayBeASecretIsNotRepeated) {
     EXPECT_THAT(why_not_trusted(text), Not(HasSubstr(seed.substr(1, 38))));
     EXPECT_THAT(why_not_signing(text), Not(HasSubstr(seed.substr(1, 38))));
   }
+  // 43 characters without the '=', of which one is a '/'.
+  const std::string cut = "AbCdEfGhIjKlMnOpQrStUv/XyZ0123456789AbCdEfG";
+  for (const auto* place : {"/", "//", "/home/me/", "/x/"})
+    EXPECT_THAT(why_not_trusted(place + cut), Not(HasSubstr(cut.substr(1, 38)))) << place;
   EXPECT_THAT(why_not_trusted("/etc/kiln/keys/of/all/the/machines/of/the/fleet/that/farms"),
               HasSubstr("/etc/kiln/keys/of"));
 }

@@ -201,7 +201,8 @@ RemoteFindings examine_remote(RemoteState state, const Settings& settings) {
   if (state.status && state.status->round_trip_us != 0)
     answers += " in " + format_duration(state.status->round_trip_us);
   if (const auto failure = why_not_put(state))
-    answers += "; does not take what is made here: " + *failure;
+    answers += fmt::format("; it has not taken {} of what was made here; its last failure: {}",
+                           state.status->dropped, *failure);
   return {std::move(state), {!why, why ? *why : answers}};
 }
 
