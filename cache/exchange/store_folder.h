@@ -42,8 +42,8 @@ class StoreFolder {
   /// One in this folder. Nothing where there is none.
   [[nodiscard]] Result<std::optional<StoreFolder>> folder(const std::string& name) const;
   /// The same, made where there is none: with the group and the rights of this one, whatever the umask, from its first moment on;
-  /// where it cannot have that group, the one that it has may do what anybody may. Where the filesystem cannot rename without replacing, there is
-  /// a file `.kiln-made` in it.
+  /// where it cannot have that group, the one that it has may do what anybody may. Where the filesystem cannot rename without
+  /// replacing, there is a file `.kiln-made` in it.
   [[nodiscard]] Result<StoreFolder> make_folder(const std::string& name) const;
 
   /// Makes one that is not there, which one of several can; whether this one did. With that group and those rights a moment later.

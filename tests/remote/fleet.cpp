@@ -93,9 +93,8 @@ int run(Fleet fleet) {
       fleet.machines, fleet.processes, fleet.keys, took.count(), sum.compiles, sum.remote_hits,
       sum.lease_waits, sum.failures, sum.server_failures, sum.slow, equal);
   const bool in_time = sum.server_failures == 0 && sum.slow == 0;
-  const auto most_of_one = std::ranges::max(compiles);
-  const bool once =
-      (fleet.leases ? sum.compiles : most_of_one) <= static_cast<std::uint64_t>(fleet.keys);
+  const auto keys = static_cast<std::uint64_t>(fleet.keys);
+  const bool once = fleet.leases ? sum.compiles == keys : std::ranges::max(compiles) <= keys;
   return sum.failures == 0 && equal && (once || !in_time) ? 0 : 1;
 }
 

@@ -96,8 +96,9 @@ struct FileStoreOptions {
 };
 
 /// A store in a folder, which may lie on any filesystem that machines share: no file in it is ever locked or changed. Whoever may
-/// write the folder may write all that is made in it, unless he may as one of its group and whoever makes it is none. No link is followed below it. Errors: not_found, where there is no store and
-/// none is to be made; io_failed, also where the folder is not there that it would lie in.
+/// write the folder may write all that is made in it, unless he may as one of its group and whoever makes it is none. No link is
+/// followed below it. Errors: not_found, where there is no store and none is to be made; io_failed, also where the folder is not there
+/// that it would lie in.
 [[nodiscard]] Result<std::unique_ptr<ObjectStore>> open_file_store(
     const std::filesystem::path& folder, const FileStoreOptions& options = {});
 
