@@ -8,6 +8,7 @@
 
 #include "base/stopwatch.h"
 #include "kiln/resources.h"
+#include "remote/late_answers.h"
 
 namespace kiln {
 
@@ -183,10 +184,12 @@ std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
   const auto what = turn_of(making);
   const auto began = Clock::now();
   auto asks_for_lease = began;
+  LateAnswers late_answers;
   for (bool waited = false;; waited = true) {
     RemoteLayer::Leased leased{remote::LeaseState::held};
     if (Clock::now() >= asks_for_lease) {
       leased = layers_.lease(what, making.asking_time);
+      leased.state = late_answers.judge(leased.state, waited);
       asks_for_lease = Clock::now() + time_between_leases;
     }
     if (leased.state == remote::LeaseState::unavailable) break;
@@ -207,7 +210,7 @@ std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
       tell(EventKind::lease_wait, making, 0);
     }
     if (nap(time_between_looks(waiting), stop)) break;
-    making.asking_time.renew();
+    making.asking_time.wait();
   }
   return std::nullopt;
 }

@@ -112,13 +112,19 @@ struct AdmitEntries {
   Digest request;
 };
 
-/// How somebody who asked for a lease fared: as the helper's LeaseAnswer, or the server gives none.
-enum class LeaseState : std::uint8_t { taken, held, failed, unavailable };
+/// How somebody who asked for a lease fared: as the helper's LeaseAnswer; or the server did not say in time, or gives none.
+enum class LeaseState : std::uint8_t { taken, held, failed, late, unavailable };
+[[nodiscard]] inline LeaseState state_of(const Result<LeaseState>& answer) {
+  if (answer) return *answer;
+  return answer.error().code == ErrorCode::timed_out ? LeaseState::late : LeaseState::unavailable;
+}
+
 /// Takes a lease, which is prolonged as long as this connection stands and its process is not stopped.
 struct TakeLease {
   using Reply = LeaseState;
   std::string name;
   std::uint64_t budget_us = 0;
+  bool hasty = true;
 };
 
 struct ReleaseLease {
@@ -196,8 +202,8 @@ void visit(auto& record, wire::Of<AdmitEntries> auto& call) {
   record.fields(cache, request);
 }
 void visit(auto& record, wire::Of<TakeLease> auto& call) {
-  auto& [name, budget_us] = call;
-  record.fields(name, budget_us);
+  auto& [name, budget_us, hasty] = call;
+  record.fields(name, budget_us, hasty);
 }
 void visit(auto& record, wire::Of<ReleaseLease> auto& call) {
   auto& [name, failed] = call;

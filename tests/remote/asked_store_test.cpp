@@ -65,6 +65,14 @@ class EmptyStore final : public ObjectStore {
   const std::shared_ptr<Behaviour> behaviour_;
 };
 
+/// Never destroyed, and never lost either: a thread may wait for an answer when its test is over.
+template <class Type>
+Type& for_good(Type* made) {
+  static auto& all = *new std::vector<Type*>();
+  all.push_back(made);
+  return *made;
+}
+
 class AskedServer : public testing::Test {
  protected:
   explicit AskedServer(std::chrono::milliseconds takes = 100ms) { behaviour_->takes = takes; }
@@ -83,14 +91,13 @@ class AskedServer : public testing::Test {
   }
 
   const std::shared_ptr<Behaviour> behaviour_ = std::make_shared<Behaviour>();
-  // None of these is ever destroyed: a thread may still wait for its answer.
-  Broker& broker_ = *new Broker(
+  Broker& broker_ = for_good(new Broker(
       [behaviour = behaviour_](bool /*writes*/) -> Result<Backend> {
         return Backend{std::make_unique<EmptyStore>(behaviour), nullptr};
       },
-      16);
-  Lately& lately_ = *new Lately();
-  Server& server_ = *new Server{broker_, lately_};
+      16));
+  Lately& lately_ = for_good(new Lately());
+  Server& server_ = for_good(new Server{broker_, lately_});
 };
 
 TEST_F(AskedServer, IsAskedOnceByAllWhoAskTheSameTogether) {

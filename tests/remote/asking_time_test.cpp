@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "remote/asking_account.h"
+#include "remote/late_answers.h"
+#include "remote/remote_protocol.h"
 
 namespace kiln::test {
 namespace {
@@ -28,6 +30,8 @@ TEST(AskingTimes, IsSpentForEachStoreAlone) {
   EXPECT_EQ(time.left(one), 0ms);
   time.renew();
   EXPECT_EQ(time.left(one), 250ms);
+  time.wait();
+  EXPECT_EQ(time.left(one), 1s) << "who waits anyway loses nothing";
 }
 
 TEST(AskingTimes, IsNoneForAStoreThatDoesNotPay) {
@@ -47,6 +51,17 @@ TEST(AskingTimes, IsNoneForAStoreThatDoesNotPay) {
   }
   store.earn_spared(50ms);
   EXPECT_TRUE(store.pays()) << "to wait for others is on nobody's account";
+}
+
+TEST(LateAnswersTest, EndAWaitOnlyWhereTwoComeInARow) {
+  using remote::LeaseState;
+  LateAnswers answers;
+  EXPECT_EQ(answers.judge(LeaseState::late, false), LeaseState::unavailable) << "nobody waits yet";
+  EXPECT_EQ(answers.judge(LeaseState::held, true), LeaseState::held);
+  EXPECT_EQ(answers.judge(LeaseState::late, true), LeaseState::held);
+  EXPECT_EQ(answers.judge(LeaseState::taken, true), LeaseState::taken);
+  EXPECT_EQ(answers.judge(LeaseState::late, true), LeaseState::held);
+  EXPECT_EQ(answers.judge(LeaseState::late, true), LeaseState::unavailable);
 }
 
 TEST(AskingAccounts, PayForASecondAndForAQuarterOfWhatIsCompiled) {

@@ -339,6 +339,61 @@ TEST_F(RemoteFaults, NobodyWaitsForWhatAServerDoesNotTake) {
   EXPECT_EQ(second.counters().lease_waits, 0U);
 }
 
+/// Of two machines one compiles, and the other waits for it. From then on the network is a bad one.
+class RemoteWait : public RemoteFaults {
+ protected:
+  void SetUp() override {
+    if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";
+    proxy_.emplace(port_of(server_.emplace().url()));
+  }
+
+  struct Waited {
+    RuntimeCounters counters;
+    bool in_vain;  ///< The other one still compiles.
+  };
+  Waited wait_on(const TcpProxy::Fault& fault, std::chrono::milliseconds compiles) {
+    std::promise<void> begins;
+    std::promise<void> waits;
+    auto maker_options = machine("maker", server_->url());
+    maker_options.observer = [&](const Event& event) {
+      if (event.kind != EventKind::compile_begin) return;
+      begins.set_value();
+      waits.get_future().wait();
+      std::this_thread::sleep_for(compiles);
+    };
+    auto waiter_options = machine("waiter", fmt::format("redis://127.0.0.1:{}", proxy_->port()));
+    waiter_options.observer = [&](const Event& event) {
+      if (event.kind != EventKind::lease_wait) return;
+      proxy_->set(fault);
+      waits.set_value();
+    };
+    auto maker = Runtime::open(maker_options).value();
+    auto waiter = Runtime::open(waiter_options).value();
+    const auto made = std::async(std::launch::async, [&] { return compile(maker, 1).has_value(); });
+    begins.get_future().wait();
+    EXPECT_TRUE(compile(waiter, 1));
+    return {waiter.counters(), made.wait_for(0s) == std::future_status::timeout};
+  }
+
+  std::optional<RedisServer> server_;
+  std::optional<TcpProxy> proxy_;
+};
+
+TEST_F(RemoteWait, BearsAServerThatIsSlow) {
+  const auto [counters, in_vain] = wait_on({.delay = 400ms}, 4s);
+  EXPECT_EQ(counters.lease_waits, 1U);
+  EXPECT_EQ(counters.compiles, 0U);
+  EXPECT_EQ(counters.remote_hits, 1U);
+  EXPECT_FALSE(in_vain);
+}
+
+TEST_F(RemoteWait, EndsSoonWhereTheServerFallsSilent) {
+  const auto [counters, in_vain] = wait_on({.kind = Kind::black_hole}, 10s);
+  EXPECT_EQ(counters.lease_waits, 1U);
+  EXPECT_EQ(counters.compiles, 1U);
+  EXPECT_TRUE(in_vain);
+}
+
 // Both are the same user of this machine, and a helper that let one in for the other would lend him his password.
 TEST_F(RemoteFaults, NobodyIsServedWithThePasswordOfAnother) {
   if (!RedisServer::is_installed()) GTEST_SKIP() << "there is no redis-server on this machine";

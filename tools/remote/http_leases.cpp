@@ -59,9 +59,18 @@ bool is_for_good(const Error& error) {
 Result<LeaseAnswer> HttpLeases::take(const std::string& name, const std::string& token) {
   if (unable_) return tl::unexpected(*unable_);
   client_->begin_call();
+  // Whoever waits for it knows that it is there, and has to see only whether it still is.
+  if (seen_.contains(name)) {
+    auto beat = beat_of(name);
+    if (!beat) return tl::unexpected(std::move(beat.error()));
+    if (!beat->empty()) return judge(name, token, std::move(*beat));
+  }
   const auto made = make(lease_path(name), token);
   if (!made) return tl::unexpected(made.error());
-  return *made ? hold(name, token) : judge(name, token);
+  if (*made) return hold(name, token);
+  auto beat = beat_of(name);
+  if (!beat) return tl::unexpected(std::move(beat.error()));
+  return judge(name, token, std::move(*beat));
 }
 
 Result<bool> HttpLeases::prolong(const std::string& name, const std::string& token) {
@@ -98,10 +107,9 @@ Result<std::string> HttpLeases::beat_of(const std::string& name) {
   return std::move(*text).value_or("");
 }
 
-Result<LeaseAnswer> HttpLeases::judge(const std::string& name, const std::string& token) {
-  auto text = beat_of(name);
-  if (!text) return tl::unexpected(std::move(text.error()));
-  auto& seen = see(name, std::move(*text));
+Result<LeaseAnswer> HttpLeases::judge(const std::string& name, const std::string& token,
+                                      std::string said) {
+  auto& seen = see(name, std::move(said));
   const auto beat = decode(seen.beat);
   const bool has_failed = beat.state == failed;
   const auto answer = has_failed ? LeaseAnswer::failed : LeaseAnswer::held;

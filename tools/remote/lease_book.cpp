@@ -59,8 +59,7 @@ LeaseBook::LeaseBook(Broker& broker, Broker& server) : broker_(broker), server_(
   std::thread([this] { work(); }).detach();
 }
 
-LeaseState LeaseBook::take(const std::string& name, const Holder& holder,
-                           std::chrono::microseconds most_wait) {
+LeaseState LeaseBook::take(const std::string& name, const Holder& holder, Broker::Budget budget) {
   if (server_.status().resting) return LeaseState::unavailable;
   {
     const std::lock_guard lock(mutex_);
@@ -87,8 +86,9 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder,
   const auto late = [this, name, token](const Result<LeaseState>& answer) {
     if (answer == LeaseState::taken) give_back_soon({name, token, false});
   };
-  const auto answer = broker_.ask<LeaseState>({.time = most_wait, .writes = true}, ask, late);
-  const auto state = answer.value_or(LeaseState::unavailable);
+  budget.writes = true;
+  const auto answer = broker_.ask<LeaseState>(budget, ask, late);
+  const auto state = state_of(answer);
   const std::lock_guard lock(mutex_);
   if (state == LeaseState::taken) {
     held_[name].token = token;
@@ -99,7 +99,7 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder,
   if (answer) gives_none_ = state == LeaseState::unavailable;
   if (waited_for_.size() > most_waited_for) waited_for_.clear();
   if (state == LeaseState::held && waited_for_.emplace(name, true).second) ++waits_;
-  if (state != LeaseState::held) waited_for_.erase(name);
+  if (state != LeaseState::held && state != LeaseState::late) waited_for_.erase(name);
   return state;
 }
 
