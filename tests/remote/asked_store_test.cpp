@@ -13,7 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "signing/signature.h"
 
 namespace kiln::remote {
 namespace {
@@ -37,7 +40,7 @@ struct Behaviour {
 };
 
 /// A store that has nothing, and takes its time.
-class EmptyStore final : public ObjectStore {
+class EmptyStore : public ObjectStore {
  public:
   explicit EmptyStore(std::shared_ptr<Behaviour> behaviour)
       : ObjectStore({}), behaviour_(std::move(behaviour)) {}
@@ -61,7 +64,7 @@ class EmptyStore final : public ObjectStore {
   Result<std::vector<Digest>> requests() override { return std::vector<Digest>(); }
   Result<GcReport> collect(const GcOptions& /*options*/) override { return GcReport(); }
 
- private:
+ protected:
   const std::shared_ptr<Behaviour> behaviour_;
 };
 
@@ -124,6 +127,36 @@ TEST_F(AskedServer, IsAskedByOneMoreOfThoseWhomOneKeepsWaitingHalfOfTheirTime) {
   at_once([&] { answered += ask_for_hints(4s, false) ? 1 : 0; });
   EXPECT_EQ(answered, 7);
   EXPECT_EQ(behaviour_->asked, 2);
+}
+
+/// A server, or a network, that damages the first object that it gives.
+class DamagingStore final : public EmptyStore {
+ public:
+  using EmptyStore::EmptyStore;
+
+  Result<std::optional<std::string>> get(const std::string& /*name*/,
+                                         std::uint64_t /*most_bytes*/) override {
+    return ++behaviour_->asked == 1 ? "bytez" : "bytes";
+  }
+};
+
+TEST_F(AskedServer, GivesADamagedObjectToOneAndToNobodyElse) {
+  ASSERT_TRUE(storage::prepare_to_hash());
+  std::string name;
+  for (const unsigned char byte : storage::hash_of("bytes")) name += fmt::format("{:02x}", byte);
+  auto& server =
+      for_good(new Server{for_good(new Broker(
+                              [behaviour = behaviour_](bool) -> Result<Backend> {
+                                return Backend{std::make_unique<DamagingStore>(behaviour), nullptr};
+                              },
+                              1)),
+                          lately_});
+  for (const auto* given : {"bytez", "bytes", "bytes"}) {
+    const auto object =
+        server.object({.name = name, .most_bytes = 1000, .budget_us = 30'000'000}).value();
+    EXPECT_EQ(object.bytes, given);
+  }
+  EXPECT_EQ(behaviour_->asked, 2) << "what is as it should be is remembered";
 }
 
 TEST(AskedOnceTest, WhoGivesUpEndsNobodysWaitForTheFirst) {

@@ -80,6 +80,18 @@ TEST(Lately, HoldsTheObjectsThatWereAskedForLast) {
   EXPECT_EQ(lately.object("d", third.size()), third);
 }
 
+TEST(Lately, ForgetsOneObject) {
+  Lately lately;
+  lately.keep("name", "four");
+  lately.keep("other", "five!");
+  lately.forget_object("name");
+  lately.forget_object("unknown");
+  EXPECT_FALSE(lately.object("name", 4));
+  EXPECT_EQ(lately.object("other", 5), "five!");
+  lately.keep("name", "new!");
+  EXPECT_EQ(lately.object("name", 4), "new!");
+}
+
 TEST(Lately, GivesNoObjectThatIsTooLargeForWhoAsks) {
   Lately lately;
   lately.keep("name", "four");

@@ -168,6 +168,26 @@ TEST_F(RedisStore, BoundsHints) {
   EXPECT_THAT(store().hints(request_of(2), 1'000).value(), SizeIs(63));
 }
 
+TEST_F(RedisStore, GivesTheObjectOfTheOnlyHintAlongWithIt) {
+  const auto ask = [&](std::uint64_t most_bytes) {
+    return backend_.hints_and_object(request_of(1), 8, most_bytes).value();
+  };
+  EXPECT_EQ(ask(kibi).object, std::nullopt) << "there is no hint";
+  EXPECT_TRUE(store().add_hint(request_of(1), name_of(1), "hint"));
+  EXPECT_THAT(ask(kibi).hints, SizeIs(1));
+  EXPECT_EQ(ask(kibi).object, std::nullopt) << "it is gone";
+  EXPECT_TRUE(store().put(name_of(1), std::string("any\0bytes", 9)).value());
+  EXPECT_EQ(ask(9).object, std::string("any\0bytes", 9));
+  EXPECT_EQ(ask(8).object, std::nullopt) << "it is too large";
+  tell({"DEL", "kiln:o:" + name_of(1)});
+  tell({"LPUSH", "kiln:o:" + name_of(1), "no object"});
+  EXPECT_THAT(ask(kibi).hints, SizeIs(1)) << "they are well nevertheless";
+  EXPECT_TRUE(store().add_hint(request_of(1), name_of(2), "hint"));
+  EXPECT_TRUE(store().put(name_of(2), "bytes").value());
+  EXPECT_THAT(ask(kibi).hints, SizeIs(2));
+  EXPECT_EQ(ask(kibi).object, std::nullopt) << "nobody knows which is wanted";
+}
+
 TEST_F(RedisStore, KeepsAThousandHints) {
   for (int number = 1; number <= 1'001; ++number)
     ASSERT_TRUE(store().add_hint(request_of(1), name_of(number), "hint"));

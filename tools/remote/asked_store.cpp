@@ -26,6 +26,18 @@ std::vector<WireHint> readable(std::vector<StoreHint> hints) {
   return readable;
 }
 
+// An object that is larger is asked for by itself.
+Result<HintsAndObject> hints_and_object(Backend& backend, const Digest& request, std::size_t most) {
+  if (backend.hints_and_object) return backend.hints_and_object(request, most, most_near_bytes);
+  auto hints = backend.objects->hints(request, most);
+  if (!hints) return tl::unexpected(std::move(hints.error()));
+  HintsAndObject told{std::move(*hints)};
+  if (told.hints.size() != 1) return told;
+  if (auto object = backend.objects->get(told.hints[0].object, most_near_bytes))
+    told.object = std::move(*object);
+  return told;
+}
+
 template <class Question>
 Broker::Budget budget_of(const Question& call) {
   return {std::chrono::microseconds(call.budget_us), call.hasty};
@@ -63,7 +75,6 @@ std::string question_of(const std::string& what, const Call& call) {
   return what + (call.hasty ? " hastily" : "");
 }
 
-// What a server damaged once shall not be given for as long as this helper lives.
 bool is_of_its_name(const std::string& name, const std::string& object) {
   std::string hash;
   for (const unsigned char byte : storage::hash_of(object)) hash += fmt::format("{:02x}", byte);
@@ -99,16 +110,15 @@ Result<Heard> Server::ask_for_hints(const AskHints& call) {
   };
   const auto ask = [request = call.request, most = call.most,
                     with_object = call.with_object](Backend& backend) -> Result<Told> {
-    auto hints = backend.objects->hints(request, most);
-    if (!hints) return tl::unexpected(std::move(hints.error()));
-    const auto known = hints->size() < most ? Lately::any_number : most;
-    Told told{{readable(std::move(*hints))}, known};
-    auto& heard = told.heard;
-    if (!with_object || heard.hints.size() != 1) return told;
-    // One that is larger is asked for by itself.
-    if (auto object = backend.objects->get(heard.hints[0].object, most_near_bytes))
-      heard.object = std::move(*object);
-    return told;
+    auto told = with_object ? hints_and_object(backend, request, most)
+                            : backend.objects->hints(request, most).map([](auto hints) {
+                                return HintsAndObject{std::move(hints)};
+                              });
+    if (!told) return tl::unexpected(std::move(told.error()));
+    const auto known = told->hints.size() < most ? Lately::any_number : most;
+    Told all{{readable(std::move(told->hints))}, known};
+    if (!all.heard.hints.empty()) all.heard.object = std::move(told->object);
+    return all;
   };
   auto told = broker.ask<Told>(budget_of(call), ask, keep_told);
   keep_told(told);
@@ -120,7 +130,7 @@ std::optional<Heard> Server::heard_lately(const AskHints& call) {
   if (!hints) return std::nullopt;
   Heard heard{std::move(*hints)};
   if (call.with_object && heard.hints.size() == 1)
-    heard.object = lately.object(heard.hints[0].object, most_near_bytes);
+    heard.object = object_lately(heard.hints[0].object, most_near_bytes);
   return heard;
 }
 
@@ -131,17 +141,25 @@ void Server::keep(const Digest& request, const Heard& heard, std::size_t known) 
 
 void Server::keep(const std::string& name, const std::string& object) {
   ++found;
-  const bool is_small = object.size() <= LargeRoom::most_without;
-  if (is_small && is_of_its_name(name, object)) lately.keep(name, object);
+  if (object.size() <= LargeRoom::most_without) lately.keep(name, object);
+}
+
+// What a server damaged once shall not be given for as long as this helper lives. Whoever asked first looks at it himself.
+std::optional<std::string> Server::object_lately(const std::string& name,
+                                                 std::uint64_t most_bytes) {
+  auto object = lately.object(name, most_bytes);
+  if (!object || is_of_its_name(name, *object)) return object;
+  lately.forget_object(name);
+  return std::nullopt;
 }
 
 // Only the server knows whether it is large.
 Result<GivenObject> Server::object(const GetObject& call) {
-  if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
+  if (auto known = object_lately(call.name, call.most_bytes)) return GivenObject{std::move(known)};
   const Deadline deadline(call.budget_us);
   const auto asked = question_of(call.name, call);
   const auto turn = asked_once.take(asked, deadline.halfway(), deadline.at());
-  if (auto known = lately.object(call.name, call.most_bytes)) return GivenObject{std::move(known)};
+  if (auto known = object_lately(call.name, call.most_bytes)) return GivenObject{std::move(known)};
   if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();

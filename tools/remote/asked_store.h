@@ -39,6 +39,8 @@ struct Server {
 
  private:
   [[nodiscard]] std::optional<Heard> heard_lately(const AskHints& call);
+  [[nodiscard]] std::optional<std::string> object_lately(const std::string& name,
+                                                         std::uint64_t most_bytes);
   [[nodiscard]] Result<Heard> ask_for_hints(const AskHints& call);
   [[nodiscard]] Result<std::optional<std::string>> ask_for_object(const GetObject& call,
                                                                   const LargeRoom::Taken& room);

@@ -60,4 +60,13 @@ std::optional<std::string> Lately::object(const std::string& name, std::uint64_t
   return at->second->bytes;
 }
 
+void Lately::forget_object(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const auto at = by_name_.find(name);
+  if (at == by_name_.end()) return;
+  bytes_ -= at->second->bytes.size();
+  objects_.erase(at->second);
+  by_name_.erase(at);
+}
+
 }  // namespace kiln::remote

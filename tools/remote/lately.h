@@ -39,6 +39,7 @@ class Lately {
   void keep(const std::string& name, const std::string& object);
   [[nodiscard]] std::optional<std::string> object(const std::string& name,
                                                   std::uint64_t most_bytes);
+  void forget_object(const std::string& name);
 
  private:
   struct Heard {

@@ -22,6 +22,7 @@ namespace kiln::remote {
 namespace {
 
 constexpr std::string_view begin_of_requests = "kiln:r:";
+constexpr std::string_view begin_of_objects = "kiln:o:";
 
 constexpr std::uint64_t mebi = std::uint64_t{1} << 20;
 /// No value of a Redis server is larger, unless it was told so.
@@ -38,9 +39,9 @@ constexpr std::uint64_t most_bytes_of_a_step = 16 * mebi;
 /// A search of all keys is many calls to the server, and may take so much longer than one.
 constexpr int timeouts_of_a_search = 30;
 
-/// Names and hints by turns, in one round trip. Hints that are gone count for nothing: the server may have removed those of the
-/// latest objects, too. ARGV: how hints' keys begin; how many hints at most; one hint's last byte; how many bytes at most; the
-/// list's last index.
+/// Names and hints by turns, and behind the only hint its object, in one round trip. Hints that are gone count for nothing: the
+/// server may have removed those of the latest objects, too. ARGV: how hints' keys begin; how many hints at most; one hint's last
+/// byte; how many bytes at most; the list's last index; how objects' keys begin; how many bytes an object may have, 0 for none.
 constexpr std::string_view hints_script = R"(
 local answer, bytes = {}, 0
 for _, name in ipairs(redis.call('LRANGE', KEYS[1], 0, ARGV[5])) do
@@ -54,9 +55,16 @@ for _, name in ipairs(redis.call('LRANGE', KEYS[1], 0, ARGV[5])) do
     answer[#answer + 1] = hint
   end
 end
+local most = tonumber(ARGV[7])
+if #answer == 2 and most > 0 then
+  local object = redis.pcall('GETRANGE', ARGV[6] .. answer[1], 0, most)
+  if type(object) == 'string' and object ~= '' and #object <= most then answer[3] = object end
+end
 return answer)";
 
-std::string object_key(const std::string& name) { return "kiln:o:" + name; }
+std::string object_key(const std::string& name) {
+  return fmt::format("{}{}", begin_of_objects, name);
+}
 
 std::string request_key(const Digest& request) {
   return fmt::format("{}{}", begin_of_requests, request.hex());
@@ -111,23 +119,33 @@ class RedisStore final : public ObjectStore {
   }
 
   Result<std::vector<StoreHint>> hints(const Digest& request, std::size_t most) override {
+    return hints_and_object(request, most, 0).map([](HintsAndObject told) {
+      return std::move(told.hints);
+    });
+  }
+
+  Result<HintsAndObject> hints_and_object(const Digest& request, std::size_t most,
+                                          std::uint64_t most_bytes) {
     const auto begin = begin_of_hints(request);
     const auto reply = connection_->run(
         {"EVAL", hints_script, "1", request_key(request), begin,
          std::to_string(std::min(most, most_hints)), std::to_string(most_hint_bytes),
-         std::to_string(most_bytes_of_hints), std::to_string(most_hints - 1)},
-        connection_->begin_call(most_bytes_of_hints + room_for_protocol));
+         std::to_string(most_bytes_of_hints), std::to_string(most_hints - 1), begin_of_objects,
+         std::to_string(most_bytes)},
+        connection_->begin_call(most_bytes_of_hints + most_bytes + room_for_protocol));
     if (!reply) return tl::unexpected(reply.error());
-    if (!are_strings(**reply) || (*reply)->elements % 2 != 0)
+    const bool has_object = most_bytes != 0 && (*reply)->elements == 3;
+    if (!are_strings(**reply) || ((*reply)->elements % 2 != 0 && !has_object))
       return connection_->unexpected_answer();
-    std::vector<StoreHint> hints;
-    for (std::size_t at = 0; at < (*reply)->elements; at += 2) {
+    HintsAndObject told;
+    for (std::size_t at = 0; at + 1 < (*reply)->elements; at += 2) {
       const auto name = text_of(*(*reply)->element[at]);
       if (!is_name(name)) continue;
-      hints.push_back({.object = std::string(name),
-                       .record = record_of(name, text_of(*(*reply)->element[at + 1]))});
+      told.hints.push_back({.object = std::string(name),
+                            .record = record_of(name, text_of(*(*reply)->element[at + 1]))});
     }
-    return hints;
+    if (has_object && !told.hints.empty()) told.object = text_of(*(*reply)->element[2]);
+    return told;
   }
 
   Outcome add_hint(const Digest& request, const std::string& name, std::string_view hint) override {
@@ -245,8 +263,14 @@ class RedisStore final : public ObjectStore {
 Result<Backend> open_redis(const RemoteAddress& address) {
   auto connection = RedisConnection::make(address);
   if (!connection) return tl::unexpected(std::move(connection.error()));
-  return Backend{.objects = std::make_unique<RedisStore>(*connection),
-                 .leases = redis_leases(*connection)};
+  auto store = std::make_unique<RedisStore>(*connection);
+  auto hints_and_object = [store = store.get()](const Digest& request, std::size_t most,
+                                                std::uint64_t most_bytes) {
+    return store->hints_and_object(request, most, most_bytes);
+  };
+  return Backend{.objects = std::move(store),
+                 .leases = redis_leases(*connection),
+                 .hints_and_object = std::move(hints_and_object)};
 }
 
 }  // namespace kiln::remote
