@@ -210,7 +210,7 @@ std::optional<ServedArtifact> Obtainer::wait_for_others(Making& making,
       tell(EventKind::lease_wait, making, 0);
     }
     if (nap(time_between_looks(waiting), stop)) break;
-    making.asking_time.wait();
+    making.asking_time.renew();
   }
   return std::nullopt;
 }

@@ -19,8 +19,7 @@ class AskingTime {
     if (counts_ && !store.pays()) return {};
     const auto at = spent_.find(&store);
     const auto spent = at == spent_.end() ? std::chrono::microseconds() : at->second;
-    const auto at_once = waits_ ? most_of_a_wait : AskingAccount::most_at_once;
-    return std::clamp(2 * at_once - spent, std::chrono::microseconds(), at_once);
+    return std::clamp(most - spent, std::chrono::microseconds(), AskingAccount::most_at_once);
   }
 
   /// Begins anew: whoever waits until somebody else has made it saves that himself, and it is on nobody's account.
@@ -28,13 +27,6 @@ class AskingTime {
     spent_.clear();
     counts_ = false;
   }
-
-  /// Begins anew, for who has waited before and would wait on: no answer costs him anything, so each may take a second.
-  void wait() {
-    renew();
-    waits_ = true;
-  }
-  [[nodiscard]] bool waits() const noexcept { return waits_; }
 
   /// Begins anew: nothing can be compiled in its place, which an answer would have to be worth.
   void insist() {
@@ -63,11 +55,10 @@ class AskingTime {
   };
 
  private:
-  static constexpr std::chrono::microseconds most_of_a_wait = std::chrono::seconds(1);
+  static constexpr std::chrono::microseconds most = std::chrono::milliseconds(500);
 
   std::map<const AskingAccount*, std::chrono::microseconds> spent_;
   bool counts_ = true;  ///< On the stores' accounts.
-  bool waits_ = false;
   bool insists_ = false;
 };
 

@@ -113,7 +113,7 @@ std::optional<OfferedEntry> RemoteLayer::find(const Request& request, AskingTime
     return std::nullopt;
   }
   const AskingTime::Spending spending(time, account_);
-  RemoteStore store(helper_, keys_, RemoteStore::Haste{left, fresh, !time.waits()});
+  RemoteStore store(helper_, keys_, RemoteStore::Haste{left, fresh});
   const auto offers = Offer::list(store, request);
   if (!offers) {
     lose(offers.error());
@@ -127,7 +127,7 @@ std::optional<OfferedEntry> RemoteLayer::find(const Request& request, AskingTime
     // To follow what a store says takes time, too.
     if (store.is_late()) break;
     if (!offer.may_serve(accept_here)) continue;
-    if (offer.compile_us() != 0 && !time.insists() && !time.waits())
+    if (offer.compile_us() != 0 && !time.insists())
       store.hurry(std::chrono::microseconds(offer.compile_us()) /
                   AskingAccount::worth_of_a_compile);
     auto entry = offer.fetch(store, accept_here, why_not);
@@ -177,7 +177,7 @@ RemoteLayer::Leased RemoteLayer::lease(const Digest& what, AskingTime& time) {
   const auto name = what.hex() + digest_of(what.hex()).hex();
   auto connection = helper_->take();
   if (!connection) return {};
-  const remote::TakeLease question{name, static_cast<std::uint64_t>(left.count()), !time.waits()};
+  const remote::TakeLease question{name, static_cast<std::uint64_t>(left.count())};
   const auto answer = connection->ask(question, left + grace_of_a_lease);
   const auto state = remote::state_of(answer);
   if (state == LeaseState::taken)

@@ -124,7 +124,6 @@ struct TakeLease {
   using Reply = LeaseState;
   std::string name;
   std::uint64_t budget_us = 0;
-  bool hasty = true;
 };
 
 struct ReleaseLease {
@@ -202,8 +201,8 @@ void visit(auto& record, wire::Of<AdmitEntries> auto& call) {
   record.fields(cache, request);
 }
 void visit(auto& record, wire::Of<TakeLease> auto& call) {
-  auto& [name, budget_us, hasty] = call;
-  record.fields(name, budget_us, hasty);
+  auto& [name, budget_us] = call;
+  record.fields(name, budget_us);
 }
 void visit(auto& record, wire::Of<ReleaseLease> auto& call) {
   auto& [name, failed] = call;

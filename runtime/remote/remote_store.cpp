@@ -19,8 +19,7 @@ RemoteStore::RemoteStore(std::shared_ptr<HelperConnections> helper, TrustedKeys 
       helper_(std::move(helper)),
       patience_(haste.budget),
       end_(Clock::now() + haste.budget),
-      fresh_(haste.fresh),
-      hasty_(haste.counts) {}
+      fresh_(haste.fresh) {}
 
 void RemoteStore::hurry(std::chrono::microseconds most) {
   const auto end = Clock::now() + most;
@@ -38,7 +37,7 @@ Result<typename Question::Reply> RemoteStore::ask(Question question) {
   const auto budget = left();
   if constexpr (requires { question.hasty; }) {
     question.budget_us = static_cast<std::uint64_t>(budget.count());
-    question.hasty = hasty_;
+    question.hasty = end_.has_value();
   }
   return helper_->ask(question, budget + grace);
 }

@@ -18,12 +18,11 @@ namespace kiln::remote {
 /// those of ObjectStore.
 class RemoteStore final : public ObjectStore {
  public:
-  /// How long calls may take in all that are only worth something if they are quick, whether what the helper has heard a moment
-  /// ago will do, and whether the server is to be left alone where it takes that time.
+  /// How long calls may take in all that are only worth something if they are quick, and whether what the helper has heard a
+  /// moment ago will do.
   struct Haste {
     std::chrono::microseconds budget;
     bool fresh = false;
-    bool counts = true;
   };
 
   /// `patience` is for each call of who is in no haste.
@@ -56,7 +55,6 @@ class RemoteStore final : public ObjectStore {
   std::chrono::microseconds patience_;
   std::optional<Clock::time_point> end_;
   bool fresh_ = false;
-  bool hasty_ = false;
   /// What came along with the last hints, and its name.
   std::string near_name_;
   std::optional<std::string> near_;

@@ -251,7 +251,7 @@ class LeaseBooks : public ::testing::Test {
   }
 
   LeaseState take(const std::string& name, const LeaseBook::Holder& holder) {
-    return book_.take(name, holder, {200ms});
+    return book_.take(name, holder, 200ms);
   }
 
   /// Whether nobody has it within the time that a beat takes, and some.

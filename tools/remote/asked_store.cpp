@@ -32,8 +32,10 @@ Result<HintsAndObject> hints_and_object(Backend& backend, const Digest& request,
   auto hints = backend.objects->hints(request, most);
   if (!hints) return tl::unexpected(std::move(hints.error()));
   HintsAndObject told{std::move(*hints)};
-  if (told.hints.size() != 1) return told;
-  if (auto object = backend.objects->get(told.hints[0].object, most_near_bytes))
+  const auto is_readable = [](const StoreHint& hint) { return hint.record.has_value(); };
+  if (std::ranges::count_if(told.hints, is_readable) != 1) return told;
+  const auto& only = *std::ranges::find_if(told.hints, is_readable);
+  if (auto object = backend.objects->get(only.object, most_near_bytes))
     told.object = std::move(*object);
   return told;
 }

@@ -17,7 +17,7 @@
 
 namespace kiln::remote {
 
-/// Of a request; with the object of the only hint, where there is one and it is small enough.
+/// Of a request; with the object of the only hint that can be read, where there is one and it is small enough.
 struct HintsAndObject {
   std::vector<StoreHint> hints;
   std::optional<std::string> object = {};

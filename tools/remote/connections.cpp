@@ -84,7 +84,7 @@ class Service {
   Result<bool> answer(const AdmitEntries& call, const Holder&) { return deliveries_.add(call); }
   Result<LeaseState> answer(const TakeLease& call, const Holder& holder) {
     if (address_.read_only) return LeaseState::unavailable;
-    return leases_.take(call.name, holder, {std::chrono::microseconds(call.budget_us), call.hasty});
+    return leases_.take(call.name, holder, std::chrono::microseconds(call.budget_us));
   }
   Result<bool> answer(const ReleaseLease& call, const Holder& holder) {
     leases_.release(call.name, holder, call.failed);

@@ -43,7 +43,8 @@ void Lately::forget_heard(std::map<Digest, Heard>::iterator at) {
 
 void Lately::keep(const std::string& name, const std::string& object) {
   const std::lock_guard lock(mutex_);
-  if (object.size() > most_bytes || by_name_.contains(name)) return;
+  if (object.size() > most_bytes) return;
+  forget_kept(name);
   objects_.push_front({name, object});
   by_name_.emplace(name, objects_.begin());
   for (bytes_ += object.size(); bytes_ > most_bytes; objects_.pop_back()) {
@@ -62,6 +63,10 @@ std::optional<std::string> Lately::object(const std::string& name, std::uint64_t
 
 void Lately::forget_object(const std::string& name) {
   const std::lock_guard lock(mutex_);
+  forget_kept(name);
+}
+
+void Lately::forget_kept(const std::string& name) {
   const auto at = by_name_.find(name);
   if (at == by_name_.end()) return;
   bytes_ -= at->second->bytes.size();

@@ -53,6 +53,7 @@ class Lately {
     std::string bytes;
   };
 
+  void forget_kept(const std::string& name);
   void forget_heard(std::map<Digest, Heard>::iterator at);
 
   std::mutex mutex_;

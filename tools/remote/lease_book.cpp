@@ -59,7 +59,8 @@ LeaseBook::LeaseBook(Broker& broker, Broker& server) : broker_(broker), server_(
   std::thread([this] { work(); }).detach();
 }
 
-LeaseState LeaseBook::take(const std::string& name, const Holder& holder, Broker::Budget budget) {
+LeaseState LeaseBook::take(const std::string& name, const Holder& holder,
+                           std::chrono::microseconds most_wait) {
   if (server_.status().resting) return LeaseState::unavailable;
   {
     const std::lock_guard lock(mutex_);
@@ -86,8 +87,7 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder, Broker
   const auto late = [this, name, token](const Result<LeaseState>& answer) {
     if (answer == LeaseState::taken) give_back_soon({name, token, false});
   };
-  budget.writes = true;
-  const auto answer = broker_.ask<LeaseState>(budget, ask, late);
+  const auto answer = broker_.ask<LeaseState>({.time = most_wait, .writes = true}, ask, late);
   const auto state = state_of(answer);
   const std::lock_guard lock(mutex_);
   if (state == LeaseState::taken) {

@@ -28,9 +28,9 @@ class LeaseBook {
   /// server is left alone.
   LeaseBook(Broker& broker, Broker& server);
 
-  /// Late where the server takes longer than the budget: a lease that comes then is given back.
+  /// Late where the server takes longer than `most_wait`: a lease that comes then is given back.
   [[nodiscard]] LeaseState take(const std::string& name, const Holder& holder,
-                                Broker::Budget budget);
+                                std::chrono::microseconds most_wait);
   /// Where it is still this holder's. Waits for no server.
   void release(const std::string& name, const Holder& holder, bool failed);
   /// This helper holds it from now on. False where it is no longer this holder's.
