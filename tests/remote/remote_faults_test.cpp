@@ -375,7 +375,7 @@ class RemoteWait : public RemoteFaults {
         proxy_->set({.kind = kind});
         all_wait.set_value();
       };
-      compiles.push_back(std::async(std::launch::async, [this, options] {
+      compiles.push_back(std::async(std::launch::async, [options] {
         auto runtime = Runtime::open(options).value();
         EXPECT_TRUE(compile(runtime, 1));
         return runtime.counters().compiles;
