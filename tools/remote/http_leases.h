@@ -19,7 +19,8 @@ namespace kiln::remote {
 /// Whoever makes `<address>l/<name>/` has the lease. `<address>l/<name>/beat` says who, and changes as long as he lives. Who has
 /// seen the same there for as long as a lease lasts, by his own clock, makes `<address>l/<name>/<old token>-<number>/`; of several,
 /// one can, and has the lease from then on. To give a lease back is to delete all of it, or to write into the beat that the holder
-/// failed. What claims stay in S3 behind takeovers, a lifecycle rule removes.
+/// failed. What claims stay in S3 behind takeovers, a lifecycle rule removes. A server that answers from what it remembers (nginx:
+/// open_file_cache) tells late that a lease was given back, and that its holder lives.
 class HttpLeases final : public Leases {
  public:
   /// Tests wait for less.
