@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -18,11 +17,6 @@ namespace {
 
 // A message of a lying length takes no more memory than what came of it.
 constexpr std::size_t step = std::size_t{1} << 20;
-
-iovec part_of(std::string_view bytes) {
-  // sendmsg() only reads.
-  return {const_cast<char*>(bytes.data()), bytes.size()};  // NOLINT(*-const-cast)
-}
 
 bool may_try_again() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
@@ -45,25 +39,19 @@ MessageSocket::State MessageSocket::wait(short events,
   }
 }
 
-// In one piece: whoever waits for it is woken once.
 MessageSocket::State MessageSocket::send(std::string_view message, Clock::time_point deadline) {
-  const auto size = wire::encode(std::uint64_t{message.size()});
-  std::string_view header = size;
-  while (!header.empty() || !message.empty()) {
-    std::array<iovec, 2> parts{part_of(header), part_of(message)};
-    msghdr both{};
-    both.msg_iov = parts.data();
-    both.msg_iovlen = parts.size();
-    const auto sent = ::sendmsg(socket_.get(), &both, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent >= 0) {
-      const auto count = static_cast<std::size_t>(sent);
-      const auto of_header = std::min(count, header.size());
-      header.remove_prefix(of_header);
-      message.remove_prefix(count - of_header);
-    } else if (!may_try_again()) {
-      return State::ended;
-    } else if (const auto ready = wait(POLLOUT, deadline); ready != State::ok) {
-      return ready;
+  auto size = wire::encode(std::uint64_t{message.size()});
+  for (std::string_view part : {std::string_view(size), message}) {
+    while (!part.empty()) {
+      const auto sent =
+          ::send(socket_.get(), part.data(), part.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent >= 0) {
+        part.remove_prefix(static_cast<std::size_t>(sent));
+      } else if (!may_try_again()) {
+        return State::ended;
+      } else if (const auto ready = wait(POLLOUT, deadline); ready != State::ok) {
+        return ready;
+      }
     }
   }
   return State::ok;

@@ -159,6 +159,41 @@ TEST_F(AskedServer, GivesADamagedObjectToOneAndToNobodyElse) {
   EXPECT_EQ(behaviour_->asked, 2) << "what is as it should be is remembered";
 }
 
+/// Of its hints one cannot be read.
+class StoreOfTwoHints final : public EmptyStore {
+ public:
+  using EmptyStore::EmptyStore;
+
+  Result<std::vector<StoreHint>> hints(const Digest& /*request*/, std::size_t /*most*/) override {
+    std::vector<StoreHint> hints(2);
+    hints[0] = {std::string(64, 'a'), fail(ErrorCode::too_large, "it is too large")};
+    hints[1] = {std::string(64, 'b'), std::string("record")};
+    return hints;
+  }
+  Result<std::optional<std::string>> get(const std::string& name,
+                                         std::uint64_t /*most_bytes*/) override {
+    return "of " + name.substr(0, 1);
+  }
+};
+
+TEST_F(AskedServer, GivesTheObjectOfTheOnlyHintThatCanBeReadAlongWithIt) {
+  auto& broker = for_good(new Broker(
+      [behaviour = behaviour_](bool) -> Result<Backend> {
+        return Backend{std::make_unique<StoreOfTwoHints>(behaviour), nullptr};
+      },
+      1));
+  const auto heard = for_good(new Server{broker, lately_})
+                         .hints({.request = Digest(),
+                                 .most = 8,
+                                 .budget_us = 30'000'000,
+                                 .hasty = false,
+                                 .with_object = true})
+                         .value();
+  ASSERT_EQ(heard.hints.size(), 1U);
+  EXPECT_EQ(heard.hints[0].object, std::string(64, 'b'));
+  EXPECT_EQ(heard.object, "of b");
+}
+
 TEST(AskedOnceTest, WhoGivesUpEndsNobodysWaitForTheFirst) {
   AskedOnce once;
   const auto now = [] { return AskedOnce::Clock::now(); };

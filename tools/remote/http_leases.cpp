@@ -62,15 +62,11 @@ Result<LeaseAnswer> HttpLeases::take(const std::string& name, const std::string&
   // Whoever waits for it knows that it is there, and has to see only whether it still is.
   if (seen_.contains(name)) {
     auto beat = beat_of(name);
-    if (!beat) return tl::unexpected(std::move(beat.error()));
-    if (!beat->empty()) return judge(name, token, std::move(*beat));
+    if (!beat || !beat->empty()) return judge(name, token, std::move(beat));
   }
   const auto made = make(lease_path(name), token);
   if (!made) return tl::unexpected(made.error());
-  if (*made) return hold(name, token);
-  auto beat = beat_of(name);
-  if (!beat) return tl::unexpected(std::move(beat.error()));
-  return judge(name, token, std::move(*beat));
+  return *made ? hold(name, token) : judge(name, token, beat_of(name));
 }
 
 Result<bool> HttpLeases::prolong(const std::string& name, const std::string& token) {
@@ -108,8 +104,9 @@ Result<std::string> HttpLeases::beat_of(const std::string& name) {
 }
 
 Result<LeaseAnswer> HttpLeases::judge(const std::string& name, const std::string& token,
-                                      std::string said) {
-  auto& seen = see(name, std::move(said));
+                                      Result<std::string> said) {
+  if (!said) return tl::unexpected(std::move(said.error()));
+  auto& seen = see(name, std::move(*said));
   const auto beat = decode(seen.beat);
   const bool has_failed = beat.state == failed;
   const auto answer = has_failed ? LeaseAnswer::failed : LeaseAnswer::held;

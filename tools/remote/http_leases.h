@@ -43,7 +43,7 @@ class HttpLeases final : public Leases {
 
   [[nodiscard]] Result<std::string> beat_of(const std::string& name);
   [[nodiscard]] Result<LeaseAnswer> judge(const std::string& name, const std::string& token,
-                                          std::string said);
+                                          Result<std::string> said);
   [[nodiscard]] Result<LeaseAnswer> hold(const std::string& name, const std::string& token);
   [[nodiscard]] Seen& see(const std::string& name, std::string beat);
   [[nodiscard]] Result<bool> make(const std::string& path, const std::string& token);
