@@ -4,7 +4,7 @@
 #include <csignal>
 #include <exception>
 
-#include "grammar.h"
+#include "grammar/grammar.h"
 #include "output.h"
 
 namespace kiln::cli {

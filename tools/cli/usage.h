@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "grammar_description.h"
+#include "grammar/grammar_description.h"
 
 namespace kiln::cli {
 

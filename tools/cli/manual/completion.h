@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "grammar_description.h"
+#include "grammar/grammar_description.h"
 
 namespace kiln::cli {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "grammar_description.h"
+#include "grammar/grammar_description.h"
 
 namespace kiln::cli {
 

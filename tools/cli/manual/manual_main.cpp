@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "grammar.h"
+#include "grammar/grammar_description.h"
 #include "manual/completion.h"
 #include "manual/manual.h"
 

@@ -156,7 +156,7 @@ Named by_name(const KernelRows& kernels, bool of_entries, std::size_t& left_out)
 }
 
 /// A kernel that is not as it was. `before` or `after` is nullptr where it was not there.
-struct Difference {
+struct KernelDifference {
   const KernelRow* before;
   const KernelRow* after;
   std::vector<std::string> regressions;  ///< The figures that have grown by too much.
@@ -186,8 +186,9 @@ std::vector<std::string> regressions(const KernelRow& before, const KernelRow& a
   return found;
 }
 
-std::vector<Difference> compare(const Named& before, const Named& after, const Allowed& allowed) {
-  std::vector<Difference> differences;
+std::vector<KernelDifference> compare(const Named& before, const Named& after,
+                                      const Allowed& allowed) {
+  std::vector<KernelDifference> differences;
   for (const auto& [name, was] : before) {
     const auto is = after.find(name);
     if (is == after.end()) {
@@ -212,7 +213,7 @@ struct Totals {
       0;  ///< Others of the same name, older ones, which were compared with nothing.
 };
 
-Totals totals_of(const std::vector<Difference>& differences, std::size_t before,
+Totals totals_of(const std::vector<KernelDifference>& differences, std::size_t before,
                  std::size_t left_out) {
   Totals totals{.left_out = left_out};
   for (const auto& difference : differences) {
@@ -230,7 +231,7 @@ std::string value_text(const Figure& figure, const Value& value) {
   return figure.is_bytes ? format_bytes(*value) : std::to_string(*value);
 }
 
-std::string figure_text(const Figure& figure, const Difference& difference) {
+std::string figure_text(const Figure& figure, const KernelDifference& difference) {
   const auto is = figure.of(difference.any());
   if (difference.before == nullptr || difference.after == nullptr ||
       figure.of(*difference.before) == is)
@@ -239,15 +240,15 @@ std::string figure_text(const Figure& figure, const Difference& difference) {
                      value_text(figure, is));
 }
 
-bool changes_in_any(const Figure& figure, const std::vector<Difference>& differences) {
-  return std::ranges::any_of(differences, [&](const Difference& difference) {
+bool changes_in_any(const Figure& figure, const std::vector<KernelDifference>& differences) {
+  return std::ranges::any_of(differences, [&](const KernelDifference& difference) {
     return difference.before != nullptr && difference.after != nullptr &&
            figure.of(*difference.before) != figure.of(*difference.after);
   });
 }
 
 // Where there is no room, figures that are as they were go first, and those that are not go last.
-std::vector<Column> columns_for(const std::vector<Difference>& differences) {
+std::vector<Column> columns_for(const std::vector<KernelDifference>& differences) {
   std::vector<Column> columns{{"KERNEL"},
                               {"PROGRAM", Align::left, 8},
                               {"ARCH", Align::left, 7},
@@ -260,11 +261,11 @@ std::vector<Column> columns_for(const std::vector<Difference>& differences) {
   return columns;
 }
 
-const char* change_text(const Difference& difference) {
+const char* change_text(const KernelDifference& difference) {
   return difference.regressions.empty() ? difference.change() : "regressed";
 }
 
-void print_table(const std::vector<Difference>& differences, const Totals& totals) {
+void print_table(const std::vector<KernelDifference>& differences, const Totals& totals) {
   Table table(columns_for(differences));
   for (const auto& difference : differences) {
     const auto& row = difference.any();
@@ -296,7 +297,7 @@ Json figures_json(const KernelRow* row) {
   return document;
 }
 
-void print_documents(const std::vector<Difference>& differences, const Totals& totals) {
+void print_documents(const std::vector<KernelDifference>& differences, const Totals& totals) {
   for (const auto& difference : differences) {
     const auto& row = difference.any();
     print_json({{"program", row.entry.program},

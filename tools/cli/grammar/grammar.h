@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "exit_code.h"
-#include "grammar_description.h"
 #include "words.h"
 
 namespace kiln::cli {
@@ -18,8 +17,5 @@ struct CommandLine {
 };
 
 [[nodiscard]] CommandLine parse_command_line(int argc, char** argv);
-
-/// Describes the same grammar.
-[[nodiscard]] GrammarDescription describe_command_line();
 
 }  // namespace kiln::cli

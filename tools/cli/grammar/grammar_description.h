@@ -44,4 +44,6 @@ struct GrammarDescription {
   std::vector<DescribedVerb> verbs;
 };
 
+[[nodiscard]] GrammarDescription describe_command_line();
+
 }  // namespace kiln::cli
