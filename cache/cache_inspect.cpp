@@ -19,13 +19,13 @@ using storage::Statement;
 
 constexpr int shown_candidates = 4;
 
-// The columns that summary_of() reads, in its order.
+// The columns that summary_in_row() reads, in its order.
 #define SUMMARY_COLUMNS                                                                      \
   "program, arch, kind, toolchain_text, image_bytes, length(payload), kernels, compile_us, " \
   "created, pinned, request, (SELECT value FROM state WHERE name = 'clock') - used, material"
 
 /// What the columns from `first` on hold; the key is not among them.
-EntrySummary summary_of(Statement& row, int first, const Digest& key) {
+EntrySummary summary_in_row(Statement& row, int first, const Digest& key) {
   EntrySummary summary;
   summary.key = key;
   summary.program = as_listed(row.text(first));
@@ -93,7 +93,7 @@ Result<std::vector<EntrySummary>> Cache::list() {
       const auto key = row.digest(0);
       // A damaged index might give a key once more, for ever.
       if (!key || key->view() <= (next.empty() ? after : next)) return;
-      entries.push_back(summary_of(row, 1, *key));
+      entries.push_back(summary_in_row(row, 1, *key));
       next = key->view();
     });
     if (!read) return hold.failure("listing");
@@ -176,7 +176,7 @@ Result<StoredEntry> Cache::entry(const Digest& key) {
     const storage::LongestValue longest(hold.connection(), storage::max_raw_bytes);
     row = read_entry(hold, statement, key);
     if (!row) return tl::unexpected(row.error());
-    stored.summary = summary_of(statement, storage::first_other_column, key);
+    stored.summary = summary_in_row(statement, storage::first_other_column, key);
   }
   auto request = Request::from_material(row->material);
   auto identity = storage::identify(*row, digest_of(row->material));

@@ -88,7 +88,7 @@ bool let_read(int file) {
 }
 
 /// Whether it is as it was made. Of its owner and its mode mounts of other systems tell what they like.
-bool is_empty(int folder) {
+bool is_as_made(int folder) {
   const auto count = count_of_names(folder);
   if (count && *count != 0) errno = EPERM;
   return count == 0;
@@ -194,7 +194,7 @@ Result<StoreFolder> StoreFolder::make_folder(const std::string& name) const {
     return failure("making", name, errno);
   }
   const system::Descriptor opened(open_folder_in(descriptor_.get(), made.c_str()));
-  const bool named = opened && is_empty(opened.get()) && share(opened.get(), own) &&
+  const bool named = opened && is_as_made(opened.get()) && share(opened.get(), own) &&
                      name_folder(descriptor_.get(), opened.get(), made.c_str(), name.c_str());
   const int error = errno;
   ::unlinkat(descriptor_.get(), made.c_str(), AT_REMOVEDIR);
@@ -211,7 +211,7 @@ Result<bool> StoreFolder::make_new_folder(const std::string& name) const {
   if (::mkdirat(descriptor_.get(), name.c_str(), S_IRWXU) != 0)
     return errno == EEXIST ? Result<bool>(false) : failure("making", name, errno);
   const system::Descriptor opened(open_folder_in(descriptor_.get(), name.c_str()));
-  if (opened && is_empty(opened.get()) && share(opened.get(), own)) return true;
+  if (opened && is_as_made(opened.get()) && share(opened.get(), own)) return true;
   const int error = errno;
   ::unlinkat(descriptor_.get(), name.c_str(), AT_REMOVEDIR);
   return failure("making", name, error);

@@ -13,22 +13,22 @@
 namespace kiln {
 namespace {
 
-using Bytes = std::span<const std::byte>;
+using ByteSpan = std::span<const std::byte>;
 
 template <class T, class Shown>
-std::string number_text(Bytes bytes) {
+std::string number_text(ByteSpan bytes) {
   T value;
   std::memcpy(&value, bytes.data(), sizeof(value));
   return fmt::to_string(static_cast<Shown>(value));
 }
 
-std::string pointer_text(Bytes bytes) {
+std::string pointer_text(ByteSpan bytes) {
   std::uintptr_t value = 0;
   std::memcpy(&value, bytes.data(), sizeof(value));
   return fmt::format("{:#x}", value);
 }
 
-std::string structure_text(Bytes bytes) {
+std::string structure_text(ByteSpan bytes) {
   constexpr std::size_t shown = 16;
   std::string text = fmt::format("{{{} bytes:", bytes.size());
   for (const std::byte byte : bytes.first(std::min(bytes.size(), shown))) {
@@ -40,7 +40,7 @@ std::string structure_text(Bytes bytes) {
 struct KindFacts {
   const char* name;
   std::size_t size;  ///< 0 where it is not the kind that tells.
-  std::string (*text)(Bytes);
+  std::string (*text)(ByteSpan);
 };
 
 template <class T, class Shown = T>
@@ -72,7 +72,7 @@ static_assert(kinds.size() == static_cast<std::size_t>(ArgKind::structure) + 1);
 
 const KindFacts& facts_of(ArgKind kind) { return kinds[static_cast<std::size_t>(kind)]; }
 
-std::string array_text(ArgKind element, Bytes bytes) {
+std::string array_text(ArgKind element, ByteSpan bytes) {
   constexpr std::size_t shown = 8;
   const auto& [name, size, text_of] = facts_of(element);
   if (size == 0) return structure_text(bytes);

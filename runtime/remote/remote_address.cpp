@@ -12,15 +12,13 @@ namespace kiln {
 
 namespace {
 
-using Kind = RemoteAddress::Kind;
-
-constexpr std::array<std::pair<std::string_view, Kind>, 6> schemes{
-    {{"file://", Kind::file},
-     {"redis://", Kind::redis},
-     {"redis+unix://", Kind::redis_socket},
-     {"http://", Kind::http},
-     {"https://", Kind::http},
-     {"s3://", Kind::s3}}};
+constexpr std::array<std::pair<std::string_view, RemoteAddress::Kind>, 6> schemes{
+    {{"file://", RemoteAddress::Kind::file},
+     {"redis://", RemoteAddress::Kind::redis},
+     {"redis+unix://", RemoteAddress::Kind::redis_socket},
+     {"http://", RemoteAddress::Kind::http},
+     {"https://", RemoteAddress::Kind::http},
+     {"s3://", RemoteAddress::Kind::s3}}};
 
 constexpr unsigned longest_timeout = 60'000;
 
@@ -93,7 +91,7 @@ tl::unexpected<Error> no_remote(std::string_view text, std::string_view expected
                           as_it_may_be_repeated(text), expected));
 }
 
-std::optional<Kind> kind_of(std::string_view url) {
+std::optional<RemoteAddress::Kind> kind_in(std::string_view url) {
   for (const auto& [scheme, kind] : schemes) {
     if (url.starts_with(scheme) && url.size() > scheme.size()) return kind;
   }
@@ -102,7 +100,8 @@ std::optional<Kind> kind_of(std::string_view url) {
 
 Outcome check_place(const RemoteAddress& address, std::string_view text) {
   const auto host = host_of(address.url);
-  const bool is_path = address.kind == Kind::file || address.kind == Kind::redis_socket;
+  const bool is_path = address.kind == RemoteAddress::Kind::file ||
+                       address.kind == RemoteAddress::Kind::redis_socket;
   if (is_path && !host.empty())
     return no_remote(text, "it names no absolute path, as file:///mnt/kernels does");
   if (!is_path && (host.empty() || host.starts_with(':')))
@@ -123,11 +122,11 @@ Outcome check_place(const RemoteAddress& address, std::string_view text) {
   return {};
 }
 
-std::string_view more_options_of(Kind kind) {
+std::string_view more_options_of(RemoteAddress::Kind kind) {
   switch (kind) {
-    case Kind::file:
+    case RemoteAddress::Kind::file:
       return ", parents";
-    case Kind::s3:
+    case RemoteAddress::Kind::s3:
       return ", endpoint=, region=";
     default:
       return "";
@@ -141,7 +140,8 @@ Outcome set_option(RemoteAddress& address, std::string_view option, std::string_
       equals == std::string_view::npos ? std::string_view() : option.substr(equals + 1);
   if (name == "read-only" && equals == std::string_view::npos) {
     address.read_only = true;
-  } else if (name == "parents" && equals == std::string_view::npos && address.kind == Kind::file) {
+  } else if (name == "parents" && equals == std::string_view::npos &&
+             address.kind == RemoteAddress::Kind::file) {
     address.parents = true;
   } else if (name == "timeout") {
     unsigned milliseconds = 0;
@@ -150,9 +150,9 @@ Outcome set_option(RemoteAddress& address, std::string_view option, std::string_
     if (error != std::errc() || rest != end || milliseconds == 0 || milliseconds > longest_timeout)
       return no_remote(text, "timeout= takes milliseconds, from 1 to 60000");
     address.timeout = std::chrono::milliseconds(milliseconds);
-  } else if (name == "endpoint" && address.kind == Kind::s3 && !value.empty()) {
+  } else if (name == "endpoint" && address.kind == RemoteAddress::Kind::s3 && !value.empty()) {
     address.endpoint = value;
-  } else if (name == "region" && address.kind == Kind::s3 && !value.empty()) {
+  } else if (name == "region" && address.kind == RemoteAddress::Kind::s3 && !value.empty()) {
     address.region = value;
   } else {
     return no_remote(text, fmt::format("behind its '?' may stand read-only, timeout=2000{}",
@@ -182,7 +182,7 @@ std::string RemoteAddress::path() const {
 Result<RemoteAddress> parse_remote(std::string_view text) {
   const auto question = text.find('?');
   const auto url = text.substr(0, question);
-  const auto kind = kind_of(url);
+  const auto kind = kind_in(url);
   if (!kind) {
     return no_remote(text,
                      "name one as file:///folder, redis://host, redis+unix:///socket, "

@@ -29,12 +29,17 @@ function(kiln_compile_together target headers)
   if(NOT kiln_sanitizers AND NOT KILN_UNITY STREQUAL "all" AND NOT KILN_UNITY STREQUAL headers)
     return()
   endif()
+  set(together 25)
+  if(headers STREQUAL "tests")
+    # Tests of one room share more names.
+    set(together 10)
+  endif()
   get_target_property(sources ${target} SOURCES)
   list(LENGTH sources count)
   if(count GREATER_EQUAL 8)
     target_precompile_headers(${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/tools/cmake/precompiled/${headers}.h>")
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${together})
   endif()
 endfunction()
 
