@@ -20,6 +20,7 @@
 #include "fake_driver.h"
 #include "kiln/launch.h"
 #include "launch/loaded_image.h"
+#include "support/sanitized.h"
 
 namespace kiln {
 namespace {
@@ -219,7 +220,8 @@ class SignaturesTest : public FakeDriverTest {
 };
 
 TEST_F(SignaturesTest, RandomOnesArriveToTheByte) {
-  const std::uint64_t count = number_from_environment("KILN_SIGNATURES", 10000);
+  const std::uint64_t count =
+      number_from_environment("KILN_SIGNATURES", test::is_sanitized ? 1000 : 10000);
   constexpr std::uint64_t in_a_compile = 1000;
   SCOPED_TRACE("KILN_SIGNATURES_SEED=" + std::to_string(seed_));
   for (std::uint64_t done = 0; done < count; done += in_a_compile) {

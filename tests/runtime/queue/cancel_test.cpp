@@ -29,6 +29,10 @@ struct Long {
 
 class Cancel : public AsyncFixture {
  protected:
+  /// Waits for what was abandoned. The end of a process does so for ten seconds, and a sanitizer takes what a slow
+  /// machine leaves of it then for a leak.
+  void TearDown() override { EXPECT_TRUE(open().compile(plain("after.cu"), target())); }
+
   /// Whether somebody else may compile `program` by now: another runtime has the turn without waiting, and
   /// gives up when it has begun.
   void expect_free_soon(const Program& program) {
