@@ -14,7 +14,7 @@ namespace kiln::cli {
 
 namespace {
 
-using Listing = std::vector<ListedProgram>;
+using ListedPrograms = std::vector<ListedProgram>;
 
 // What is compiled from a stranger's sources is this user's own afterwards, and asked for no signature any more. So they
 // are taken as an import takes them, and read from where no stranger writes.
@@ -34,8 +34,8 @@ RecordedPrograms signed_programs(Cache& from, const std::filesystem::path& name)
   return recorded_programs(own).value();
 }
 
-Listing read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
-  Listing listing;
+ListedPrograms read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
+  ListedPrograms listing;
   for (const auto& file : sources.manifests) {
     auto read = read_manifest(file).value();
     std::move(read.begin(), read.end(), std::back_inserter(listing));
