@@ -52,20 +52,20 @@ bool is_harmless(char32_t code_point) {
 }
 
 // Code points stand for columns: right for all that C++ names and paths usually hold.
-std::size_t width_of(std::string_view text) {
+std::size_t shown_width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   }));
 }
 
 std::string padded(const std::string& cell, Align align, std::size_t width) {
-  const std::string padding(width - std::min(width, width_of(cell)), ' ');
+  const std::string padding(width - std::min(width, shown_width(cell)), ' ');
   return align == Align::left ? cell + padding : padding + cell;
 }
 
 /// At most so many columns of it; "…" stands for the rest.
 std::string cut(const std::string& cell, std::size_t width) {
-  if (width_of(cell) <= width) return cell;
+  if (shown_width(cell) <= width) return cell;
   std::size_t end = 0;
   for (std::size_t columns = 0; end < cell.size(); ++end) {
     const bool begins = (static_cast<unsigned char>(cell[end]) & 0xc0) != 0x80;
@@ -170,10 +170,10 @@ std::string Table::text(bool colour, std::size_t width) const {
   std::vector<Shown> columns;
   for (std::size_t at = 0; at < columns_.size(); ++at) {
     headings.push_back(columns_[at].heading);
-    columns.push_back({at, columns_[at], width_of(columns_[at].heading)});
+    columns.push_back({at, columns_[at], shown_width(columns_[at].heading)});
   }
   for (const auto& row : rows_) {
-    for (auto& column : columns) column.width = std::max(column.width, width_of(row[column.at]));
+    for (auto& column : columns) column.width = std::max(column.width, shown_width(row[column.at]));
   }
   columns = Fitting(std::move(columns), width).fitted();
   std::string result = bold(joined(headings, columns), colour) + '\n';
@@ -183,7 +183,7 @@ std::string Table::text(bool colour, std::size_t width) const {
 
 std::string field_list(const std::vector<Field>& fields, bool colour) {
   std::size_t width = 0;
-  for (const auto& [label, value] : fields) width = std::max(width, width_of(label));
+  for (const auto& [label, value] : fields) width = std::max(width, shown_width(label));
   const std::string indentation(width + gap.size(), ' ');
 
   std::string result;
