@@ -1,5 +1,7 @@
 // The verbs that look into caches: ls, kernels, diff, report, show, extract, disasm, compile-commands, stats.
 
+#include <string>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
