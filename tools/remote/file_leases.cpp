@@ -6,12 +6,12 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "exchange/store_folder.h"
+#include "lease_beat.h"
 
 namespace kiln::remote {
 
@@ -22,36 +22,12 @@ using storage::StoreFolder;
 
 constexpr std::size_t digits_of_generations = 8;
 constexpr std::size_t digits_of_folders = 2;
-constexpr std::size_t most_beat_bytes = 256;
-constexpr std::size_t most_seen = 4096;
 /// Nobody gets there by taking a lease again and again.
 constexpr auto last_generation = std::numeric_limits<std::uint32_t>::max();
 const std::string beat_name = "beat";
 
 /// Whose machine has written it does not matter: a lease is a hint.
 constexpr storage::StoreReaders anybody{.of_anybody = true};
-
-/// A holder's word: "token state count". Others may have written anything in its place.
-struct Beat {
-  std::string token = {};
-  std::string state = {};
-  std::uint64_t count = 0;
-};
-
-std::string encode(const Beat& beat) {
-  return fmt::format("{} {} {}", beat.token, beat.state, beat.count);
-}
-
-Beat decode(const std::string& word) {
-  const auto first = std::min(word.find(' '), word.size());
-  const auto second = std::min(word.find(' ', first + 1), word.size());
-  Beat beat{word.substr(0, first), word.substr(std::min(first + 1, second), second - first - 1)};
-  for (const char digit : word.substr(second)) {
-    // It need only differ from the one before.
-    if (digit >= '0' && digit <= '9') beat.count = beat.count * 10 + (digit - '0');
-  }
-  return beat;
-}
 
 class FileLeases final : public Leases {
  public:
@@ -93,7 +69,7 @@ class FileLeases final : public Leases {
     auto mine = held_by(name, token);
     if (!mine) return tl::unexpected(std::move(mine.error()));
     if (!*mine) return {};
-    (*mine)->beat.state = failed ? "failed" : "done";
+    (*mine)->beat.state = failed ? LeaseBeat::State::failed : LeaseBeat::State::done;
     auto written = write((*mine)->folder, (*mine)->beat);
     if (!written) remove((*mine)->lease, (*mine)->generation);
     return written;
@@ -131,12 +107,12 @@ class FileLeases final : public Leases {
   std::optional<LeaseAnswer> judge(const std::string& name, std::uint32_t generation,
                                    const std::string& word) {
     const auto now = steady_clock::now();
-    const auto beat = decode(word);
-    if (beat.state == "done") return std::nullopt;
+    const auto state = decode_beat(word).state;
+    if (state == LeaseBeat::State::done) return std::nullopt;
     if (seen_.size() >= most_seen) seen_.clear();
     auto& seen = seen_[name];
     if (seen.generation != generation || seen.word != word) seen = {generation, word, now};
-    const bool failed = beat.state == "failed";
+    const bool failed = state == LeaseBeat::State::failed;
     const auto time =
         failed ? std::min<std::chrono::milliseconds>(telling_failure, lasts_) : lasts_;
     if (now - seen.since >= time) return std::nullopt;
@@ -170,13 +146,13 @@ class FileLeases final : public Leases {
     const auto folder = lease.folder(name_of(generation));
     if (!folder) return tl::unexpected(folder.error());
     if (!*folder) return LeaseAnswer::held;
-    auto written = write(**folder, {token, "held"});
+    auto written = write(**folder, {token});
     if (!written) return tl::unexpected(std::move(written.error()));
     return LeaseAnswer::taken;
   }
 
-  static Outcome write(const StoreFolder& folder, const Beat& beat) {
-    auto written = folder.write(beat_name, encode(beat), anybody);
+  static Outcome write(const StoreFolder& folder, const LeaseBeat& beat) {
+    auto written = folder.write(beat_name, encode_beat(beat), anybody);
     if (!written) return tl::unexpected(std::move(written.error()));
     return {};
   }
@@ -189,7 +165,7 @@ class FileLeases final : public Leases {
     StoreFolder lease;
     std::uint32_t generation;
     StoreFolder folder;
-    Beat beat;
+    LeaseBeat beat;
   };
 
   /// Nothing where it is not this token's, or no longer.
@@ -207,8 +183,8 @@ class FileLeases final : public Leases {
     if (!*folder) return std::nullopt;
     const auto word = (*folder)->read(beat_name, most_beat_bytes, anybody);
     if (!word) return tl::unexpected(word.error());
-    auto beat = decode(word->value_or(""));
-    if (beat.token != token || beat.state != "held") return std::nullopt;
+    auto beat = decode_beat(word->value_or(""));
+    if (!beat.is_held_by(token)) return std::nullopt;
     return Held{std::move(**lease), *latest, std::move(**folder), std::move(beat)};
   }
 

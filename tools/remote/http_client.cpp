@@ -417,11 +417,6 @@ std::string HttpClient::remedy(const Answer& answer) const {
                  : "check that the address is one where files may be put";
 }
 
-bool is_hexadecimal(std::string_view text, std::size_t digits) {
-  return text.size() == digits &&
-         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
-}
-
 std::string percent_encoded(std::string_view text, bool keeps_slashes) {
   std::string encoded;
   for (const char letter : text) {

@@ -95,8 +95,6 @@ class HttpClient {
   bool has_proxy_ = false;
 };
 
-[[nodiscard]] bool is_hexadecimal(std::string_view text, std::size_t digits);
-
 /// As a url's path or query spells it: only letters, digits and "-._~" stay as they are, and '/' where it is to be kept.
 [[nodiscard]] std::string percent_encoded(std::string_view text, bool keeps_slashes);
 

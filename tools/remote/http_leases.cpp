@@ -1,49 +1,17 @@
 #include "http_leases.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "lease_beat.h"
 
 namespace kiln::remote {
 
 namespace {
 
 using std::chrono::steady_clock;
-
-constexpr std::size_t most_beat_bytes = 256;
-constexpr std::size_t digits_of_tokens = 32;
-/// Who waits for more at one time waits longer for some.
-constexpr std::size_t most_seen = 4096;
-
-constexpr std::string_view held = "held";
-constexpr std::string_view failed = "failed";
-
-/// "token state count". Others may have written anything in its place.
-struct Beat {
-  std::string_view token = {};
-  std::string_view state = held;
-  std::uint64_t count = 0;
-};
-
-std::string encode(const Beat& beat) {
-  return fmt::format("{} {} {}\n", beat.token, beat.state, beat.count);
-}
-
-/// Without a token for anything that is no beat.
-Beat decode(std::string_view text) {
-  Beat beat;
-  if (!is_hexadecimal(text.substr(0, digits_of_tokens), digits_of_tokens)) return beat;
-  beat.token = text.substr(0, digits_of_tokens);
-  text.remove_prefix(digits_of_tokens);
-  if (text.starts_with(" failed ")) beat.state = failed;
-  for (const char letter : text) {
-    // It need only differ from the one before.
-    if (letter >= '0' && letter <= '9') beat.count = beat.count * 10 + (letter - '0');
-  }
-  return beat;
-}
 
 std::string lease_path(const std::string& name) { return fmt::format("l/{}/", name); }
 std::string beat_path(const std::string& name) { return lease_path(name) + "beat"; }
@@ -73,10 +41,10 @@ Result<bool> HttpLeases::prolong(const std::string& name, const std::string& tok
   client_->begin_call();
   const auto text = beat_of(name);
   if (!text) return tl::unexpected(text.error());
-  auto beat = decode(*text);
-  if (beat.token != token || beat.state != held) return false;
+  auto beat = decode_beat(*text);
+  if (!beat.is_held_by(token)) return false;
   ++beat.count;
-  if (auto sent = client_->put(beat_path(name), encode(beat)); !sent)
+  if (auto sent = client_->put(beat_path(name), encode_beat(beat)); !sent)
     return tl::unexpected(std::move(sent.error()));
   return true;
 }
@@ -85,11 +53,11 @@ Outcome HttpLeases::release(const std::string& name, const std::string& token, b
   client_->begin_call();
   const auto text = beat_of(name);
   if (!text) return tl::unexpected(text.error());
-  auto beat = decode(*text);
-  if (beat.token != token || beat.state != held) return {};
+  auto beat = decode_beat(*text);
+  if (!beat.is_held_by(token)) return {};
   if (failed) {
-    beat.state = remote::failed;
-    return client_->put(beat_path(name), encode(beat));
+    beat.state = LeaseBeat::State::failed;
+    return client_->put(beat_path(name), encode_beat(beat));
   }
   // In S3 these are two objects, of which the first must not outlive the second: nobody would have it.
   if (auto removed = client_->remove(beat_path(name)); !removed) return removed;
@@ -107,8 +75,8 @@ Result<LeaseAnswer> HttpLeases::judge(const std::string& name, const std::string
                                       Result<std::string> said) {
   if (!said) return tl::unexpected(std::move(said.error()));
   auto& seen = see(name, std::move(*said));
-  const auto beat = decode(seen.beat);
-  const bool has_failed = beat.state == failed;
+  const auto beat = decode_beat(seen.beat);
+  const bool has_failed = beat.state == LeaseBeat::State::failed;
   const auto answer = has_failed ? LeaseAnswer::failed : LeaseAnswer::held;
   if (steady_clock::now() - seen.since < (has_failed ? tells_failure_ : lasts_)) return answer;
   const auto claim = fmt::format("{}{}-{}/", lease_path(name),
@@ -124,7 +92,7 @@ Result<LeaseAnswer> HttpLeases::judge(const std::string& name, const std::string
 
 Result<LeaseAnswer> HttpLeases::hold(const std::string& name, const std::string& token) {
   seen_.erase(name);
-  if (auto sent = client_->put(beat_path(name), encode({.token = token})); !sent)
+  if (auto sent = client_->put(beat_path(name), encode_beat({.token = token})); !sent)
     return tl::unexpected(std::move(sent.error()));
   return LeaseAnswer::taken;
 }

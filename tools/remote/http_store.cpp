@@ -15,6 +15,7 @@
 #include "http_client.h"
 #include "http_leases.h"
 #include "kiln/exchange.h"
+#include "server_words.h"
 
 namespace kiln::remote {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 
 #include "kiln/error.h"
@@ -39,6 +40,9 @@ class Leases {
                                         bool failed) = 0;
 
  protected:
+  /// Of so many names it is remembered what their holders said; who waits for more at one time waits longer for some.
+  static constexpr std::size_t most_seen = 4096;
+
   Leases() = default;
 };
 

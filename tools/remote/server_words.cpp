@@ -1,7 +1,6 @@
 #include "server_words.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace kiln::remote {
 namespace {
@@ -32,6 +31,11 @@ std::string words_without(std::initializer_list<std::string_view> secrets, std::
   std::ranges::replace_if(
       text, [](char each) { return each < ' ' || each > '~'; }, '?');
   return text;
+}
+
+bool is_hexadecimal(std::string_view text, std::size_t digits) {
+  return text.size() == digits &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
 }  // namespace kiln::remote

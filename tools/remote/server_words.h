@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -10,5 +11,8 @@ namespace kiln::remote {
 /// they were asked, the login too.
 [[nodiscard]] std::string words_without(std::initializer_list<std::string_view> secrets,
                                         std::string_view words);
+
+/// As names of objects and tokens of leases are.
+[[nodiscard]] bool is_hexadecimal(std::string_view text, std::size_t digits);
 
 }  // namespace kiln::remote
