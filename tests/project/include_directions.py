@@ -24,8 +24,8 @@ MAY_INCLUDE = {
 SYSTEM = {"cache/system"}
 GROUND = SYSTEM | {"runtime/base", "runtime/program", "runtime/vendor"}
 BENCH = {"runtime/source", "runtime/image", "runtime/remote"}
-STAGES = {"runtime/lookup", "runtime/narrow", "runtime/compile", "runtime/compile/worker", "runtime/queue",
-          "runtime/manifest", "runtime/launch"}
+STAGES = {"runtime/settings", "runtime/lookup", "runtime/narrow", "runtime/compile", "runtime/compile/worker",
+          "runtime/queue", "runtime/manifest", "runtime/launch"}
 # What a room's files may include beside their own room and public headers. A room that is not named has no files.
 ROOMS = {
     "cache/include": set(),
@@ -44,6 +44,7 @@ ROOMS = {
     "runtime/image": GROUND,
     "runtime/remote": GROUND,
     "runtime/lookup": GROUND | BENCH,
+    "runtime/settings": GROUND | {"runtime/image", "runtime/remote"},
     "runtime/narrow": {"runtime/source", "runtime/base", "runtime/program"},
     "runtime/compile": GROUND | BENCH,
     "runtime/compile/worker": GROUND | BENCH | {"runtime/compile"},
@@ -56,8 +57,8 @@ ROOMS = {
 }
 LONGEST_README = 25  # Lines, of a room.
 # Who puts the rooms together.
-TOP = {"runtime": ("runtime", "runtime_*", "availability", "settings", "pipeline", "obtainer", "making",
-                   "compilation", "combination", "config_file"), "cache": ("cache", "cache_*", "turn")}
+TOP = {"runtime": ("runtime", "runtime_*", "availability", "pipeline", "obtainer", "making",
+                   "compilation", "combination"), "cache": ("cache", "cache_*", "turn")}
 
 # Where the compiler looks, after the folder of the including file.
 INCLUDE_DIRS = ["cache/include", "runtime/include", "device", "cache", "runtime", "tools/cli", "tools", "tests", "."]

@@ -1,4 +1,4 @@
-#include "config_file.h"
+#include "settings/config_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -94,7 +94,12 @@ TEST_F(ConfigFiles, StandBetweenEnvironmentAndDefault) {
 
 TEST_F(ConfigFiles, HoldNoNonsense) {
   say("KILN_LOG=loud\n");
-  EXPECT_THAT(refusal(), HasSubstr("KILN_LOG: 'loud' is not a log level"));
+  const auto in_file = HasSubstr("(in " + path_.string() + ")");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("KILN_LOG: 'loud' is not a log level"), in_file));
+  say("KILN_COMPILE_TIMEOUT=0\n");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("KILN_COMPILE_TIMEOUT: '0' is not"), in_file));
+  say("KILN_TRUSTED_KEYS=farm-1\n");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("KILN_TRUSTED_KEYS: 'farm-1' is no"), in_file));
   say("LOG=info\n");
   EXPECT_THAT(refusal(), HasSubstr(":1: 'LOG...' is no setting"));
   for (const std::string sign : {" ", ":", "-> "}) {
@@ -121,7 +126,8 @@ TEST_F(ConfigFiles, HoldNoNonsense) {
 // As of the variable, an empty list shall not open what it was to close.
 TEST_F(ConfigFiles, AListOfTrustedKeysThatIsEmptyIsNone) {
   say("KILN_TRUSTED_KEYS=\n");
-  EXPECT_THAT(refusal(), HasSubstr("KILN_TRUSTED_KEYS: '' has no key"));
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("KILN_TRUSTED_KEYS: '' has no key"),
+                               HasSubstr("(in " + path_.string() + ")")));
 }
 
 TEST_F(ConfigFiles, AreWrittenByNobodyElse) {

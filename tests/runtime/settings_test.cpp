@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kiln/runtime.h"
@@ -14,6 +16,7 @@
 namespace kiln::test {
 namespace {
 
+using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
 std::string origin_of(const Settings& settings, const std::string& variable) {
@@ -262,6 +265,25 @@ TEST(Settings, EachHasItsNonsense) {
   const auto settings = resolve_settings({}).value();
   for (const auto& setting : settings.listing)
     EXPECT_TRUE(listed.contains(setting.variable)) << setting.variable;
+}
+
+// Otherwise a host would learn of it where it is used, if it does.
+TEST(Settings, AnOptionThatIsTextHasNoNonsenseEither) {
+  const auto message = [](const RuntimeOptions& options) {
+    const auto settings = resolve_settings(options);
+    return settings ? "" : settings.error().message;
+  };
+  EXPECT_EQ(message({.engine = "acme\t2"}),
+            "KILN_ENGINE: 'acme\t2' is not an engine's name: leave control characters out");
+  EXPECT_THAT(message({.cache_trust_owners = "root, 7"}),
+              HasSubstr("KILN_CACHE_TRUST_OWNERS: 'root, 7' is not a list of owners"));
+  EXPECT_THAT(message({.cache_group = "no such group"}),
+              HasSubstr("KILN_CACHE_GROUP: 'no such group' is not a group"));
+  EXPECT_THAT(message({.toolchains = "mine"}),
+              HasSubstr("KILN_TOOLCHAINS: 'mine' is not a rule for compilers"));
+  EXPECT_THAT(message({.trusted_keys = ""}), HasSubstr("KILN_TRUSTED_KEYS: '' has no key"));
+  const ScopedVariable group("KILN_CACHE_GROUP", "77");
+  EXPECT_EQ(resolve_settings({.cache_group = ""})->cache_trust.group, std::nullopt);
 }
 
 }  // namespace

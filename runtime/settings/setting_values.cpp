@@ -1,0 +1,223 @@
+#include "settings/setting_values.h"
+
+#include <grp.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "image/toolchains.h"
+#include "kiln/size.h"
+
+namespace kiln::settings {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, LogLevel>, 4> log_levels{
+    {{"off", LogLevel::off},
+     {"warn", LogLevel::warn},
+     {"info", LogLevel::info},
+     {"debug", LogLevel::debug}}};
+
+constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{
+    {{"jit", Mode::jit}, {"warn", Mode::warn}, {"cache-only", Mode::cache_only}}};
+
+// A number that is whole, and no more than an id can be; the last one means "no id".
+std::optional<std::uint32_t> parse_id(std::string_view text) {
+  std::uint32_t id = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, id);
+  if (error != std::errc() || rest != end || id == static_cast<std::uint32_t>(-1))
+    return std::nullopt;
+  return id;
+}
+
+constexpr unsigned most_workers = 1024;
+
+}  // namespace
+
+// An address that was meant for another variable may have a password in it.
+tl::unexpected<Error> nonsense(std::string_view variable, std::string_view value,
+                               std::string_view expected) {
+  const bool is_address = value.find("://") != std::string_view::npos;
+  return fail(ErrorCode::invalid_setting,
+              fmt::format("{}: '{}' is not {}", variable, is_address ? "..." : value, expected));
+}
+
+Result<std::string> as_it_is(const char* /*variable*/, const std::string& value) { return value; }
+
+Result<bool> parse_flag(const char* variable, const std::string& value) {
+  for (const auto* yes : {"1", "true", "yes", "on"}) {
+    if (value == yes) return true;
+  }
+  for (const auto* no : {"0", "false", "no", "off"}) {
+    if (value == no) return false;
+  }
+  return nonsense(variable, value, "a switch: use 1 or 0 (or true/false, yes/no, on/off)");
+}
+
+Result<std::filesystem::path> parse_path(const char* variable, const std::filesystem::path& value) {
+  // A relative path would make the result depend on where the process happens to stand.
+  if (!value.is_absolute()) return nonsense(variable, value.string(), "an absolute path");
+  return value.lexically_normal();
+}
+
+// Who sets the key itself in the place of its file shall not find it in a log.
+Result<std::filesystem::path> parse_key_file(const char* variable,
+                                             const std::filesystem::path& value) {
+  if (value.is_absolute()) return value.lexically_normal();
+  return fail(
+      ErrorCode::invalid_setting,
+      fmt::format("{}: what is set, which is not repeated here, is not the absolute path of "
+                  "a key's file",
+                  variable));
+}
+
+Result<LogLevel> parse_log_level(const char* variable, const std::string& value) {
+  for (const auto& [name, level] : log_levels) {
+    if (value == name) return level;
+  }
+  return nonsense(variable, value, "a log level: use off, warn, info or debug");
+}
+
+Result<std::string> parse_engine(const char* variable, const std::string& value) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::any_of(value.begin(), value.end(), is_control))
+    return nonsense(variable, value, "an engine's name: leave control characters out");
+  return value;
+}
+
+Result<Mode> parse_mode(const char* variable, const std::string& value) {
+  for (const auto& [name, mode] : modes) {
+    if (value == name) return mode;
+  }
+  return nonsense(variable, value, "a mode: use jit, warn or cache-only");
+}
+
+Result<std::uint64_t> parse_size(const char* variable, const std::string& value) {
+  const auto bytes = parse_bytes(value);
+  if (!bytes || *bytes == 0) {
+    return nonsense(variable, value,
+                    "a size above nothing: use a number with K, M, G or T, such as 5G");
+  }
+  return *bytes;
+}
+
+Result<std::uint64_t> parse_memory(const char* variable, const std::string& value) {
+  return value == "auto" ? Result<std::uint64_t>(automatic_memory) : parse_size(variable, value);
+}
+
+Result<std::uint64_t> parse_size_or_none(const char* variable, const std::string& value) {
+  return value == "0" ? Result<std::uint64_t>(0) : parse_size(variable, value);
+}
+
+Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std::string& value) {
+  constexpr unsigned a_day = 86'400;
+  unsigned seconds = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, seconds);
+  if (error != std::errc() || rest != end || seconds > a_day) {
+    return nonsense(variable, value, "a number of seconds, at most a day");
+  }
+  return std::chrono::seconds(seconds);
+}
+
+Result<std::size_t> parse_count(const char* variable, const std::string& value) {
+  std::size_t count = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, count);
+  if (error != std::errc() || rest != end || count == 0) {
+    return nonsense(variable, value, "a number above nothing");
+  }
+  return count;
+}
+
+Result<unsigned> parse_workers(const char* variable, const std::string& value) {
+  if (value == "auto") return automatic_workers;
+  unsigned workers = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, workers);
+  if (error != std::errc() || rest != end || workers > most_workers) {
+    return nonsense(variable, value,
+                    fmt::format("a number of workers, at most {}, or auto", most_workers));
+  }
+  return workers;
+}
+
+Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
+                                                       const std::string& value) {
+  std::vector<std::filesystem::path> paths;
+  std::istringstream list(value);
+  for (std::string item; std::getline(list, item, ':');) {
+    if (item.empty()) continue;
+    auto path = parse_path(variable, item);
+    if (!path) return tl::unexpected(path.error());
+    paths.push_back(std::move(*path));
+  }
+  return paths;
+}
+
+Result<std::string> parse_toolchains(const char* variable, const std::string& value) {
+  if (EligibleToolchains::parse(value)) return value;
+  return nonsense(variable, value,
+                  "a rule for compilers: use own, same-major, any, or one as `kiln ls` names it, "
+                  "such as 'NVRTC 12.8'");
+}
+
+Result<CacheTrust> parse_owners(const char* variable, const std::string& value) {
+  CacheTrust trust;
+  std::istringstream list(value);
+  for (std::string owner; std::getline(list, owner, ',');) {
+    const auto id = owner == "root" ? 0 : parse_id(owner);
+    trust.any_owner |= owner == "any";
+    if (id) trust.owners.push_back(*id);
+    if (!id && owner != "any") {
+      return nonsense(variable, value,
+                      "a list of owners: use root, user ids separated by commas, or any");
+    }
+  }
+  return trust;
+}
+
+Result<std::optional<std::uint32_t>> parse_group(const char* variable, const std::string& value) {
+  if (value.empty()) return std::nullopt;
+  if (const auto id = parse_id(value)) return id;
+  struct group group {};
+  struct group* found = nullptr;
+  // The entry of a group, or of one before it, may be long.
+  std::vector<char> entry(1024);
+  while (::getgrnam_r(value.c_str(), &group, entry.data(), entry.size(), &found) == ERANGE)
+    entry.resize(2 * entry.size());
+  if (found != nullptr) return std::uint32_t{found->gr_gid};
+  return nonsense(variable, value, "a group of this machine: use its name or its id");
+}
+
+std::string text_of(unsigned workers) {
+  return workers == automatic_workers ? "auto" : fmt::format("{}", workers);
+}
+std::string text_of(std::uint64_t bytes) {
+  return bytes == automatic_memory ? "auto" : fmt::format("{}", bytes);
+}
+std::string text_of(std::chrono::milliseconds value) {
+  return fmt::format("{}", static_cast<double>(value.count()) / 1000);
+}
+std::string text_of(const std::vector<std::filesystem::path>& paths) {
+  std::string text;
+  for (const auto& path : paths) text += (text.empty() ? "" : ":") + path.string();
+  return text;
+}
+std::string text_of(bool value) { return value ? "1" : "0"; }
+std::string text_of(const std::filesystem::path& value) { return value.string(); }
+std::string text_of(Mode value) { return to_string(value); }
+std::string text_of(LogLevel value) {
+  for (const auto& [name, level] : log_levels) {
+    if (level == value) return std::string(name);
+  }
+  return {};
+}
+
+}  // namespace kiln::settings
