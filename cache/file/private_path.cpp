@@ -32,9 +32,22 @@ tl::unexpected<Error> unusable(const fs::path& path, std::string_view problem,
               fmt::format("cache path '{}' {}; {}", path.string(), problem, remedy));
 }
 
+std::string_view remedy_of(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return "give the user the right to it, or name another cache directory";
+    case ENOSPC:
+    case EDQUOT:
+      return "make room there, or name another cache directory";
+    default:
+      return use_another;
+  }
+}
+
 tl::unexpected<Error> unusable(const fs::path& path, std::string_view attempt, int error) {
   const auto problem = fmt::format("{}: {}", attempt, std::generic_category().message(error));
-  return unusable(path, problem, "give the user the right to it, or name another cache directory");
+  return unusable(path, problem, remedy_of(error));
 }
 
 Result<std::optional<struct stat>> look_at(const fs::path& path) {

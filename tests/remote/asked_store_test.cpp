@@ -80,11 +80,13 @@ class AskedServer : public testing::Test {
  protected:
   explicit AskedServer(std::chrono::milliseconds takes = 100ms) { behaviour_->takes = takes; }
 
-  Result<Heard> ask_for_hints(std::chrono::microseconds budget, bool hasty) {
+  Result<Heard> ask_for_hints(std::chrono::microseconds budget, bool hasty,
+                              const Server::Tell& tell = {}) {
     return server_.hints({.request = Digest(),
                           .most = 8,
                           .budget_us = static_cast<std::uint64_t>(budget.count()),
-                          .hasty = hasty});
+                          .hasty = hasty},
+                         tell);
   }
 
   template <class Ask>
@@ -106,6 +108,26 @@ class AskedServer : public testing::Test {
 TEST_F(AskedServer, IsAskedOnceByAllWhoAskTheSameTogether) {
   at_once([&] { EXPECT_TRUE(ask_for_hints(30s, true)); });
   EXPECT_EQ(behaviour_->asked, 1);
+}
+
+TEST_F(AskedServer, TellsWhatItHearsOnTheThreadThatHasIt) {
+  std::vector<std::thread::id> tellers;
+  const auto tell = [&](const Heard& /*heard*/) { tellers.push_back(std::this_thread::get_id()); };
+  ASSERT_TRUE(ask_for_hints(30s, true, tell));
+  ASSERT_TRUE(ask_for_hints(30s, true, tell));
+  ASSERT_EQ(tellers.size(), 1U) << "what was heard lately is known";
+  EXPECT_NE(tellers[0], std::this_thread::get_id());
+}
+
+TEST_F(AskedServer, TellsNobodyWhoHasGivenUp) {
+  std::atomic<int> told = 0;
+  const auto answer = ask_for_hints(1ms, true, [&](const Heard& /*heard*/) { ++told; });
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::timed_out);
+  for (int look = 0; look < 3000 && !lately_.hints(Digest(), 8); ++look)
+    std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(lately_.hints(Digest(), 8)) << "the next who asks finds what came late";
+  EXPECT_EQ(told, 0);
 }
 
 // Nothing of that is kept, and it may come at any moment.

@@ -42,39 +42,45 @@ class Broker {
     bool writes = false;
   };
 
-  /// The answer to `work`. Errors: its own; timed_out, where that takes longer than the budget, and the answer then goes to
-  /// `late`; cache_unusable, while the server is left alone.
+  /// Is given an answer on the thread that has it. Where it is in time, whoever asked waits for this to be done with it.
+  template <class Answer>
+  using Hear = std::function<void(const Result<Answer>& answer, bool in_time)>;
+
+  /// The answer to `work`, which `hear` is given before. Errors: its own; timed_out, where that takes longer than the budget;
+  /// cache_unusable, while the server is left alone.
   template <class Answer>
   [[nodiscard]] Result<Answer> ask(Budget budget, std::function<Result<Answer>(Backend&)> work,
-                                   std::function<void(const Result<Answer>&)> late = {}) {
+                                   Hear<Answer> hear = {}) {
     struct Asked {
       std::optional<Result<Answer>> answer;
-      bool abandoned = false;
+      bool is_in_time = false;
+      bool is_abandoned = false;
     };
     const auto asked = std::make_shared<Asked>();
     const auto job = std::make_shared<Job>();
     job->counts = budget.counts;
     job->writes = budget.writes;
     job->run = [this, asked, work = std::move(work),
-                late = std::move(late)](const Result<Backend*>& backend) {
+                hear = std::move(hear)](const Result<Backend*>& backend) {
       auto answer = backend ? work(**backend) : Result<Answer>(tl::unexpected(backend.error()));
       auto failure = failure_of(answer);
-      {
-        const std::lock_guard lock(mutex_);
-        asked->answer = std::move(answer);
-        if (!asked->abandoned) return failure;
-        ++status_.slow;
-      }
-      // Nobody else looks at it any more, and others are not to wait for what is done with it.
-      if (late) late(*asked->answer);
+      std::unique_lock lock(mutex_);
+      const bool in_time = asked->is_in_time = !asked->is_abandoned;
+      if (!in_time) ++status_.slow;
+      // Others are not to wait for what is done with it.
+      lock.unlock();
+      if (hear) hear(answer, in_time);
+      lock.lock();
+      asked->answer = std::move(answer);
       return failure;
     };
     std::unique_lock lock(mutex_);
     if (auto resting = why_resting(budget)) return tl::unexpected(std::move(*resting));
     add(job);
     wait(lock, budget, [&] { return asked->answer.has_value(); });
+    if (asked->is_in_time) something_done_.wait(lock, [&] { return asked->answer.has_value(); });
     if (asked->answer) return std::move(*asked->answer);
-    asked->abandoned = true;
+    asked->is_abandoned = true;
     if (auto resting = why_resting(budget)) return tl::unexpected(std::move(*resting));
     return fail(ErrorCode::timed_out, "the server takes longer than it may save");
   }

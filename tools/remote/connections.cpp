@@ -7,8 +7,10 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -42,6 +44,8 @@ constexpr std::size_t most_connections_to_server = 16;
 constexpr int most_connections = 1024;
 /// Whoever asked and does not take the answer is gone.
 constexpr auto patience_with_a_caller = 5s;
+/// A socket holds three times as much. Bytes.
+constexpr std::size_t most_told = std::size_t{64} << 10;
 /// What the server does not take is not waited for longer than this, once nobody is connected.
 constexpr auto longest_delivery = 5min;
 
@@ -63,7 +67,9 @@ class Service {
 
   using Holder = LeaseBook::Holder;
 
-  Result<Heard> answer(const AskHints& call, const Holder&) { return server_.hints(call); }
+  Result<Heard> answer(const AskHints& call, const Server::Tell& tell) {
+    return server_.hints(call, tell);
+  }
   Result<GivenObject> answer(const GetObject& call, const Holder&) { return server_.object(call); }
   Result<bool> answer(const PutObject& call, const Holder&) {
     if (address_.read_only) return refusal();
@@ -211,42 +217,53 @@ class Connections::Impl {
     while (socket.receive(message, std::nullopt) == State::ok) {
       const auto call = wire::decode<Call>(message);
       if (!call) return introduced;
-      const auto answer =
-          std::visit([&](const auto& one) { return this->answer(one, holder, introduced); }, *call);
-      const auto deadline = Clock::now() + patience_with_a_caller;
-      if (answer.record.empty() || socket.send(answer.record, deadline) != State::ok)
-        return introduced;
+      const auto state = std::visit(
+          [&](const auto& one) { return this->answer(one, socket, holder, introduced); }, *call);
+      if (state != State::ok) return introduced;
       if (message.capacity() > LargeRoom::most_without) message = {};
     }
     return introduced;
   }
 
-  /// A record, which is empty to whoever did not say for which store he comes; where it is large, with its room.
-  struct Answer {
-    std::string record = {};
-    LargeRoom::Taken room = {};
-  };
-
+  /// Ended for whoever did not say for which store he comes.
   template <class Question>
-  Answer answer(const Question& call, const LeaseBook::Holder& holder, bool& introduced) {
+  State answer(const Question& call, MessageSocket& socket, const LeaseBook::Holder& holder,
+               bool& introduced) {
     if constexpr (std::is_same_v<Question, Introduction>) {
       auto welcome = welcome_to(call);
       if (welcome.value_or(false) && !std::exchange(introduced, true)) ++welcome_;
-      return {wire::encode(welcome)};
+      return send(socket, welcome);
     } else {
-      return introduced ? answer_of(service_.load()->answer(call, holder)) : Answer();
+      return introduced ? answer_of(call, socket, holder) : State::ended;
     }
   }
 
-  template <class Reply>
-  static Answer answer_of(const tl::expected<Reply, Error>& reply) {
-    return {wire::encode(reply)};
+  template <class Question>
+  State answer_of(const Question& call, MessageSocket& socket, const LeaseBook::Holder& holder) {
+    return send(socket, service_.load()->answer(call, holder));
   }
-  static Answer answer_of(Result<GivenObject> given) {
-    auto room = given ? std::move(given->room) : LargeRoom::Taken();
-    return {
-        wire::encode(std::move(given).map([](GivenObject all) { return std::move(all.bytes); })),
-        std::move(room)};
+  // Who has heard it does not wait for a caller who takes nothing: what is larger than a socket holds is sent here.
+  State answer_of(const AskHints& call, MessageSocket& socket, const LeaseBook::Holder&) {
+    std::optional<State> told;
+    const auto tell = [&](const Heard& heard) {
+      const auto record = wire::encode(Result<Heard>(heard));
+      if (record.size() <= most_told) told = send_record(socket, record);
+    };
+    const auto heard = service_.load()->answer(call, tell);
+    return told ? *told : send(socket, heard);
+  }
+
+  template <class Reply>
+  static State send(MessageSocket& socket, const tl::expected<Reply, Error>& reply) {
+    return send_record(socket, wire::encode(reply));
+  }
+  static State send_record(MessageSocket& socket, const std::string& record) {
+    return socket.send(record, Clock::now() + patience_with_a_caller);
+  }
+  /// Where the object is large, it has its room until it is sent.
+  static State send(MessageSocket& socket, Result<GivenObject> given) {
+    const auto room = given ? std::move(given->room) : LargeRoom::Taken();
+    return send(socket, std::move(given).map([](GivenObject all) { return std::move(all.bytes); }));
   }
 
   /// False to who comes with another introduction than the first, or would be served with keys of somebody else's environment.
