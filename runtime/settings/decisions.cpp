@@ -54,9 +54,11 @@ std::vector<UnknownVariable> Decisions::unknown() const {
   return unknown;
 }
 
-void Decisions::refuse(Error error) {
+void Decisions::refuse(const char* variable, Error error) {
   if (fault_) return;
-  const auto& origin = listing_.back().origin;
+  const auto listed = std::find_if(listing_.rbegin(), listing_.rend(),
+                                   [&](const Setting& each) { return each.variable == variable; });
+  const auto& origin = listed->origin;
   // Everybody looks first where these are.
   if (origin != "environment" && origin != "option" && origin != "default")
     error.message += fmt::format(" (in {})", origin);

@@ -36,7 +36,7 @@ class Decisions {
     list({variable, "", option ? "option" : said ? said->origin : "default"});
     if (said) {
       auto parsed = parse(variable, said->value);
-      check(parsed);
+      check(variable, parsed);
       if (parsed) value = std::move(*parsed);
     }
     if (value) listing_.back().value = text_of(*value);
@@ -59,7 +59,7 @@ class Decisions {
     list({variable, said ? said->value : usual, said ? said->origin : "default"});
     if (!said) return std::nullopt;
     auto parsed = parse(variable, said->value);
-    check(parsed);
+    check(variable, parsed);
     return parsed ? std::optional<T>(std::move(*parsed)) : std::nullopt;
   }
 
@@ -70,13 +70,13 @@ class Decisions {
 
   void list(Setting setting) { listing_.push_back(std::move(setting)); }
 
-  /// Keeps the error, if it is one, as that of what was listed last.
+  /// Keeps the error, if it is one.
   template <class T>
-  void check(const Result<T>& result) {
-    if (!result) refuse(result.error());
+  void check(const char* variable, const Result<T>& result) {
+    if (!result) refuse(variable, result.error());
   }
-  /// As of what was listed last.
-  void refuse(Error error);
+  /// Of a variable that was listed: where it stands in a file, that is named as well.
+  void refuse(const char* variable, Error error);
   [[nodiscard]] const std::optional<Error>& fault() const { return fault_; }
 
   /// What was decided.

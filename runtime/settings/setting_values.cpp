@@ -38,14 +38,18 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
 
 constexpr unsigned most_workers = 1024;
 
+tl::unexpected<Error> refuse(std::string_view variable, std::string_view value,
+                             std::string_view expected) {
+  return tl::unexpected(nonsense(variable, value, expected));
+}
+
 }  // namespace
 
 // An address that was meant for another variable may have a password in it.
-tl::unexpected<Error> nonsense(std::string_view variable, std::string_view value,
-                               std::string_view expected) {
+Error nonsense(std::string_view variable, std::string_view value, std::string_view expected) {
   const bool is_address = value.find("://") != std::string_view::npos;
-  return fail(ErrorCode::invalid_setting,
-              fmt::format("{}: '{}' is not {}", variable, is_address ? "..." : value, expected));
+  return {ErrorCode::invalid_setting,
+          fmt::format("{}: '{}' is not {}", variable, is_address ? "..." : value, expected)};
 }
 
 Result<std::string> as_it_is(const char* /*variable*/, const std::string& value) { return value; }
@@ -57,12 +61,12 @@ Result<bool> parse_flag(const char* variable, const std::string& value) {
   for (const auto* no : {"0", "false", "no", "off"}) {
     if (value == no) return false;
   }
-  return nonsense(variable, value, "a switch: use 1 or 0 (or true/false, yes/no, on/off)");
+  return refuse(variable, value, "a switch: use 1 or 0 (or true/false, yes/no, on/off)");
 }
 
 Result<std::filesystem::path> parse_path(const char* variable, const std::filesystem::path& value) {
   // A relative path would make the result depend on where the process happens to stand.
-  if (!value.is_absolute()) return nonsense(variable, value.string(), "an absolute path");
+  if (!value.is_absolute()) return refuse(variable, value.string(), "an absolute path");
   return value.lexically_normal();
 }
 
@@ -81,13 +85,13 @@ Result<LogLevel> parse_log_level(const char* variable, const std::string& value)
   for (const auto& [name, level] : log_levels) {
     if (value == name) return level;
   }
-  return nonsense(variable, value, "a log level: use off, warn, info or debug");
+  return refuse(variable, value, "a log level: use off, warn, info or debug");
 }
 
 Result<std::string> parse_engine(const char* variable, const std::string& value) {
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
   if (std::any_of(value.begin(), value.end(), is_control))
-    return nonsense(variable, value, "an engine's name: leave control characters out");
+    return refuse(variable, value, "an engine's name: leave control characters out");
   return value;
 }
 
@@ -95,14 +99,14 @@ Result<Mode> parse_mode(const char* variable, const std::string& value) {
   for (const auto& [name, mode] : modes) {
     if (value == name) return mode;
   }
-  return nonsense(variable, value, "a mode: use jit, warn or cache-only");
+  return refuse(variable, value, "a mode: use jit, warn or cache-only");
 }
 
 Result<std::uint64_t> parse_size(const char* variable, const std::string& value) {
   const auto bytes = parse_bytes(value);
   if (!bytes || *bytes == 0) {
-    return nonsense(variable, value,
-                    "a size above nothing: use a number with K, M, G or T, such as 5G");
+    return refuse(variable, value,
+                  "a size above nothing: use a number with K, M, G or T, such as 5G");
   }
   return *bytes;
 }
@@ -121,7 +125,7 @@ Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std:
   const char* end = value.data() + value.size();
   const auto [rest, error] = std::from_chars(value.data(), end, seconds);
   if (error != std::errc() || rest != end || seconds > a_day) {
-    return nonsense(variable, value, "a number of seconds, at most a day");
+    return refuse(variable, value, "a number of seconds, at most a day");
   }
   return std::chrono::seconds(seconds);
 }
@@ -131,7 +135,7 @@ Result<std::size_t> parse_count(const char* variable, const std::string& value) 
   const char* end = value.data() + value.size();
   const auto [rest, error] = std::from_chars(value.data(), end, count);
   if (error != std::errc() || rest != end || count == 0) {
-    return nonsense(variable, value, "a number above nothing");
+    return refuse(variable, value, "a number above nothing");
   }
   return count;
 }
@@ -142,8 +146,8 @@ Result<unsigned> parse_workers(const char* variable, const std::string& value) {
   const char* end = value.data() + value.size();
   const auto [rest, error] = std::from_chars(value.data(), end, workers);
   if (error != std::errc() || rest != end || workers > most_workers) {
-    return nonsense(variable, value,
-                    fmt::format("a number of workers, at most {}, or auto", most_workers));
+    return refuse(variable, value,
+                  fmt::format("a number of workers, at most {}, or auto", most_workers));
   }
   return workers;
 }
@@ -163,9 +167,9 @@ Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
 
 Result<std::string> parse_toolchains(const char* variable, const std::string& value) {
   if (EligibleToolchains::parse(value)) return value;
-  return nonsense(variable, value,
-                  "a rule for compilers: use own, same-major, any, or one as `kiln ls` names it, "
-                  "such as 'NVRTC 12.8'");
+  return refuse(variable, value,
+                "a rule for compilers: use own, same-major, any, or one as `kiln ls` names it, "
+                "such as 'NVRTC 12.8'");
 }
 
 Result<CacheTrust> parse_owners(const char* variable, const std::string& value) {
@@ -176,8 +180,8 @@ Result<CacheTrust> parse_owners(const char* variable, const std::string& value) 
     trust.any_owner |= owner == "any";
     if (id) trust.owners.push_back(*id);
     if (!id && owner != "any") {
-      return nonsense(variable, value,
-                      "a list of owners: use root, user ids separated by commas, or any");
+      return refuse(variable, value,
+                    "a list of owners: use root, user ids separated by commas, or any");
     }
   }
   return trust;
@@ -193,7 +197,7 @@ Result<std::optional<std::uint32_t>> parse_group(const char* variable, const std
   while (::getgrnam_r(value.c_str(), &group, entry.data(), entry.size(), &found) == ERANGE)
     entry.resize(2 * entry.size());
   if (found != nullptr) return std::uint32_t{found->gr_gid};
-  return nonsense(variable, value, "a group of this machine: use its name or its id");
+  return refuse(variable, value, "a group of this machine: use its name or its id");
 }
 
 std::string text_of(unsigned workers) {

@@ -15,8 +15,8 @@
 
 namespace kiln::settings {
 
-// Each reads what a variable is set to, which is not empty. Errors: invalid_setting, naming the variable, its value and what it
-// may be.
+// Each reads what a variable is set to, which is not empty; or an option that is text, which may be. Errors: invalid_setting,
+// naming the variable, its value and what it may be.
 
 Result<std::string> as_it_is(const char* variable, const std::string& value);
 Result<bool> parse_flag(const char* variable, const std::string& value);
@@ -43,7 +43,7 @@ Result<CacheTrust> parse_owners(const char* variable, const std::string& value);
 /// A name or an id; nothing for an empty one.
 Result<std::optional<std::uint32_t>> parse_group(const char* variable, const std::string& value);
 
-// As the functions above read it.
+// As they are listed.
 
 std::string text_of(bool value);
 std::string text_of(unsigned workers);
@@ -54,8 +54,7 @@ std::string text_of(const std::vector<std::filesystem::path>& paths);
 std::string text_of(Mode value);
 std::string text_of(LogLevel value);
 
-/// The error that a value is not `expected`, a noun and what to use.
-tl::unexpected<Error> nonsense(std::string_view variable, std::string_view value,
-                               std::string_view expected);
+/// That a value is not `expected`, a noun and what to use.
+Error nonsense(std::string_view variable, std::string_view value, std::string_view expected);
 
 }  // namespace kiln::settings

@@ -2,7 +2,14 @@
 
 #include <sys/auxv.h>
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -28,7 +35,7 @@ std::optional<Path> decide_path(const char* variable, const std::optional<Path>&
                                 Decisions& decisions,
                                 const std::optional<Path>& usual = std::nullopt) {
   auto path = decisions.decide(variable, option, parse_path, usual);
-  if (path) decisions.check(parse_path(variable, *path));
+  if (path) decisions.check(variable, parse_path(variable, *path));
   return path;
 }
 
@@ -62,38 +69,39 @@ void decide_cache(const RuntimeOptions& options, Decisions& decisions, Settings&
   settings.cache_trust = decide_trust(options, decisions);
 }
 
-// Of what was read for the variable decided last. Its error does not name that.
+// What was read for a variable. Its error does not name that.
 template <class T>
 T read_for(const char* variable, Result<T> read, Decisions& decisions) {
   if (read) return std::move(*read);
   read.error().message.insert(0, fmt::format("{}: ", variable));
-  decisions.refuse(std::move(read.error()));
+  decisions.refuse(variable, std::move(read.error()));
   return T();
 }
 
-TrustedKeys decide_trusted_keys(const RuntimeOptions& options, Decisions& decisions) {
-  constexpr const char* variable = "KILN_TRUSTED_KEYS";
-  auto said = decisions.decide_text(variable, options.trusted_keys, as_it_is);
+// Whose word counts, and with whose key this process gives its own. Nothing is read where none is set.
+void decide_keys(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
+  constexpr const char* trusted_variable = "KILN_TRUSTED_KEYS";
+  constexpr const char* signing_variable = "KILN_SIGNING_KEY";
+  auto trusted = decisions.decide_text(trusted_variable, options.trusted_keys, as_it_is);
   // Any other variable that is empty is not set. This one may have come out empty, and would open what it was to close.
-  if (const auto emptied = decisions.said_empty_in(variable); emptied && !options.trusted_keys) {
-    decisions.list({variable, "", *emptied});
-    said = "";
+  if (const auto emptied = decisions.said_empty_in(trusted_variable);
+      emptied && !options.trusted_keys) {
+    decisions.list({trusted_variable, "", *emptied});
+    trusted = "";
   }
-  if (!said || decisions.fault()) return {};
-  return read_for(variable, TrustedKeys::read(*said), decisions);
-}
-
-SigningKey decide_signing_key(const RuntimeOptions& options, Decisions& decisions) {
-  constexpr const char* variable = "KILN_SIGNING_KEY";
-  const auto file = decisions.decide(variable, options.signing_key, parse_key_file);
-  if (!file || decisions.fault()) return {};
-  return read_for(variable, SigningKey::read(*file), decisions);
+  const auto signing = decisions.decide(signing_variable, options.signing_key, parse_key_file);
+  if (decisions.fault()) return;
+  if (trusted)
+    settings.trusted_keys = read_for(trusted_variable, TrustedKeys::read(*trusted), decisions);
+  if (signing)
+    settings.signing_key = read_for(signing_variable, SigningKey::read(*signing), decisions);
 }
 
 void decide_bundles(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
   constexpr const char* variable = "KILN_BUNDLES";
   settings.bundles = decisions.decide_or(variable, options.bundles, parse_paths, Paths());
-  for (const auto& bundle : settings.bundles) decisions.check(parse_path(variable, bundle));
+  for (const auto& bundle : settings.bundles)
+    decisions.check(variable, parse_path(variable, bundle));
 }
 
 // Without a word on stores, machines share the directory that was named for the cache, where it lies on a network: the cache
@@ -124,7 +132,7 @@ void decide_remotes(const RuntimeOptions& options, Decisions& decisions, Setting
     auto error = addresses.error();
     error.code = ErrorCode::invalid_setting;
     error.message.insert(0, fmt::format("{}: ", variable));
-    decisions.refuse(std::move(error));
+    decisions.refuse(variable, std::move(error));
   }
   settings.remote_helper = decide_path("KILN_REMOTE_HELPER", options.remote_helper, decisions);
 }
@@ -143,29 +151,27 @@ void decide_compiling(const RuntimeOptions& options, Decisions& decisions, Setti
                                                  std::chrono::minutes(10));
   // Nothing would ever be compiled.
   if (settings.compile_timeout <= std::chrono::milliseconds::zero()) {
-    decisions.refuse(
-        nonsense(timeout, text_of(settings.compile_timeout), "a number of seconds above nothing")
-            .value());
+    decisions.refuse(timeout, nonsense(timeout, text_of(settings.compile_timeout),
+                                       "a number of seconds above nothing"));
   }
   constexpr const char* queue = "KILN_COMPILE_QUEUE";
   settings.compile_queue =
       decisions.decide_or(queue, options.compile_queue, parse_count, usual_queue);
   if (settings.compile_queue == 0)
-    decisions.refuse(nonsense(queue, "0", "a number above nothing").value());
+    decisions.refuse(queue, nonsense(queue, "0", "a number above nothing"));
 }
 
 void decide_workers(const RuntimeOptions& options, Decisions& decisions, Settings& settings) {
   constexpr const char* workers = "KILN_COMPILE_WORKERS";
   settings.compile_workers =
       decisions.decide_or(workers, options.compile_workers, parse_workers, automatic_workers);
-  decisions.check(parse_workers(workers, text_of(settings.compile_workers)));
+  decisions.check(workers, parse_workers(workers, text_of(settings.compile_workers)));
   constexpr const char* memory = "KILN_COMPILE_MEMORY";
   settings.compile_memory =
       decisions.decide_or(memory, options.compile_memory, parse_memory, automatic_memory);
   if (settings.compile_memory < least_compile_memory) {
-    decisions.refuse(nonsense(memory, text_of(settings.compile_memory),
-                              "enough for the compiler: use 512M or more")
-                         .value());
+    decisions.refuse(memory, nonsense(memory, text_of(settings.compile_memory),
+                                      "enough for the compiler: use 512M or more"));
   }
   settings.worker = decide_path("KILN_WORKER", options.worker, decisions);
 }
@@ -193,8 +199,8 @@ void decide_records(const RuntimeOptions& options, Decisions& decisions, Setting
   constexpr const char* record = "KILN_RECORD";
   settings.record = decide_path(record, options.record, decisions);
   if (settings.record && settings.record->extension() != ".json") {
-    decisions.refuse(
-        nonsense(record, settings.record->string(), "a file that ends in .json").value());
+    decisions.refuse(record,
+                     nonsense(record, settings.record->string(), "a file that ends in .json"));
   }
   settings.sources_directory =
       decide_path("KILN_SOURCES_DIR", options.sources_directory, decisions);
@@ -208,8 +214,7 @@ void decide_records(const RuntimeOptions& options, Decisions& decisions, Setting
 Settings decide_all(const RuntimeOptions& options, Decisions& decisions) {
   Settings settings;
   decide_cache(options, decisions, settings);
-  settings.trusted_keys = decide_trusted_keys(options, decisions);
-  settings.signing_key = decide_signing_key(options, decisions);
+  decide_keys(options, decisions, settings);
   settings.engine = decisions.decide_text("KILN_ENGINE", options.engine, parse_engine).value_or("");
   decide_bundles(options, decisions, settings);
   decide_remotes(options, decisions, settings);

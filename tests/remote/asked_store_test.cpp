@@ -119,6 +119,20 @@ TEST_F(AskedServer, TellsWhatItHearsOnTheThreadThatHasIt) {
   EXPECT_NE(tellers[0], std::this_thread::get_id());
 }
 
+// The server has answered by then.
+TEST_F(AskedServer, IsNotTakenForSilentWhileWhatItSaidIsTold) {
+  behaviour_->takes = 0ms;
+  const auto slowly = [](const Heard& /*heard*/) {
+    std::this_thread::sleep_for(3 * Breaker::most_cost);
+  };
+  EXPECT_TRUE(ask_for_hints(30s, true, slowly));
+  EXPECT_TRUE(ask_for_hints(Breaker::most_cost / 2, true)) << "what was told is known";
+  const auto status = broker_.status();
+  EXPECT_FALSE(status.resting) << status.last_failure;
+  EXPECT_EQ(status.failures, 0U);
+  EXPECT_LT(status.round_trip_us, 1'000'000U * 3 / 4) << "of the server alone";
+}
+
 TEST_F(AskedServer, TellsNobodyWhoHasGivenUp) {
   std::atomic<int> told = 0;
   const auto answer = ask_for_hints(1ms, true, [&](const Heard& /*heard*/) { ++told; });

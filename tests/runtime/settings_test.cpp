@@ -17,6 +17,7 @@ namespace kiln::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using namespace std::chrono_literals;
 
 std::string origin_of(const Settings& settings, const std::string& variable) {
@@ -239,6 +240,12 @@ TEST(Settings, AnEmptyListOfTrustedKeysIsNone) {
   ASSERT_FALSE(settings);
   EXPECT_EQ(settings.error().message,
             "KILN_TRUSTED_KEYS: '' has no key: in a folder, those in files that end in .pub count");
+}
+
+TEST(Settings, NoKeyIsReadWhereAnotherSettingIsNonsense) {
+  const ScopedVariable trusted("KILN_TRUSTED_KEYS", "/no/such/file");
+  const ScopedVariable signing("KILN_SIGNING_KEY", "a.key");
+  EXPECT_THAT(resolve_settings({}).error().message, StartsWith("KILN_SIGNING_KEY: "));
 }
 
 TEST(Settings, EachReachesItsField) {

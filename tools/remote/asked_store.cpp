@@ -96,9 +96,10 @@ Result<Heard> Server::hints(const AskHints& call, const Tell& tell) {
   if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
-  auto heard = ask_for_hints(question, tell);
-  if (heard) asked_once.tell_heard(asked);
-  return heard;
+  return ask_for_hints(question, [&](const Heard& heard) {
+    asked_once.tell_heard(asked);
+    if (tell) tell(heard);
+  });
 }
 
 Result<Heard> Server::ask_for_hints(const AskHints& call, const Tell& tell) {

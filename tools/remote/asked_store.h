@@ -34,7 +34,8 @@ struct Server {
   std::atomic<std::uint64_t> asked{0};  ///< Requests.
   std::atomic<std::uint64_t> found{0};  ///< Objects.
 
-  /// Tells whoever asked, on the thread that has heard it: one less has to be woken while he waits.
+  /// Tells whoever asked, on the thread that has heard it: one less has to be woken while he waits. Not called any more once the
+  /// call has returned.
   using Tell = std::function<void(const Heard&)>;
 
   /// Hints and objects within a budget, or what was heard of them lately. What was not is told as well, before this returns.

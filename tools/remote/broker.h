@@ -42,7 +42,8 @@ class Broker {
     bool writes = false;
   };
 
-  /// Is given an answer on the thread that has it. Where it is in time, whoever asked waits for this to be done with it.
+  /// Is given an answer on the thread that has it. Where it is in time, whoever asked waits for this to be done with it. The
+  /// server has nothing to do with how long that takes.
   template <class Answer>
   using Hear = std::function<void(const Result<Answer>& answer, bool in_time)>;
 
@@ -52,34 +53,38 @@ class Broker {
   [[nodiscard]] Result<Answer> ask(Budget budget, std::function<Result<Answer>(Backend&)> work,
                                    Hear<Answer> hear = {}) {
     struct Asked {
-      std::optional<Result<Answer>> answer;
+      std::optional<Result<Answer>> answer;  ///< The asker's, once it is told.
       bool is_in_time = false;
+      bool is_told = false;
       bool is_abandoned = false;
     };
     const auto asked = std::make_shared<Asked>();
     const auto job = std::make_shared<Job>();
     job->counts = budget.counts;
     job->writes = budget.writes;
-    job->run = [this, asked, work = std::move(work),
-                hear = std::move(hear)](const Result<Backend*>& backend) {
-      auto answer = backend ? work(**backend) : Result<Answer>(tl::unexpected(backend.error()));
-      auto failure = failure_of(answer);
-      std::unique_lock lock(mutex_);
+    job->run = [asked, work = std::move(work)](const Result<Backend*>& backend) {
+      asked->answer = backend ? work(**backend) : Result<Answer>(tl::unexpected(backend.error()));
+      return failure_of(*asked->answer);
+    };
+    job->tell = [this, asked, hear = std::move(hear)](std::unique_lock<std::mutex>& lock) {
       const bool in_time = asked->is_in_time = !asked->is_abandoned;
       if (!in_time) ++status_.slow;
-      // Others are not to wait for what is done with it.
-      lock.unlock();
-      if (hear) hear(answer, in_time);
-      lock.lock();
-      asked->answer = std::move(answer);
-      return failure;
+      if (hear) {
+        // Others are not to wait for what is done with it.
+        lock.unlock();
+        hear(*asked->answer, in_time);
+        lock.lock();
+      }
+      asked->is_told = true;
     };
     std::unique_lock lock(mutex_);
     if (auto resting = why_resting(budget)) return tl::unexpected(std::move(*resting));
     add(job);
-    wait(lock, budget, [&] { return asked->answer.has_value(); });
-    if (asked->is_in_time) something_done_.wait(lock, [&] { return asked->answer.has_value(); });
-    if (asked->answer) return std::move(*asked->answer);
+    wait(lock, budget, [&] { return asked->is_in_time; });
+    if (asked->is_in_time) {
+      something_done_.wait(lock, [&] { return asked->is_told; });
+      return std::move(*asked->answer);
+    }
     asked->is_abandoned = true;
     if (auto resting = why_resting(budget)) return tl::unexpected(std::move(*resting));
     return fail(ErrorCode::timed_out, "the server takes longer than it may save");
@@ -98,6 +103,8 @@ class Broker {
     bool counts = true;
     bool writes = false;
     unsigned era = 0;  ///< The breaker's, where it counts.
+    /// Gives the answer to whoever asked.
+    std::function<void(std::unique_lock<std::mutex>& lock)> tell = {};
   };
 
   template <class Answer>

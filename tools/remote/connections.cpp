@@ -7,11 +7,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -22,6 +22,7 @@
 #include "base/build_identity.h"
 #include "broker.h"
 #include "deliveries.h"
+#include "large_room.h"
 #include "lately.h"
 #include "lease_book.h"
 #include "remote/helper_connections.h"
@@ -44,8 +45,6 @@ constexpr std::size_t most_connections_to_server = 16;
 constexpr int most_connections = 1024;
 /// Whoever asked and does not take the answer is gone.
 constexpr auto patience_with_a_caller = 5s;
-/// A socket holds three times as much. Bytes.
-constexpr std::size_t most_told = std::size_t{64} << 10;
 /// What the server does not take is not waited for longer than this, once nobody is connected.
 constexpr auto longest_delivery = 5min;
 
@@ -230,40 +229,42 @@ class Connections::Impl {
   State answer(const Question& call, MessageSocket& socket, const LeaseBook::Holder& holder,
                bool& introduced) {
     if constexpr (std::is_same_v<Question, Introduction>) {
-      auto welcome = welcome_to(call);
+      const auto welcome = welcome_to(call);
       if (welcome.value_or(false) && !std::exchange(introduced, true)) ++welcome_;
-      return send(socket, welcome);
+      return send(socket, wire::encode(welcome));
     } else {
       return introduced ? answer_of(call, socket, holder) : State::ended;
     }
   }
 
+  // What is sent is held once meanwhile, as its record.
   template <class Question>
   State answer_of(const Question& call, MessageSocket& socket, const LeaseBook::Holder& holder) {
-    return send(socket, service_.load()->answer(call, holder));
+    return send(socket, wire::encode(service_.load()->answer(call, holder)));
   }
-  // Who has heard it does not wait for a caller who takes nothing: what is larger than a socket holds is sent here.
+  // Where the object is large, it has its room until it is sent.
+  State answer_of(const GetObject& call, MessageSocket& socket, const LeaseBook::Holder& holder) {
+    auto given = service_.load()->answer(call, holder);
+    const auto room = given ? std::move(given->room) : LargeRoom::Taken();
+    return send(
+        socket,
+        wire::encode(std::move(given).map([](GivenObject all) { return std::move(all.bytes); })));
+  }
+  // Who has heard it waits for nobody who takes nothing.
   State answer_of(const AskHints& call, MessageSocket& socket, const LeaseBook::Holder&) {
+    std::string record;
     std::optional<State> told;
     const auto tell = [&](const Heard& heard) {
-      const auto record = wire::encode(Result<Heard>(heard));
-      if (record.size() <= most_told) told = send_record(socket, record);
+      record = wire::encode(Result<Heard>(heard));
+      if (socket.has_room(record.size())) told = send(socket, record);
     };
-    const auto heard = service_.load()->answer(call, tell);
-    return told ? *told : send(socket, heard);
+    if (const auto heard = service_.load()->answer(call, tell); record.empty())
+      record = wire::encode(heard);
+    return told ? *told : send(socket, record);
   }
 
-  template <class Reply>
-  static State send(MessageSocket& socket, const tl::expected<Reply, Error>& reply) {
-    return send_record(socket, wire::encode(reply));
-  }
-  static State send_record(MessageSocket& socket, const std::string& record) {
+  static State send(MessageSocket& socket, const std::string& record) {
     return socket.send(record, Clock::now() + patience_with_a_caller);
-  }
-  /// Where the object is large, it has its room until it is sent.
-  static State send(MessageSocket& socket, Result<GivenObject> given) {
-    const auto room = given ? std::move(given->room) : LargeRoom::Taken();
-    return send(socket, std::move(given).map([](GivenObject all) { return std::move(all.bytes); }));
   }
 
   /// False to who comes with another introduction than the first, or would be served with keys of somebody else's environment.

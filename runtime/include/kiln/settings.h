@@ -225,8 +225,8 @@ struct Settings {
 /// program that runs with other rights than those of whoever started it.
 [[nodiscard]] std::vector<std::filesystem::path> config_files();
 
-/// Decides the settings from options, the environment and, where the options say so, config_files(); touches nothing else
-/// on the disk. Errors: invalid_setting, naming the variable, field or file, its value and what it may be.
+/// Decides the settings from options, the environment and, where the options say so, config_files(). Reads the keys that
+/// these name, and looks at the filesystem of the cache's directory; nothing else on the disk. Errors: invalid_setting, naming the variable, field or file, its value and what it may be.
 [[nodiscard]] Result<Settings> resolve_settings(const RuntimeOptions& options);
 
 }  // namespace kiln
