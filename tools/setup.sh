@@ -17,11 +17,11 @@ kiln_cmake_args=()
 
 kiln_demo_packages=(
   cmake ninja-build g++ pkg-config libsqlite3-dev libzstd-dev libxxhash-dev libsodium-dev libexpected-dev libfmt-dev
-  libcli11-dev nlohmann-json3-dev
+  libcli11-dev nlohmann-json3-dev libhiredis-dev libcurl4-openssl-dev
 )
 kiln_test_packages=(
   "${kiln_demo_packages[@]}" clang clang-format clang-tidy libclang-rt-14-dev
-  libhiredis-dev libcurl4-openssl-dev redis-server nginx-light
+  redis-server nginx-light
   libgtest-dev libgmock-dev libbenchmark-dev python3 strace binutils git zsh fish groff-base e2fsprogs
   erofs-utils python3-jsonschema python3-pytest chromium-headless-shell
 )

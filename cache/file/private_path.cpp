@@ -41,7 +41,7 @@ std::string_view remedy_of(int error) {
     case EDQUOT:
       return "make room there, or name another cache directory";
     default:
-      return "mend that, or name another cache directory";
+      return use_another;
   }
 }
 

@@ -209,7 +209,9 @@ void RemoteLayer::lose(const Error& error) {
   // A server that is left alone was told of when it failed, in this process or in another.
   if (error.code != ErrorCode::cache_unusable) ++faults_;
   if (warned_.exchange(true)) return;
-  reporter_.warn(fmt::format("going on without {}: {}", address_.shown(), error.message));
+  const auto shown = address_.shown();
+  const bool names_it = error.message.starts_with(shown);
+  reporter_.warn(fmt::format("going on without {}{}", names_it ? "" : shown + ": ", error.message));
 }
 
 Result<RemoteStatus> RemoteLayer::status(bool reach) {

@@ -95,6 +95,8 @@ TEST(RemoteAddress, RefusesWhatIsNone) {
     EXPECT_EQ(address.error().code, ErrorCode::invalid_argument) << text;
     EXPECT_THAT(address.error().message, HasSubstr("is not a store that machines share")) << text;
   }
+  EXPECT_THAT(parse_remote("/mnt/kernels").error().message,
+              HasSubstr("write file:// before a folder's path"));
 }
 
 TEST(RemoteAddress, SaysWhichOneItDoesNotTake) {

@@ -64,6 +64,20 @@ TEST_F(RemoteLayer, WhatOneMachineCompiledServesAnother) {
   EXPECT_EQ(compile(again).origin, Origin::local) << "it is kept here from then on";
 }
 
+TEST_F(RemoteLayer, IsNamedOnceInAWarning) {
+  const std::string url = "redis://127.0.0.1:1";  // Where nobody listens.
+  std::vector<std::string> warnings;
+  auto options = machine("a");
+  options.remotes = url;
+  options.log = [&](LogLevel, std::string_view line) { warnings.emplace_back(line); };
+  auto runtime = Runtime::open(options).value();
+  EXPECT_EQ(compile(runtime).origin, Origin::compiled);
+  ASSERT_EQ(warnings.size(), 1U);
+  const auto at = warnings[0].find("going on without " + url + ": ");
+  ASSERT_NE(at, std::string::npos) << warnings[0];
+  EXPECT_EQ(warnings[0].find(url), warnings[0].rfind(url)) << warnings[0];
+}
+
 // Whoever compiles first makes it. Who only reads is told that nothing is there.
 TEST_F(RemoteLayer, AStoreThatIsNotThereYetIsNoFaultToWhoMakesIt) {
   std::vector<std::string> warnings;

@@ -22,7 +22,11 @@ if(KILN_BUILD_TOOLS)
   find_package(CLI11 REQUIRED)
 endif()
 if(KILN_BUILD_TESTS)
-  find_package(GTest REQUIRED)
+  find_package(GTest QUIET)
+  if(NOT GTest_FOUND)
+    message(FATAL_ERROR
+      "googletest was not found, which KILN_BUILD_TESTS takes. Install it (Debian: libgtest-dev libgmock-dev), or set KILN_BUILD_TESTS=OFF.")
+  endif()
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   if(KILN_BUILD_BENCHMARKS)
     find_package(benchmark REQUIRED)
@@ -41,8 +45,8 @@ if(NOT KILN_SELF_CONTAINED)
   find_package(CURL QUIET)
 endif()
 if(NOT HIREDIS_FOUND OR NOT CURL_FOUND)
-  message(STATUS "kiln-remote is built without what is missing here: Redis (hiredis): "
-    "${HIREDIS_VERSION}; HTTP and S3 (libcurl): ${CURL_VERSION_STRING}")
+  message(STATUS "kiln-remote is built without what has no version here: hiredis for Redis '${HIREDIS_VERSION}', "
+    "libcurl for HTTP and S3 '${CURL_VERSION_STRING}' (Debian: libhiredis-dev, libcurl4-openssl-dev)")
 endif()
 
 # CUDA: headers alone, at build time alone. The second hint is where tools/setup.sh puts the wheels.

@@ -42,7 +42,7 @@ Result<Backend> open_folder(const RemoteAddress& address, const FileStoreOptions
 [[maybe_unused]] tl::unexpected<Error> built_without(const RemoteAddress& address,
                                                      const char* library) {
   return fail(ErrorCode::invalid_setting, address.shown() + ": kiln-remote was built without " +
-                                              library + ": build kiln where that is installed");
+                                              library + "; build kiln where that is installed");
 }
 
 }  // namespace

@@ -32,10 +32,11 @@ ExitCode generate(const Globals& globals, const KeyWords& words) {
   const auto secret = folder / (key.public_key().name + ".key");
   const auto shown = folder / (key.public_key().name + ".pub");
   if (fs::exists(fs::symlink_status(shown))) {
-    refuse(
-        ErrorCode::io_failed,
-        fmt::format("'{}' is there already: a key of the same name would not be told apart from it",
-                    shown.string()));
+    refuse(ErrorCode::io_failed,
+           fmt::format(
+               "'{}' is there already, and a key of the same name would not be told apart from "
+               "it: take another name",
+               shown.string()));
   }
   key.write(secret).value();
   write_file(shown, key.public_key().text() + "\n", 0644);
