@@ -184,7 +184,8 @@ Result<RemoteAddress> parse_remote(std::string_view text) {
   const auto url = text.substr(0, question);
   const auto kind = kind_in(url);
   if (!kind) {
-    if (url.starts_with('/')) return no_remote(text, "write file:// before a folder's path");
+    if (url.starts_with('/'))
+      return no_remote(text, "name a folder with file:// before its path: file:///folder");
     return no_remote(text,
                      "name one as file:///folder, redis://host, redis+unix:///socket, "
                      "http://host/path/, https://host/path/ or s3://bucket/prefix");

@@ -210,8 +210,9 @@ void RemoteLayer::lose(const Error& error) {
   if (error.code != ErrorCode::cache_unusable) ++faults_;
   if (warned_.exchange(true)) return;
   const auto shown = address_.shown();
-  const bool names_it = error.message.starts_with(shown);
-  reporter_.warn(fmt::format("going on without {}{}", names_it ? "" : shown + ": ", error.message));
+  const bool names_it = error.message.find(shown) != std::string::npos;
+  reporter_.warn(
+      fmt::format("going on without {}: {}", names_it ? "a store" : shown, error.message));
 }
 
 Result<RemoteStatus> RemoteLayer::status(bool reach) {

@@ -96,7 +96,7 @@ TEST(RemoteAddress, RefusesWhatIsNone) {
     EXPECT_THAT(address.error().message, HasSubstr("is not a store that machines share")) << text;
   }
   EXPECT_THAT(parse_remote("/mnt/kernels").error().message,
-              HasSubstr("write file:// before a folder's path"));
+              HasSubstr("name a folder with file:// before its path"));
 }
 
 TEST(RemoteAddress, SaysWhichOneItDoesNotTake) {
