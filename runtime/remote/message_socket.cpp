@@ -1,13 +1,12 @@
 #include "remote/message_socket.h"
 
-#include <linux/sockios.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <limits>
 
 #include "base/wire_record.h"
@@ -56,16 +55,6 @@ MessageSocket::State MessageSocket::send(std::string_view message, Clock::time_p
     }
   }
   return State::ok;
-}
-
-bool MessageSocket::has_room(std::size_t bytes) const {
-  int unread = 0;
-  int room = 0;
-  socklen_t size = sizeof room;
-  if (::ioctl(socket_.get(), SIOCOUTQ, &unread) != 0) return false;
-  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &room, &size) != 0) return false;
-  // The kernel's own of each piece lies there too.
-  return unread == 0 && bytes <= static_cast<std::size_t>(room) / 4;
 }
 
 MessageSocket::State MessageSocket::receive_bytes(char* to, std::size_t size,

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,9 +26,6 @@ class MessageSocket {
   [[nodiscard]] State send(std::string_view message, Clock::time_point deadline);
   /// Waits for as long as it takes, where there is no deadline.
   [[nodiscard]] State receive(std::string& message, std::optional<Clock::time_point> deadline);
-
-  /// Whether a message of so many bytes is sent without a wait for the other end, which has taken all that was sent before.
-  [[nodiscard]] bool has_room(std::size_t bytes) const;
 
   [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
 

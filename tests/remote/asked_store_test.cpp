@@ -80,13 +80,11 @@ class AskedServer : public testing::Test {
  protected:
   explicit AskedServer(std::chrono::milliseconds takes = 100ms) { behaviour_->takes = takes; }
 
-  Result<Heard> ask_for_hints(std::chrono::microseconds budget, bool hasty,
-                              const Server::Tell& tell = {}) {
+  Result<Heard> ask_for_hints(std::chrono::microseconds budget, bool hasty) {
     return server_.hints({.request = Digest(),
                           .most = 8,
                           .budget_us = static_cast<std::uint64_t>(budget.count()),
-                          .hasty = hasty},
-                         tell);
+                          .hasty = hasty});
   }
 
   template <class Ask>
@@ -108,40 +106,6 @@ class AskedServer : public testing::Test {
 TEST_F(AskedServer, IsAskedOnceByAllWhoAskTheSameTogether) {
   at_once([&] { EXPECT_TRUE(ask_for_hints(30s, true)); });
   EXPECT_EQ(behaviour_->asked, 1);
-}
-
-TEST_F(AskedServer, TellsWhatItHearsOnTheThreadThatHasIt) {
-  std::vector<std::thread::id> tellers;
-  const auto tell = [&](const Heard& /*heard*/) { tellers.push_back(std::this_thread::get_id()); };
-  ASSERT_TRUE(ask_for_hints(30s, true, tell));
-  ASSERT_TRUE(ask_for_hints(30s, true, tell));
-  ASSERT_EQ(tellers.size(), 1U) << "what was heard lately is known";
-  EXPECT_NE(tellers[0], std::this_thread::get_id());
-}
-
-// The server has answered by then.
-TEST_F(AskedServer, IsNotTakenForSilentWhileWhatItSaidIsTold) {
-  behaviour_->takes = 0ms;
-  const auto slowly = [](const Heard& /*heard*/) {
-    std::this_thread::sleep_for(3 * Breaker::most_cost);
-  };
-  EXPECT_TRUE(ask_for_hints(30s, true, slowly));
-  EXPECT_TRUE(ask_for_hints(Breaker::most_cost / 2, true)) << "what was told is known";
-  const auto status = broker_.status();
-  EXPECT_FALSE(status.resting) << status.last_failure;
-  EXPECT_EQ(status.failures, 0U);
-  EXPECT_LT(status.round_trip_us, 1'000'000U * 3 / 4) << "of the server alone";
-}
-
-TEST_F(AskedServer, TellsNobodyWhoHasGivenUp) {
-  std::atomic<int> told = 0;
-  const auto answer = ask_for_hints(1ms, true, [&](const Heard& /*heard*/) { ++told; });
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().code, ErrorCode::timed_out);
-  for (int look = 0; look < 3000 && !lately_.hints(Digest(), 8); ++look)
-    std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(lately_.hints(Digest(), 8)) << "the next who asks finds what came late";
-  EXPECT_EQ(told, 0);
 }
 
 // Nothing of that is kept, and it may come at any moment.

@@ -4,11 +4,9 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <random>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -54,20 +52,6 @@ TEST_F(MessageSocketTest, CarriesMessagesOfAnyLength) {
     ASSERT_EQ(socket_.receive(message_, late()), State::ok);
     EXPECT_EQ(message_, sent);
   }
-}
-
-TEST_F(MessageSocketTest, HasRoomForAMessageWhileTheOtherEndTakesThem) {
-  constexpr int room = 256 << 10;
-  ASSERT_EQ(::setsockopt(socket_.descriptor(), SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
-  MessageSocket other(std::move(other_), most);
-  for (const std::size_t size : {std::size_t{1}, std::size_t{50'000}}) {
-    ASSERT_TRUE(socket_.has_room(size));
-    const auto now = MessageSocket::Clock::now();
-    ASSERT_EQ(socket_.send(std::string(size, 'm'), now), State::ok) << "without a wait";
-    EXPECT_FALSE(socket_.has_room(1)) << "one that was not taken is before it";
-    ASSERT_EQ(other.receive(message_, late()), State::ok);
-  }
-  EXPECT_FALSE(socket_.has_room(std::size_t{2} * room));
 }
 
 TEST_F(MessageSocketTest, WaitsForTheRestOfAMessage) {

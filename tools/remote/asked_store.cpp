@@ -86,8 +86,8 @@ bool is_of_its_name(const std::string& name, const std::string& object) {
 }  // namespace
 
 // Who wants what is newer than the last look asks himself.
-Result<Heard> Server::hints(const AskHints& call, const Tell& tell) {
-  if (call.fresh) return ask_for_hints(call, tell);
+Result<Heard> Server::hints(const AskHints& call) {
+  if (call.fresh) return ask_for_hints(call);
   if (auto known = heard_lately(call)) return std::move(*known);
   const Deadline deadline(call.budget_us);
   const auto asked = question_of(call.request.hex(), call);
@@ -96,22 +96,19 @@ Result<Heard> Server::hints(const AskHints& call, const Tell& tell) {
   if (deadline.is_over()) return waited_in_vain();
   auto question = call;
   question.budget_us = deadline.left_us();
-  return ask_for_hints(question, [&](const Heard& heard) {
-    asked_once.tell_heard(asked);
-    if (tell) tell(heard);
-  });
+  auto heard = ask_for_hints(question);
+  if (heard) asked_once.tell_heard(asked);
+  return heard;
 }
 
-Result<Heard> Server::ask_for_hints(const AskHints& call, const Tell& tell) {
+Result<Heard> Server::ask_for_hints(const AskHints& call) {
   ++asked;
   struct Told {
     Heard heard;
     std::size_t known;  ///< How many may be asked for of which these are all.
   };
-  const auto hear = [this, request = call.request, tell](const Result<Told>& told, bool in_time) {
-    if (!told) return;
-    keep(request, told->heard, told->known);
-    if (in_time && tell) tell(told->heard);
+  const auto keep_told = [this, request = call.request](const Result<Told>& told) {
+    if (told) keep(request, told->heard, told->known);
   };
   const auto ask = [request = call.request, most = call.most,
                     with_object = call.with_object](Backend& backend) -> Result<Told> {
@@ -125,7 +122,8 @@ Result<Heard> Server::ask_for_hints(const AskHints& call, const Tell& tell) {
     if (!all.heard.hints.empty()) all.heard.object = std::move(told->object);
     return all;
   };
-  auto told = broker.ask<Told>(budget_of(call), ask, hear);
+  auto told = broker.ask<Told>(budget_of(call), ask, keep_told);
+  keep_told(told);
   return std::move(told).map([](Told all) { return std::move(all.heard); });
 }
 
@@ -189,13 +187,15 @@ Result<GivenObject> Server::object(const GetObject& call) {
 Result<std::optional<std::string>> Server::ask_for_object(const GetObject& call,
                                                           const LargeRoom::Taken& room) {
   using Object = std::optional<std::string>;
-  const auto hear = [this, name = call.name](const Result<Object>& object, bool /*in_time*/) {
+  const auto keep_object = [this, name = call.name](const Result<Object>& object) {
     if (object && *object) keep(name, **object);
   };
   const auto ask = [name = call.name, most = call.most_bytes, room](Backend& backend) {
     return backend.objects->get(name, most);
   };
-  return broker.ask<Object>(budget_of(call), ask, hear);
+  auto object = broker.ask<Object>(budget_of(call), ask, keep_object);
+  keep_object(object);
+  return object;
 }
 
 Result<std::optional<std::string>> AskedStore::get(const std::string& name,

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,20 +33,15 @@ struct Server {
   std::atomic<std::uint64_t> asked{0};  ///< Requests.
   std::atomic<std::uint64_t> found{0};  ///< Objects.
 
-  /// Tells whoever asked, on the thread that has heard it: one less has to be woken while he waits. Not called any more once the
-  /// call has returned.
-  using Tell = std::function<void(const Heard&)>;
-
-  /// Hints and objects within a budget, or what was heard of them lately. What was not is told as well, before this returns.
-  /// Errors: as of Broker::ask().
-  [[nodiscard]] Result<Heard> hints(const AskHints& call, const Tell& tell = {});
+  /// Hints and objects within a budget, or what was heard of them lately. Errors: as of Broker::ask().
+  [[nodiscard]] Result<Heard> hints(const AskHints& call);
   [[nodiscard]] Result<GivenObject> object(const GetObject& call);
 
  private:
   [[nodiscard]] std::optional<Heard> heard_lately(const AskHints& call);
   [[nodiscard]] std::optional<std::string> object_lately(const std::string& name,
                                                          std::uint64_t most_bytes);
-  [[nodiscard]] Result<Heard> ask_for_hints(const AskHints& call, const Tell& tell);
+  [[nodiscard]] Result<Heard> ask_for_hints(const AskHints& call);
   [[nodiscard]] Result<std::optional<std::string>> ask_for_object(const GetObject& call,
                                                                   const LargeRoom::Taken& room);
   void keep(const Digest& request, const Heard& heard, std::size_t known);

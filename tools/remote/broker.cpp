@@ -91,7 +91,6 @@ void Broker::work() {
       status_.round_trip_us = microseconds(now - began);
       breaker_.succeed(now);
     }
-    job->tell(lock);
     something_done_.notify_all();
   }
 }

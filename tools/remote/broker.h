@@ -42,50 +42,39 @@ class Broker {
     bool writes = false;
   };
 
-  /// Is given an answer on the thread that has it. Where it is in time, whoever asked waits for this to be done with it. The
-  /// server has nothing to do with how long that takes.
-  template <class Answer>
-  using Hear = std::function<void(const Result<Answer>& answer, bool in_time)>;
-
-  /// The answer to `work`, which `hear` is given before. Errors: its own; timed_out, where that takes longer than the budget;
-  /// cache_unusable, while the server is left alone.
+  /// The answer to `work`. Errors: its own; timed_out, where that takes longer than the budget, and the answer then goes to
+  /// `late`; cache_unusable, while the server is left alone.
   template <class Answer>
   [[nodiscard]] Result<Answer> ask(Budget budget, std::function<Result<Answer>(Backend&)> work,
-                                   Hear<Answer> hear = {}) {
+                                   std::function<void(const Result<Answer>&)> late = {}) {
     struct Asked {
-      std::optional<Result<Answer>> answer;  ///< The asker's, once it is told.
-      bool is_in_time = false;
-      bool is_told = false;
-      bool is_abandoned = false;
+      std::optional<Result<Answer>> answer;
+      bool abandoned = false;
     };
     const auto asked = std::make_shared<Asked>();
     const auto job = std::make_shared<Job>();
     job->counts = budget.counts;
     job->writes = budget.writes;
-    job->run = [asked, work = std::move(work)](const Result<Backend*>& backend) {
-      asked->answer = backend ? work(**backend) : Result<Answer>(tl::unexpected(backend.error()));
-      return failure_of(*asked->answer);
-    };
-    job->tell = [this, asked, hear = std::move(hear)](std::unique_lock<std::mutex>& lock) {
-      const bool in_time = asked->is_in_time = !asked->is_abandoned;
-      if (!in_time) ++status_.slow;
-      if (hear) {
-        // Others are not to wait for what is done with it.
-        lock.unlock();
-        hear(*asked->answer, in_time);
-        lock.lock();
+    job->run = [this, asked, work = std::move(work),
+                late = std::move(late)](const Result<Backend*>& backend) {
+      auto answer = backend ? work(**backend) : Result<Answer>(tl::unexpected(backend.error()));
+      auto failure = failure_of(answer);
+      {
+        const std::lock_guard lock(mutex_);
+        asked->answer = std::move(answer);
+        if (!asked->abandoned) return failure;
+        ++status_.slow;
       }
-      asked->is_told = true;
+      // Nobody else looks at it any more, and others are not to wait for what is done with it.
+      if (late) late(*asked->answer);
+      return failure;
     };
     std::unique_lock lock(mutex_);
     if (auto resting = why_resting(budget)) return tl::unexpected(std::move(*resting));
     add(job);
-    wait(lock, budget, [&] { return asked->is_in_time; });
-    if (asked->is_in_time) {
-      something_done_.wait(lock, [&] { return asked->is_told; });
-      return std::move(*asked->answer);
-    }
-    asked->is_abandoned = true;
+    wait(lock, budget, [&] { return asked->answer.has_value(); });
+    if (asked->answer) return std::move(*asked->answer);
+    asked->abandoned = true;
     if (auto resting = why_resting(budget)) return tl::unexpected(std::move(*resting));
     return fail(ErrorCode::timed_out, "the server takes longer than it may save");
   }
@@ -103,8 +92,6 @@ class Broker {
     bool counts = true;
     bool writes = false;
     unsigned era = 0;  ///< The breaker's, where it counts.
-    /// Gives the answer to whoever asked.
-    std::function<void(std::unique_lock<std::mutex>& lock)> tell = {};
   };
 
   template <class Answer>

@@ -9,9 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -22,7 +20,6 @@
 #include "base/build_identity.h"
 #include "broker.h"
 #include "deliveries.h"
-#include "large_room.h"
 #include "lately.h"
 #include "lease_book.h"
 #include "remote/helper_connections.h"
@@ -66,9 +63,7 @@ class Service {
 
   using Holder = LeaseBook::Holder;
 
-  Result<Heard> answer(const AskHints& call, const Server::Tell& tell) {
-    return server_.hints(call, tell);
-  }
+  Result<Heard> answer(const AskHints& call, const Holder&) { return server_.hints(call); }
   Result<GivenObject> answer(const GetObject& call, const Holder&) { return server_.object(call); }
   Result<bool> answer(const PutObject& call, const Holder&) {
     if (address_.read_only) return refusal();
@@ -216,55 +211,42 @@ class Connections::Impl {
     while (socket.receive(message, std::nullopt) == State::ok) {
       const auto call = wire::decode<Call>(message);
       if (!call) return introduced;
-      const auto state = std::visit(
-          [&](const auto& one) { return this->answer(one, socket, holder, introduced); }, *call);
-      if (state != State::ok) return introduced;
+      const auto answer =
+          std::visit([&](const auto& one) { return this->answer(one, holder, introduced); }, *call);
+      const auto deadline = Clock::now() + patience_with_a_caller;
+      if (answer.record.empty() || socket.send(answer.record, deadline) != State::ok)
+        return introduced;
       if (message.capacity() > LargeRoom::most_without) message = {};
     }
     return introduced;
   }
 
-  /// Ended for whoever did not say for which store he comes.
+  /// A record, which is empty to whoever did not say for which store he comes; where it is large, with its room.
+  struct Answer {
+    std::string record = {};
+    LargeRoom::Taken room = {};
+  };
+
   template <class Question>
-  State answer(const Question& call, MessageSocket& socket, const LeaseBook::Holder& holder,
-               bool& introduced) {
+  Answer answer(const Question& call, const LeaseBook::Holder& holder, bool& introduced) {
     if constexpr (std::is_same_v<Question, Introduction>) {
-      const auto welcome = welcome_to(call);
+      auto welcome = welcome_to(call);
       if (welcome.value_or(false) && !std::exchange(introduced, true)) ++welcome_;
-      return send(socket, wire::encode(welcome));
+      return {wire::encode(welcome)};
     } else {
-      return introduced ? answer_of(call, socket, holder) : State::ended;
+      return introduced ? answer_of(service_.load()->answer(call, holder)) : Answer();
     }
   }
 
-  // What is sent is held once meanwhile, as its record.
-  template <class Question>
-  State answer_of(const Question& call, MessageSocket& socket, const LeaseBook::Holder& holder) {
-    return send(socket, wire::encode(service_.load()->answer(call, holder)));
+  template <class Reply>
+  static Answer answer_of(const tl::expected<Reply, Error>& reply) {
+    return {wire::encode(reply)};
   }
-  // Where the object is large, it has its room until it is sent.
-  State answer_of(const GetObject& call, MessageSocket& socket, const LeaseBook::Holder& holder) {
-    auto given = service_.load()->answer(call, holder);
-    const auto room = given ? std::move(given->room) : LargeRoom::Taken();
-    return send(
-        socket,
-        wire::encode(std::move(given).map([](GivenObject all) { return std::move(all.bytes); })));
-  }
-  // Who has heard it waits for nobody who takes nothing.
-  State answer_of(const AskHints& call, MessageSocket& socket, const LeaseBook::Holder&) {
-    std::string record;
-    std::optional<State> told;
-    const auto tell = [&](const Heard& heard) {
-      record = wire::encode(Result<Heard>(heard));
-      if (socket.has_room(record.size())) told = send(socket, record);
-    };
-    if (const auto heard = service_.load()->answer(call, tell); record.empty())
-      record = wire::encode(heard);
-    return told ? *told : send(socket, record);
-  }
-
-  static State send(MessageSocket& socket, const std::string& record) {
-    return socket.send(record, Clock::now() + patience_with_a_caller);
+  static Answer answer_of(Result<GivenObject> given) {
+    auto room = given ? std::move(given->room) : LargeRoom::Taken();
+    return {
+        wire::encode(std::move(given).map([](GivenObject all) { return std::move(all.bytes); })),
+        std::move(room)};
   }
 
   /// False to who comes with another introduction than the first, or would be served with keys of somebody else's environment.

@@ -84,10 +84,10 @@ LeaseState LeaseBook::take(const std::string& name, const Holder& holder,
                                          : LeaseState::failed;
   };
   // Whoever asked makes it without a lease by then, and nobody shall wait for him.
-  const auto hear = [this, name, token](const Result<LeaseState>& answer, bool in_time) {
-    if (!in_time && answer == LeaseState::taken) give_back_soon({name, token, false});
+  const auto late = [this, name, token](const Result<LeaseState>& answer) {
+    if (answer == LeaseState::taken) give_back_soon({name, token, false});
   };
-  const auto answer = broker_.ask<LeaseState>({.time = most_wait, .writes = true}, ask, hear);
+  const auto answer = broker_.ask<LeaseState>({.time = most_wait, .writes = true}, ask, late);
   const auto state = state_of(answer);
   const std::lock_guard lock(mutex_);
   if (state == LeaseState::taken) {
