@@ -209,6 +209,7 @@ void RemoteLayer::lose(const Error& error) {
   // A server that is left alone was told of when it failed, in this process or in another.
   if (error.code != ErrorCode::cache_unusable) ++faults_;
   if (warned_.exchange(true)) return;
+  // Errors of servers do, those of the helper do not.
   const auto shown = address_.shown();
   const bool names_it = error.message.find(shown) != std::string::npos;
   reporter_.warn(

@@ -23,9 +23,6 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 4> log_levels{
      {"info", LogLevel::info},
      {"debug", LogLevel::debug}}};
 
-constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{
-    {{"jit", Mode::jit}, {"warn", Mode::warn}, {"cache-only", Mode::cache_only}}};
-
 // A number that is whole, and no more than an id can be; the last one means "no id".
 std::optional<std::uint32_t> parse_id(std::string_view text) {
   std::uint32_t id = 0;
@@ -96,8 +93,8 @@ Result<std::string> parse_engine(const char* variable, const std::string& value)
 }
 
 Result<Mode> parse_mode(const char* variable, const std::string& value) {
-  for (const auto& [name, mode] : modes) {
-    if (value == name) return mode;
+  for (const auto mode : {Mode::jit, Mode::warn, Mode::cache_only}) {
+    if (value == to_string(mode)) return mode;
   }
   return refuse(variable, value, "a mode: use jit, warn or cache-only");
 }

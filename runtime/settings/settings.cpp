@@ -86,6 +86,7 @@ void decide_keys(const RuntimeOptions& options, Decisions& decisions, Settings& 
   // Any other variable that is empty is not set. This one may have come out empty, and would open what it was to close.
   if (const auto emptied = decisions.said_empty_in(trusted_variable);
       emptied && !options.trusted_keys) {
+    // Its error names where that is said.
     decisions.list({trusted_variable, "", *emptied});
     trusted = "";
   }
