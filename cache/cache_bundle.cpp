@@ -86,7 +86,8 @@ Result<ExportReport> Cache::export_bundle(const fs::path& bundle, const ExportOp
     if (auto checked = check_place(bundle, source->file()); !checked) {
       return tl::unexpected(checked.error());
     }
-    const auto located = locate_entries(*source, report.skipped);
+    const auto located = options.keys ? locate_entries(*source, *options.keys)
+                                      : locate_entries(*source, report.skipped);
     if (!located) return tl::unexpected(located.error());
     rows.insert(rows.end(), located->begin(), located->end());
   }

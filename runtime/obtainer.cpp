@@ -289,8 +289,8 @@ void Obtainer::warn_of_not_kept(const Artifact& artifact) {
 void Obtainer::warn_of_trust(const Artifact& artifact, const std::string& remark) {
   if (warned_of_trust_.exchange(true)) return;
   reporter_.warn(
-      fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}; so "
-                  "may others be",
+      fmt::format("{} for {} is served as it was stored, since it cannot be compiled here: {}; "
+                  "further ones are served without a warning",
                   artifact.program, artifact.arch, remark));
 }
 

@@ -177,12 +177,15 @@ Program Runtime::Impl::preferred(const Program& program) const {
 
 Result<ServedArtifact> Runtime::Impl::obtain(const Program& program, const Target& target,
                                              const std::stop_token& stop) {
-  const auto resolved = resolve(target);
-  if (!resolved) return tl::unexpected(resolved.error());
-  if (resolved->kind() == ImageKind::fatbin) return fatbin(program, {*resolved}, stop);
-  const auto choice = choose(program, *resolved);
-  if (auto known = pipeline.served_before(choice.program(), *resolved)) return std::move(*known);
-  return pipeline.obtain(query(choice.program(), *resolved), {stop});
+  if (target.is_native()) {
+    const auto resolved = resolve(target);
+    if (!resolved) return tl::unexpected(resolved.error());
+    return obtain(program, *resolved, stop);
+  }
+  if (target.kind() == ImageKind::fatbin) return fatbin(program, {target}, stop);
+  const auto choice = choose(program, target);
+  if (auto known = pipeline.served_before(choice.program(), target)) return std::move(*known);
+  return pipeline.obtain(query(choice.program(), target), {stop});
 }
 
 Compiling Runtime::Impl::begin(const Program& program, const Target& target,

@@ -2,12 +2,13 @@
 
 #include <cstddef>
 #include <mutex>
+#include <string_view>
 
 namespace kiln {
 
 std::shared_ptr<const Artifact> ServedHandles::find(const Program& program,
                                                     const Target& target) const {
-  const Asked asked(program.id(), target.kind(), target.arch());
+  const Asked<std::string_view> asked{program.id(), target.kind(), target.arch()};
   const std::shared_lock lock(mutex_);
   const auto at = served_.find(asked);
   return at != served_.end() ? at->second.lock() : nullptr;
@@ -19,7 +20,7 @@ void ServedHandles::remember(const Program& program, const Target& target,
   const std::unique_lock lock(mutex_);
   // A host that makes its programs anew for each call would fill it without end.
   if (served_.size() >= most) served_.clear();
-  served_[{program.id(), target.kind(), target.arch()}] = artifact;
+  served_.insert_or_assign({program.id(), target.kind(), target.arch()}, artifact);
 }
 
 void ServedHandles::forget(const Digest& key) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <shared_mutex>
 #include <string>
-#include <tuple>
+#include <string_view>
 
 #include "kiln/artifact.h"
 #include "kiln/digest.h"
@@ -29,10 +29,25 @@ class ServedHandles {
   void forget(const Digest& key);
 
  private:
-  using Asked = std::tuple<std::uint64_t, ImageKind, std::string>;
+  template <class Text>
+  struct Asked {
+    std::uint64_t program = 0;
+    ImageKind kind = ImageKind::cubin;
+    Text arch;
+  };
+  /// To look up takes no copy of the architecture.
+  struct Before {
+    using is_transparent = void;
+    template <class One, class Other>
+    bool operator()(const Asked<One>& one, const Asked<Other>& other) const noexcept {
+      if (one.program != other.program) return one.program < other.program;
+      if (one.kind != other.kind) return one.kind < other.kind;
+      return std::string_view(one.arch) < std::string_view(other.arch);
+    }
+  };
 
   mutable std::shared_mutex mutex_;
-  std::map<Asked, std::weak_ptr<const Artifact>> served_;
+  std::map<Asked<std::string>, std::weak_ptr<const Artifact>, Before> served_;
 };
 
 }  // namespace kiln

@@ -207,6 +207,23 @@ TEST_F(Care, ClearNeedsConsent) {
   EXPECT_EQ(json({"clear", "--yes"})["entries"], 0);
 }
 
+TEST_F(Care, ClearTellsWhatItWouldRemove) {
+  const auto before = snapshot(cache());
+  const auto all = care({"clear", "--dry-run"});
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_THAT(all.out, HasSubstr("would remove all 3 entries, "));
+  const auto told = json({"clear", "--dry-run"});
+  EXPECT_EQ(told["dry_run"], true);
+  EXPECT_EQ(care({"clear", "--dry-run", first_}).out, "would remove " + first_ + "\n");
+  const auto one = json({"clear", "--dry-run", first_});
+  EXPECT_EQ(one["entries"], 1);
+  EXPECT_THAT(care({"clear", "--dry-run", "--engine", "acme*"}).out, HasSubstr("all 0 entries"));
+  EXPECT_EQ(snapshot(cache()), before);
+  EXPECT_EQ(json({"clear", first_})["stored_bytes"], one["stored_bytes"]);
+  const auto rest = json({"clear", "--yes"});
+  EXPECT_EQ(rest["stored_bytes"].get<int>() + one["stored_bytes"].get<int>(), told["stored_bytes"]);
+}
+
 TEST_F(Care, AnEnginesEntriesAreShownAndRemovedAlone) {
   const Circumstances acme{.environment = {{"KILN_ENGINE", "acme 2"}}};
   const auto made = run({"compile", source_, "--arch", "sm_80", "--name", "fill", "--json"}, acme);

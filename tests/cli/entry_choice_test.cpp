@@ -148,6 +148,30 @@ TEST_F(EntryChoice, OfNoneNamesWhatWasMeant) {
   EXPECT_THAT(meant("scale.cu"), HasSubstr("nothing is kept yet: kiln compile FILE"));
 }
 
+// After an edit a program has an entry for each text that it had.
+TEST_F(EntryChoice, TakesTheNewestWhereThatIsAskedFor) {
+  EXPECT_THAT(refused("scale.cu", 1, "ambiguous").err, HasSubstr("--newest"));
+  const std::string edited = compile({file("scale.cu", scale_source + std::string("// edited\n")),
+                                      "--arch", "sm_80", "--name", "fill"})["key"];
+  const auto newest = [&](const std::string& word) {
+    return run({"--json", "show", "--newest", word}, without_cuda()).documents().at(0);
+  };
+  EXPECT_EQ(newest("scale.cu")["key"], edited) << "all may be of one second";
+  EXPECT_EQ(newest("fill")["key"], edited);
+  EXPECT_EQ(newest(both_[0].substr(0, 12))["key"], both_[0]);
+  execute("UPDATE entries SET created = created + 60 WHERE id = 1");
+  EXPECT_EQ(newest("s*.cu")["key"], both_[0]);
+  EXPECT_THAT(run({"disasm", "--newest", "lonely*", "--ptx"}).out, HasSubstr(".version"));
+  const auto names = run({"extract", "--newest", "scale.cu", "--names"}, without_cuda());
+  EXPECT_THAT(names.out, HasSubstr("scale<float, 4>\t"));
+
+  const auto bundle = scratch("b.kiln").string();
+  ASSERT_EQ(run({"export", bundle}).exit_code, 0);
+  const auto untold = run({"show", "--newest", "scale.cu", "--cache", bundle}, without_cuda());
+  EXPECT_EQ(untold.exit_code, 1);
+  EXPECT_THAT(untold.err, HasSubstr("which was made last is not told here"));
+}
+
 TEST_F(EntryChoice, SpellsOutWhatOthersWrote) {
   execute("UPDATE entries SET program = 'scale.c' || char(27) || '[2Ju'");
   EXPECT_THAT(refused("*", 1, "ambiguous").err,

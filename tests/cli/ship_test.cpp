@@ -98,6 +98,48 @@ TEST_F(Ship, ExportFailsAloud) {
   EXPECT_EQ(entries_of("cache"), 2u);
 }
 
+TEST_F(Ship, ExportTakesWhatAManifestNames) {
+  const auto manifest = file("engine.json",
+                             R"({"kiln_manifest": 1, "targets": ["sm_80"], "programs": [
+                         {"name": "scale.cu", "source_file": "scale.cu", "image": "ptx", "kernels": ["fill"]}]})");
+  const auto named = run({"--json", "export", path("b.kiln"), manifest});
+  ASSERT_EQ(named.exit_code, 0) << named.err;
+  EXPECT_EQ(named.documents().at(0)["entries"], 1);
+  EXPECT_EQ(named.documents().at(0)["missing"], 0);
+  const auto listed = ship({"--json", "ls", "--cache", path("b.kiln")}).documents();
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0]["key"], key_);
+
+  const auto lacking = run({"--json", "export", path("b.kiln"), manifest, "--arch", "sm_80,sm_75"});
+  EXPECT_EQ(lacking.exit_code, 1);
+  EXPECT_EQ(lacking.documents().at(0)["entries"], 1);
+  EXPECT_EQ(lacking.documents().at(0)["missing"], 1);
+  EXPECT_THAT(lacking.err, HasSubstr("1 of what was asked for is not in the cache"));
+  EXPECT_EQ(run({"export", "-", manifest, "--arch", "sm_75"}).exit_code, 1);
+  EXPECT_EQ(run({"export", path("b.kiln"), "--arch", "sm_75"}).exit_code, 2) << "of which manifest";
+}
+
+TEST_F(Ship, ExportTakesOneEnginesEntries) {
+  const Circumstances acme{.environment = {{"KILN_ENGINE", "acme 2"}}};
+  ASSERT_EQ(
+      run({"compile", path("scale.cu"), "--arch", "sm_75", "--image", "ptx", "--name", "fill"},
+          acme)
+          .exit_code,
+      0);
+  const auto outcome = ship({"--json", "export", path("b.kiln"), "--engine", "acme*"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.documents().at(0)["entries"], 1);
+  EXPECT_EQ(ship({"--json", "ls", "--cache", path("b.kiln")}).documents().at(0)["engine"],
+            "acme 2");
+  const auto of_none = ship({"--json", "export", path("none.kiln"), "--engine", "other"});
+  EXPECT_EQ(of_none.exit_code, 1);
+  EXPECT_THAT(of_none.err, HasSubstr("--engine other: no entry is of such an engine"));
+  EXPECT_FALSE(fs::exists(path("none.kiln")));
+  const auto pushed =
+      ship({"--json", "push", "--to", "file://" + path("store"), "--engine", "acme 2"});
+  EXPECT_EQ(pushed.documents().at(0)["added"], 1) << pushed.err;
+}
+
 TEST_F(Ship, ImportAddsBundlesAndCaches) {
   ASSERT_EQ(ship({"export", path("b.kiln")}).exit_code, 0);
   const auto outcome =

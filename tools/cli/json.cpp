@@ -90,8 +90,8 @@ Json setting_json(const Setting& setting) {
   return {{"variable", setting.variable}, {"value", setting.value}, {"origin", setting.origin}};
 }
 
-Json removed_json(const GcReport& report) {
-  return {{"entries", report.entries}, {"stored_bytes", report.bytes}};
+Json removed_json(const GcReport& report, bool dry_run) {
+  return {{"entries", report.entries}, {"stored_bytes", report.bytes}, {"dry_run", dry_run}};
 }
 
 Json error_json(const Error& error) {

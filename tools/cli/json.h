@@ -45,7 +45,7 @@ void print_report(const Globals& globals, const Json& document, std::string_view
 [[nodiscard]] Json setting_json(const Setting& setting);
 
 /// What a removal reports.
-[[nodiscard]] Json removed_json(const GcReport& report);
+[[nodiscard]] Json removed_json(const GcReport& report, bool dry_run);
 
 [[nodiscard]] Json error_json(const Error& error);
 

@@ -103,13 +103,17 @@ struct ReportWords {
   std::string output;
 };
 
-struct ShowWords {
+/// One entry, by its key or a name.
+struct EntryWords {
   std::string key;
+  bool newest = false;  ///< Of several that fit, the one that was made last.
+};
+
+struct ShowWords : EntryWords {
   bool all = false;
 };
 
-struct ExtractWords {
-  std::string key;
+struct ExtractWords : EntryWords {
   bool image = false;
   bool source = false;
   bool names = false;
@@ -118,8 +122,7 @@ struct ExtractWords {
   std::filesystem::path output = "-";
 };
 
-struct DisasmWords {
-  std::string key;
+struct DisasmWords : EntryWords {
   std::string kernel;  ///< Empty for all.
   bool ptx = false;
 };
@@ -153,14 +156,28 @@ struct ClearWords {
   std::vector<std::string> keys;
   std::string engine;  ///< A glob; empty for all entries, where no keys are named.
   bool yes = false;
+  bool dry_run = false;
 };
 
 struct PinWords {
   std::vector<std::string> keys;
 };
 
+/// Which entries are carried elsewhere: all, where no manifest is named.
+struct CarriedWords {
+  std::vector<std::filesystem::path> manifests;
+  std::vector<std::string> archs;
+  std::string image;
+};
+
+/// Of those, which leave a cache.
+struct LeavingWords : CarriedWords {
+  std::string engine;  ///< A glob; empty for all.
+};
+
 struct ExportWords {
   std::filesystem::path bundle;
+  LeavingWords entries;
   bool without_sources = false;
   bool sign = false;
 };
@@ -169,22 +186,16 @@ struct ImportWords {
   std::vector<std::filesystem::path> files;
 };
 
-/// Which entries go to a store or come from it: all, where no manifest is named.
-struct StoreWords {
-  std::string store = first_remote;  ///< Or its URL.
-  std::vector<std::filesystem::path> manifests;
-  std::vector<std::string> archs;
-  std::string image;
-};
-
 struct PushWords {
-  StoreWords entries;
+  std::string store = first_remote;  ///< Or its URL.
+  LeavingWords entries;
   bool without_sources = false;
   bool sign = false;
 };
 
 struct PullWords {
-  StoreWords entries;
+  std::string store = first_remote;  ///< Or its URL.
+  CarriedWords entries;
 };
 
 struct ConfigWords {

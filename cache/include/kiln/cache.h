@@ -320,6 +320,7 @@ struct SignatureReport {
 class Cache;
 
 struct ExportOptions {
+  std::optional<std::vector<Digest>> keys = {};  ///< Only these entries.
   bool without_sources =
       false;  ///< Leaves out sources and headers, for those who must not ship them.
   /// Other caches and bundles whose entries go into the same bundle. Of entries of one key the first

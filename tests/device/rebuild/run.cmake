@@ -64,3 +64,11 @@ execute_process(COMMAND "${CMAKE_COMMAND}" --build "${WORK_DIR}"
 if(result EQUAL 0 OR NOT output MATCHES "changing.kiln'[ \n]+is[ \n]+corrupt")
   message(FATAL_ERROR "a file that is no bundle was embedded:\n${output}")
 endif()
+
+# Nor is a toolkit that is not there found missing by a build alone.
+file(RENAME "${WORK_DIR}/the toolkit" "${WORK_DIR}/another folder")
+execute_process(COMMAND "${CMAKE_COMMAND}" "${WORK_DIR}"
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(result EQUAL 0 OR NOT output MATCHES "TOOLKIT_DIRS:[^:]*the[ \n]+toolkit[ \n]+is[ \n]+no[ \n]+folder")
+  message(FATAL_ERROR "a toolkit that is not there was taken:\n${output}")
+endif()

@@ -111,23 +111,25 @@ void add_report(VerbGrammar& grammar) {
       ->type_name("FILE");
 }
 
-void add_entry_key(CLI::App& verb, std::string& key) {
+void add_entry(CLI::App& verb, EntryWords& words) {
   const auto own = verb.get_footer();
   verb.footer(own.empty() ? entry_hint : fmt::format("{} {}", own, entry_hint));
-  required_operand(verb.add_option("KEY", key, "The entry, by its key or a name: 3f9c, gemm.cu"));
+  required_operand(
+      verb.add_option("KEY", words.key, "The entry, by its key or a name: 3f9c, gemm.cu"));
+  verb.add_flag("--newest", words.newest, "Of several that fit, the one that was made last");
 }
 
 void add_show(VerbGrammar& grammar) {
   const auto [verb, words] =
       grammar.verb<ShowWords>("show", "Show everything that is kept of one entry", show);
-  add_entry_key(*verb, words->key);
+  add_entry(*verb, *words);
   verb->add_flag("--all", words->all, "Do not shorten the list of dependencies");
 }
 
 void add_extract(VerbGrammar& grammar) {
   const auto [verb, words] = grammar.verb<ExtractWords>(
       "extract", "Write one part of an entry: its image, if nothing else is said", extract);
-  add_entry_key(*verb, words->key);
+  add_entry(*verb, *words);
   auto* part = verb->add_option_group("part")->require_option(0, 1);
   part->add_flag("--image", words->image, "The image's bytes, as readelf and nvdisasm take them");
   part->add_flag("--source", words->source, "The program's source");
@@ -150,7 +152,7 @@ void add_disasm(VerbGrammar& grammar) {
       "Machine code is read by the toolkit's nvdisasm, and fatbins by its cuobjdump; PTX is taken "
       "from "
       "what is stored, or compiled again from the program that is kept.");
-  add_entry_key(*verb, words->key);
+  add_entry(*verb, *words);
   verb->add_option("KERNEL", words->kernel,
                    "Only kernels whose expression or symbol this is, or that match it, e.g. "
                    "'*gemm*'")

@@ -22,15 +22,21 @@ void add_verify(VerbGrammar& grammar) {
                  "Also whether a trusted key (KILN_TRUSTED_KEYS) signed each entry as it is");
 }
 
+void add_dry_run(CLI::App& verb, bool& dry_run) {
+  verb.add_flag("--dry-run", dry_run, "Only tell what would be removed");
+}
+
 void add_gc(VerbGrammar& grammar) {
   const auto [verb, words] = grammar.verb<GcWords>(
       "gc", "Remove entries that are not pinned, those not used for longest first", collect);
-  verb->add_option("--max-size", words->max_size,
-                   "Down to this size, e.g. 500M; to the cache's own limit if nothing is said")
+  verb->add_option(
+          "--max-size", words->max_size,
+          "Down to this size of all that is kept, images, sources and headers, e.g. 500M; to "
+          "the cache's own limit if nothing is said")
       ->type_name("SIZE");
   verb->add_option("--older-than", words->older_than, "Those made longer ago than this, e.g. 30d")
       ->type_name("AGE");
-  verb->add_flag("--dry-run", words->dry_run, "Only tell what would be removed");
+  add_dry_run(*verb, words->dry_run);
   add_other_store(*verb, words->store,
                   "Of a folder that machines share, and not of the cache; there nothing is pinned");
 }
@@ -45,6 +51,7 @@ void add_clear(VerbGrammar& grammar) {
                    "Only the entries of engines whose names match, e.g. 'acme 1.*'")
       ->type_name("GLOB");
   verb->add_flag("--yes", words->yes, "Do not ask");
+  add_dry_run(*verb, words->dry_run);
 }
 
 void add_pins(VerbGrammar& grammar) {

@@ -1,6 +1,7 @@
 // The verbs that carry entries elsewhere: export, import, merge, push, pull.
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -28,10 +29,25 @@ void add_sign(CLI::App& verb, bool& sign) {
   verb.add_flag("--sign", sign, "Sign each entry with the key that KILN_SIGNING_KEY names");
 }
 
+void add_carried(CLI::App& verb, CarriedWords& words) {
+  verb.add_option("MANIFEST", words.manifests,
+                  "Only the entries of the programs in these manifests or records")
+      ->type_name("");
+  add_targets_instead(verb, words.archs, words.image);
+}
+
+void add_leaving(CLI::App& verb, LeavingWords& words) {
+  add_carried(verb, words);
+  verb.add_option("--engine", words.engine,
+                  "Only the entries of engines whose names match, e.g. 'acme 1.*'")
+      ->type_name("GLOB");
+}
+
 void add_export(VerbGrammar& grammar) {
   const auto [verb, words] = grammar.verb<ExportWords>(
-      "export", "Write a bundle of all entries, to be shipped", export_bundle);
+      "export", "Write a bundle of all entries, or of some, to be shipped", export_bundle);
   required_operand(verb->add_option("BUNDLE", words->bundle, whole_or_not));
+  add_leaving(*verb, words->entries);
   add_without_sources(*verb, words->without_sources);
   add_sign(*verb, words->sign);
 }
@@ -50,17 +66,13 @@ void add_merge(VerbGrammar& grammar) {
   add_sign(*verb, words->sign);
 }
 
-void add_store(CLI::App& verb, StoreWords& words, const char* way) {
+void add_store(CLI::App& verb, std::string& store, const char* way) {
   verb.add_option(
-          way, words.store,
+          way, store,
           "A store that machines share, e.g. file:///mnt/kernels or redis://cache; else the "
           "first one that KILN_REMOTE names")
       ->capture_default_str()
       ->type_name("URL");
-  verb.add_option("MANIFEST", words.manifests,
-                  "Only the entries of the programs in these manifests or records")
-      ->type_name("");
-  add_targets_instead(verb, words.archs, words.image);
 }
 
 void add_push(VerbGrammar& grammar) {
@@ -70,7 +82,8 @@ void add_push(VerbGrammar& grammar) {
       "What is in the store already is left as it is. A password is best kept in KILN_REMOTE: "
       "others "
       "see a command line.");
-  add_store(*verb, words->entries, "--to");
+  add_store(*verb, words->store, "--to");
+  add_leaving(*verb, words->entries);
   add_without_sources(*verb, words->without_sources);
   add_sign(*verb, words->sign);
 }
@@ -81,7 +94,8 @@ void add_pull(VerbGrammar& grammar) {
   verb->footer(
       "Where KILN_TRUSTED_KEYS is set, only what one of these keys has signed comes; else only "
       "files of the user's own, root's, and of those that KILN_CACHE_TRUST_OWNERS names.");
-  add_store(*verb, words->entries, "--from");
+  add_store(*verb, words->store, "--from");
+  add_carried(*verb, words->entries);
 }
 
 }  // namespace

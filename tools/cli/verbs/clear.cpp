@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +35,7 @@ bool consents(const Cache& cache, const ClearWords& words, std::uint64_t entries
 }
 
 bool may_clear(const Cache& cache, const ClearWords& words, std::uint64_t entries) {
-  if (words.yes) return true;
+  if (words.yes || words.dry_run) return true;
   if (!is_terminal(stdin)) {
     refuse(ErrorCode::invalid_argument,
            fmt::format("clear removes every entry{}; say --yes where nobody can be asked",
@@ -42,7 +44,15 @@ bool may_clear(const Cache& cache, const ClearWords& words, std::uint64_t entrie
   return consents(cache, words, entries);
 }
 
-std::vector<Digest> keys_of_engine(Cache& cache, const std::string& engine) {
+Cache open_to_clear(const Globals& globals, const ClearWords& words) {
+  return words.dry_run ? open_for_inspection(globals).value() : open_for_change(globals);
+}
+
+/// Nothing for all entries.
+using Keys = std::optional<std::vector<Digest>>;
+
+Keys keys_of_engine(Cache& cache, const std::string& engine) {
+  if (engine.empty()) return std::nullopt;
   std::vector<Digest> keys;
   const auto entries = cache.list().value();
   for (const auto& entry : entries) {
@@ -51,15 +61,36 @@ std::vector<Digest> keys_of_engine(Cache& cache, const std::string& engine) {
   return keys;
 }
 
+GcReport would_remove(Cache& cache, const Keys& keys) {
+  GcReport report;
+  const auto entries = cache.list().value();
+  for (const auto& entry : entries) {
+    if (keys && std::ranges::count(*keys, entry.key) == 0) continue;
+    ++report.entries;
+    report.bytes += entry.stored_bytes;
+  }
+  return report;
+}
+
+GcReport remove(Cache& cache, const Keys& keys, bool dry_run) {
+  if (dry_run) return would_remove(cache, keys);
+  return (keys ? cache.remove(*keys) : cache.clear()).value();
+}
+
+const char* what_is_done(const ClearWords& words) {
+  return words.dry_run ? "would remove" : "removed";
+}
+
 ExitCode clear_named(const Globals& globals, const ClearWords& words) {
   if (!words.engine.empty()) {
     refuse(ErrorCode::invalid_argument, "clear: name entries or an engine, not both");
   }
-  auto cache = open_for_change(globals);
+  auto cache = open_to_clear(globals, words);
   return for_each(globals, words.keys, [&](const std::string& word) {
     const auto key = choose_entry(cache, word).value();
-    const auto removed = cache.remove({&key, 1}).value();
-    print_report(globals, removed_json(removed), fmt::format("removed {}\n", key.hex()));
+    const auto removed = remove(cache, std::vector{key}, words.dry_run);
+    print_report(globals, removed_json(removed, words.dry_run),
+                 fmt::format("{} {}\n", what_is_done(words), key.hex()));
     return ExitCode::done;
   });
 }
@@ -68,17 +99,16 @@ ExitCode clear_named(const Globals& globals, const ClearWords& words) {
 
 ExitCode clear(const Globals& globals, const ClearWords& words) {
   if (!words.keys.empty()) return clear_named(globals, words);
-  auto cache = open_for_change(globals);
-  const bool all = words.engine.empty();
-  const auto keys = all ? std::vector<Digest>() : keys_of_engine(cache, words.engine);
-  if (!may_clear(cache, words, all ? cache.statistics().value().entries : keys.size())) {
+  auto cache = open_to_clear(globals, words);
+  const auto keys = keys_of_engine(cache, words.engine);
+  if (!may_clear(cache, words, keys ? keys->size() : cache.statistics().value().entries)) {
     say("nothing was removed\n");
     return ExitCode::findings;
   }
-  const auto removed = (all ? cache.clear() : cache.remove(keys)).value();
-  print_report(globals, removed_json(removed),
-               fmt::format("removed all {} entries{}, {}\n", removed.entries, owner_of(words),
-                           format_bytes(removed.bytes)));
+  const auto removed = remove(cache, keys, words.dry_run);
+  print_report(globals, removed_json(removed, words.dry_run),
+               fmt::format("{} all {} entries{}, {}\n", what_is_done(words), removed.entries,
+                           owner_of(words), format_bytes(removed.bytes)));
   return ExitCode::done;
 }
 

@@ -79,9 +79,11 @@ struct Served {
 
   [[nodiscard]] std::string text(std::size_t of) const {
     const auto us = std::chrono::ceil<std::chrono::microseconds>(time).count();
-    return fmt::format("{} of {} served in {}; to compile took {}\n", count, of,
-                       format_duration(static_cast<std::uint64_t>(us)),
-                       format_duration(compile_us));
+    const auto saved = compile_us == 0  // A bundle does not tell.
+                           ? std::string()
+                           : fmt::format("; to compile took {}", format_duration(compile_us));
+    return fmt::format("{} of {} served in {}{}\n", count, of,
+                       format_duration(static_cast<std::uint64_t>(us)), saved);
   }
 };
 

@@ -245,7 +245,7 @@ bool holds_ptx_alone(const Artifact& artifact) {
 
 ExitCode disassemble(const Globals& globals, const DisasmWords& words) {
   auto cache = open_for_inspection(globals).value();
-  const auto entry = find_entry(cache, words.key);
+  const auto entry = find_entry(cache, words);
   const bool ptx = words.ptx || holds_ptx_alone(entry.artifact);
   const Listing listing{entry, chosen_kernels(entry.artifact, words.kernel), words.kernel.empty(),
                         ptx};

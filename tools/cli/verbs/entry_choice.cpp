@@ -137,70 +137,118 @@ tl::unexpected<Error> none_fits(const std::string& word, const Entries& all,
                   word, advice));
 }
 
-Result<Digest> the_one_of(const Entries& candidates, std::string_view what, const Entries& all) {
-  if (candidates.size() == 1) return candidates.front().key;
+// The entries that a word fits, and how: in words that go before their number.
+struct Fitting {
+  Entries entries;
+  std::string how;
+  std::size_t key_digits = 0;  // So many tell them from all others.
+};
+
+tl::unexpected<Error> several_fit(const Fitting& fitting, std::string_view advice) {
   return failure(ErrorCode::ambiguous,
-                 fmt::format("{} {} entries: name one by the first digits of its key", what,
-                             candidates.size()),
-                 table_of(candidates, shortest_unique_prefix(all)));
+                 fmt::format("{} {} entries: {}", fitting.how, fitting.entries.size(), advice),
+                 table_of(fitting.entries, fitting.key_digits));
+}
+
+constexpr std::string_view by_its_key = "name one by the first digits of its key";
+
+Result<Digest> the_one_of(const Fitting& fitting) {
+  if (fitting.entries.size() == 1) return fitting.entries.front().key;
+  return several_fit(fitting, by_its_key);
+}
+
+// What was made in one second comes in the order in which it was stored. A bundle tells neither.
+Result<Digest> the_newest_of(Fitting fitting) {
+  auto& entries = fitting.entries;
+  const auto is_newer = [](const EntrySummary& one, const EntrySummary& other) {
+    return one.created != other.created ? one.created > other.created
+                                        : one.stored_since_use < other.stored_since_use;
+  };
+  std::ranges::sort(entries, is_newer);
+  if (entries.size() == 1 || is_newer(entries[0], entries[1])) return entries.front().key;
+  return several_fit(fitting, fmt::format("which was made last is not told here; {}", by_its_key));
 }
 
 // A program or a kernel may be named as a key begins: "add", "f". What tables show of keys is longer.
-Result<Digest> choose_by_digits(Cache& cache, const Entries& all, const std::string& word,
-                                const Digest& key) {
-  constexpr std::size_t longest_name = 7;
-  if (word.size() > longest_name) return key;
+constexpr std::size_t longest_name_like_a_key = 7;
+
+Fitting fitting_digits(Cache& cache, const Entries& all, const std::string& word,
+                       const Digest& key) {
   const auto named = with_kernel(read_kernels(cache, all, "").rows,
                                  [&](const KernelInfo& kernel) { return is_named(kernel, word); });
-  const auto meant = those(all, [&](const auto& entry) {
-    return entry.key == key || entry.program == word || named.contains(entry.key);
-  });
-  return the_one_of(meant, fmt::format("'{}' begins a key and is the name of others,", word), all);
+  return {those(all,
+                [&](const auto& entry) {
+                  return entry.key == key || entry.program == word || named.contains(entry.key);
+                }),
+          fmt::format("'{}' begins a key and is the name of others,", word)};
 }
 
-Result<Digest> choose_by_name(Cache& cache, const Entries& all, const std::string& word) {
-  const auto of_program = those(all, [&](const auto& entry) { return entry.program == word; });
+Result<Fitting> fitting_name(Cache& cache, const Entries& all, const std::string& word) {
+  auto of_program = those(all, [&](const auto& entry) { return entry.program == word; });
   if (!of_program.empty())
-    return the_one_of(of_program, fmt::format("'{}' is the program of", word), all);
+    return Fitting{std::move(of_program), fmt::format("'{}' is the program of", word)};
   const auto kernels = read_kernels(cache, all, "").rows;
   const auto named =
       with_kernel(kernels, [&](const KernelInfo& kernel) { return is_named(kernel, word); });
-  const auto of_kernel = those(all, [&](const auto& entry) { return named.contains(entry.key); });
+  auto of_kernel = those(all, [&](const auto& entry) { return named.contains(entry.key); });
   if (!of_kernel.empty())
-    return the_one_of(of_kernel, fmt::format("'{}' is a kernel of", word), all);
+    return Fitting{std::move(of_kernel), fmt::format("'{}' is a kernel of", word)};
   const auto fit =
       with_kernel(kernels, [&](const KernelInfo& kernel) { return fits(kernel, word); });
-  const auto fitting = those(all, [&](const auto& entry) {
+  auto fitting = those(all, [&](const auto& entry) {
     return matches(word, entry.program) || fit.contains(entry.key);
   });
-  if (!fitting.empty()) return the_one_of(fitting, fmt::format("'{}' fits", word), all);
+  if (!fitting.empty()) return Fitting{std::move(fitting), fmt::format("'{}' fits", word)};
   return none_fits(word, all, kernels);
 }
 
-}  // namespace
+// For what is no key's beginning alone.
+Result<Fitting> fitting_entries(Cache& cache, const std::string& word,
+                                const Result<Digest>& as_digits) {
+  const auto all = cache.list();
+  if (!all) return tl::unexpected(all.error());
+  Result<Fitting> fitting;
+  if (as_digits) {
+    fitting = fitting_digits(cache, *all, word, *as_digits);
+  } else if (as_digits.error().code == ErrorCode::ambiguous) {
+    fitting->entries =
+        those(*all, [&](const auto& entry) { return entry.key.hex().starts_with(as_key(word)); });
+    fitting->how = fmt::format("'{}' begins the keys of", word);
+  } else {
+    fitting = fitting_name(cache, *all, word);
+  }
+  if (fitting) fitting->key_digits = shortest_unique_prefix(*all);
+  return fitting;
+}
 
-Result<Digest> choose_entry(Cache& cache, const std::string& word) {
+Result<Digest> choose(Cache& cache, const std::string& word, bool newest) {
   if (word.empty()) {
     return failure(ErrorCode::invalid_argument,
                    "'' names no entry: give a key or the first digits of it, or the name of a "
                    "program or a kernel");
   }
   auto key = cache.resolve(word);
+  if (key && word.size() > longest_name_like_a_key) return key;
   const auto code = key ? ErrorCode::ambiguous : key.error().code;
-  const bool begins_any = code == ErrorCode::ambiguous;
-  const bool begins_none = code == ErrorCode::not_found || code == ErrorCode::invalid_argument;
-  if (!begins_any && !begins_none) return key;
-  const auto all = cache.list();
-  if (!all) return tl::unexpected(all.error());
-  if (begins_none) return choose_by_name(cache, *all, word);
-  if (key) return choose_by_digits(cache, *all, word, *key);
-  const auto begun =
-      those(*all, [&](const auto& entry) { return entry.key.hex().starts_with(as_key(word)); });
-  return the_one_of(begun, fmt::format("'{}' begins the keys of", word), *all);
+  const bool is_fault = code != ErrorCode::ambiguous && code != ErrorCode::not_found &&
+                        code != ErrorCode::invalid_argument;
+  if (is_fault) return key;
+  auto fitting = fitting_entries(cache, word, key);
+  if (!fitting) return tl::unexpected(std::move(fitting.error()));
+  return newest ? the_newest_of(std::move(*fitting)) : the_one_of(*fitting);
 }
 
-StoredEntry find_entry(Cache& cache, const std::string& word) {
-  return cache.entry(choose_entry(cache, word).value()).value();
+}  // namespace
+
+Result<Digest> choose_entry(Cache& cache, const std::string& word) {
+  return choose(cache, word, false);
+}
+
+StoredEntry find_entry(Cache& cache, const EntryWords& words) {
+  auto key = choose(cache, words.key, words.newest);
+  if (!key && key.error().code == ErrorCode::ambiguous && !words.newest)
+    key.error().message += ", or take the one made last, with --newest";
+  return cache.entry(key.value()).value();
 }
 
 }  // namespace kiln::cli

@@ -101,7 +101,7 @@ ExitCode extract(const Globals& globals, const ExtractWords& words) {
   if (words.sources && words.sources->empty())
     refuse(ErrorCode::invalid_argument, "--sources: name a folder");
   auto cache = open_for_inspection(globals).value();
-  const auto entry = find_entry(cache, words.key);
+  const auto entry = find_entry(cache, words);
   if (words.sources) return lay_out(globals, cache, entry, *words.sources);
   write_output(words.output, wanted_part(cache, entry, globals, words));
   return ExitCode::done;

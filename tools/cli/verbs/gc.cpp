@@ -43,8 +43,9 @@ ExitCode collect_store(const Globals& globals, const GcWords& words) {
                 {"objects", removed.entries},
                 {"bytes", removed.bytes},
                 {"dry_run", words.dry_run}},
-               fmt::format("{} {} objects, {}\n", words.dry_run ? "would remove" : "removed",
-                           removed.entries, format_bytes(removed.bytes)));
+               fmt::format("{} {} objects (entries, sources, headers), {}\n",
+                           words.dry_run ? "would remove" : "removed", removed.entries,
+                           format_bytes(removed.bytes)));
   return ExitCode::done;
 }
 
@@ -55,9 +56,7 @@ ExitCode collect(const Globals& globals, const GcWords& words) {
   const auto options = parse(words, settings_of(globals).cache_max_bytes);
   auto cache = words.dry_run ? open_for_inspection(globals).value() : open_for_change(globals);
   const auto removed = cache.collect(options).value();
-  auto document = removed_json(removed);
-  document["dry_run"] = words.dry_run;
-  print_report(globals, document,
+  print_report(globals, removed_json(removed, words.dry_run),
                fmt::format("{} {} entries, {}\n", words.dry_run ? "would remove" : "removed",
                            removed.entries, format_bytes(removed.bytes)));
   return ExitCode::done;

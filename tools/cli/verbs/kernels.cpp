@@ -47,15 +47,15 @@ const std::map<std::string, Order>& orders() {
 }
 
 // Of the kernels listed.
-struct Totals {
+struct KernelTotals {
   std::size_t kernels = 0;
   std::size_t entries = 0;
   std::size_t spilling = 0;
   std::uint64_t code_bytes = 0;
 };
 
-Totals totals_of(const std::vector<KernelRow>& rows) {
-  Totals totals{.kernels = rows.size()};
+KernelTotals totals_of(const std::vector<KernelRow>& rows) {
+  KernelTotals totals{.kernels = rows.size()};
   std::set<Digest> keys;
   for (const auto& row : rows) {
     keys.insert(row.entry.key);
@@ -108,7 +108,7 @@ std::vector<std::string> cells(const KernelRow& row, std::optional<std::uint32_t
           format_duration(entry.compile_us)};
 }
 
-std::string totals_text(const Totals& totals, std::size_t all) {
+std::string totals_text(const KernelTotals& totals, std::size_t all) {
   return fmt::format("{} of {}, {} of code, {} with spills\n",
                      counted_of(totals.kernels, all, "kernel", "kernels"),
                      counted(totals.entries, "entry", "entries"), format_bytes(totals.code_bytes),

@@ -61,10 +61,12 @@ std::string totals_text(const Entries& entries, std::size_t fitting) {
     stored_bytes += entry.stored_bytes;
     compile_us += entry.compile_us;
   }
-  return fmt::format("{}, {} of images ({} stored), compiled in {}\n",
+  const auto compiled = compile_us == 0  // A bundle does not tell.
+                            ? std::string()
+                            : fmt::format(", compiled in {}", format_duration(compile_us));
+  return fmt::format("{}, {} of images ({} stored){}\n",
                      counted_of(entries.size(), fitting, "entry", "entries"),
-                     format_bytes(image_bytes), format_bytes(stored_bytes),
-                     format_duration(compile_us));
+                     format_bytes(image_bytes), format_bytes(stored_bytes), compiled);
 }
 
 // `fitting`: how many fit, of which these are asked for; `all`: how many the cache has.

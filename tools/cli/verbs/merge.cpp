@@ -11,7 +11,8 @@ ExitCode merge(const Globals& globals, const MergeWords& words) {
   std::vector<Cache> sources;
   const auto settings = settings_of(globals);
   for (const auto& file : words.files) sources.push_back(open_shipped(file, settings));
-  ExportOptions options{.without_sources = words.without_sources,
+  ExportOptions options{.keys = {},
+                        .without_sources = words.without_sources,
                         .signing_key = signing_key(settings, words.sign)};
   for (auto source = sources.begin() + 1; source != sources.end(); ++source) {
     options.also.push_back(&*source);

@@ -5,6 +5,7 @@
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
+#include "verbs/carried_entries.h"
 #include "verbs/inspect.h"
 #include "verbs/ship.h"
 #include "verbs/store.h"
@@ -13,7 +14,7 @@ namespace kiln::cli {
 
 ExitCode pull_entries(const Globals& globals, const PullWords& words) {
   auto cache = open_to_fill(globals);
-  const auto store = open_store(globals, words.entries.store, StoreUse::read);
+  const auto store = open_store(globals, words.store, StoreUse::read);
   const auto wanted = wanted_requests(globals, words.entries);
   std::optional<Progress> progress;
   const PullOptions options{.requests = wanted.requests, .progress = show_in(progress, globals)};

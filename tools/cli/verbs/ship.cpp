@@ -79,14 +79,24 @@ void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped
   std::vector<std::string> lines;
   lines.reserve(skipped.size());
   for (const auto& row : skipped)
-    lines.push_back(fmt::format("{} {} {}; it is left out", row.what, row.name, row.problem));
+    lines.push_back(fmt::format("{} {}: {}; it is left out", row.what, row.name, row.problem));
   warn_of_each(globals, lines);
 }
 
 ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundle,
-                      const std::function<ExportReport(const std::filesystem::path& file)>& write) {
+                      const std::function<ExportReport(const std::filesystem::path& file)>& write,
+                      std::size_t missing) {
   check_binary_output(globals, bundle);
-  if (bundle == "-") return write_to_standard_output(globals, write);
+  const auto all_there = missing == 0 ? ExitCode::done : ExitCode::findings;
+  if (missing != 0) {
+    warn_of_each(globals, {fmt::format("{} of what was asked for is not in the cache, nor in the "
+                                       "bundle: kiln prewarm compiles it",
+                                       missing)});
+  }
+  if (bundle == "-") {
+    const auto written = write_to_standard_output(globals, write);
+    return written == ExitCode::done ? all_there : written;
+  }
   const auto report = write(bundle);
   warn_of_skipped(globals, report.skipped);
   print_report(
@@ -94,6 +104,7 @@ ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundl
       {{"bundle", bundle.string()},
        {"entries", report.entries},
        {"signed_entries", report.signed_entries},
+       {"missing", missing},
        {"file_bytes", report.file_bytes},
        {"skipped", skipped_json(report.skipped)}},
       field_list(
@@ -104,7 +115,7 @@ ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundl
            {"size", format_bytes(report.file_bytes)},
            {"left out", std::to_string(report.skipped.size())}},
           wants_colour(stdout)));
-  return exit_code_of(report.skipped);
+  return report.skipped.empty() ? all_there : ExitCode::findings;
 }
 
 }  // namespace kiln::cli

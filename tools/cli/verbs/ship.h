@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <vector>
@@ -28,9 +29,11 @@ namespace kiln::cli {
 void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped);
 
 /// Has a bundle written to a file, or for "-" to standard output, and reports what it holds: not there, where the bundle
-/// itself is. Gives the exit status that it deserves. Errors: those of `write`; as check_binary_output(); io_failed.
+/// itself is. `missing`: how much of what was asked for is not in it. Gives the exit status that it deserves. Errors: those of
+/// `write`; as check_binary_output(); io_failed.
 ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundle,
-                      const std::function<ExportReport(const std::filesystem::path& file)>& write);
+                      const std::function<ExportReport(const std::filesystem::path& file)>& write,
+                      std::size_t missing = 0);
 
 [[nodiscard]] constexpr ExitCode exit_code_of(const std::vector<Finding>& skipped) noexcept {
   return skipped.empty() ? ExitCode::done : ExitCode::findings;

@@ -83,13 +83,19 @@ std::string kernels_text(const Artifact& artifact, bool colour) {
   return table.text(colour, width_of(stdout));
 }
 
+// One header may ask for what another one asked for before.
+std::string asker_of(const Dependency& lookup, const std::vector<Dependency>& lookups) {
+  if (lookup.parent == Dependency::source_parent) return "the source";
+  return lookup.parent < lookups.size() ? lookups[lookup.parent].spelling : "-";
+}
+
 std::string dependencies_text(const DependencySet& dependencies, std::size_t limit, bool colour) {
   const auto& lookups = dependencies.lookups;
-  Table table({{"DEPENDENCY"}, {"DIGEST", Align::left, 1}, {"PATH"}});
+  Table table({{"DEPENDENCY"}, {"ASKED BY", Align::left, 1}, {"DIGEST", Align::left, 2}, {"PATH"}});
   for (std::size_t i = 0; i < std::min(limit, lookups.size()); ++i) {
     const auto& lookup = lookups[i];
-    table.add({lookup.spelling, lookup.content.empty() ? "not there" : lookup.content.hex(),
-               lookup.path});
+    table.add({lookup.spelling, asker_of(lookup, lookups),
+               lookup.content.empty() ? "not there" : lookup.content.hex(), lookup.path});
   }
   auto text = fmt::format("{}: {}\n", bold("dependencies", colour), lookups.size());
   if (!lookups.empty()) text += table.text(colour, width_of(stdout));
@@ -149,7 +155,7 @@ Json entry_json(const StoredEntry& entry, const std::vector<std::string>& signer
 
 ExitCode show(const Globals& globals, const ShowWords& words) {
   auto cache = open_for_inspection(globals).value();
-  const auto entry = find_entry(cache, words.key);
+  const auto entry = find_entry(cache, words);
   const auto signers = cache.signers(entry.summary.key).value();
   if (globals.json) {
     print_json(entry_json(entry, signers));

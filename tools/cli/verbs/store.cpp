@@ -10,7 +10,6 @@
 #include "kiln/runtime.h"
 #include "output.h"
 #include "verbs/inspect.h"
-#include "verbs/prewarm_plan.h"
 
 namespace kiln::cli {
 
@@ -72,37 +71,6 @@ ExchangeProgress show_in(std::optional<Progress>& progress, const Globals& globa
     if (!progress) progress.emplace(shape_of_progress(globals), total);
     progress->show(done, done, 0, {});
   };
-}
-
-WantedRequests wanted_requests(const Globals& globals, const StoreWords& words) {
-  WantedRequests wanted;
-  if (words.manifests.empty()) {
-    if (!words.archs.empty() || !words.image.empty())
-      refuse(ErrorCode::invalid_argument, "--arch and --image are for manifests: name one");
-    return wanted;
-  }
-  PrewarmSources sources{words.manifests, std::nullopt, words.archs, std::nullopt, {}};
-  if (!words.image.empty()) sources.image = value_of("--image", parse_image_kind(words.image));
-  auto runtime = open_runtime_to_look(globals);
-  const auto plan = plan_prewarm(runtime, sources);
-  std::vector<std::string> faults;
-  for (const auto& failure : plan.failures)
-    faults.push_back(
-        fmt::format("{} for {}: {}", failure.program, failure.arch, failure.error.message));
-  auto& requests = wanted.requests.emplace();
-  for (const auto& item : plan.items) {
-    const auto request = runtime.request(item.program, item.target);
-    if (request) {
-      requests.push_back(digest_of(request->material()));
-    } else {
-      faults.push_back(request.error().message);
-    }
-  }
-  std::ranges::sort(requests);
-  requests.erase(std::unique(requests.begin(), requests.end()), requests.end());
-  warn_of_each(globals, faults);
-  wanted.complete = faults.empty();
-  return wanted;
 }
 
 }  // namespace kiln::cli

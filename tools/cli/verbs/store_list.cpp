@@ -101,7 +101,7 @@ void print_table(const Entries& entries, const StoreListing& listing, bool whole
   }
   std::uint64_t bytes = 0;
   for (const auto& entry : entries) bytes += entry.object_bytes;
-  fmt::print("{}\n{}, {} of objects{}\n", table_text(entries),
+  fmt::print("{}\n{}, {} without their sources and headers{}\n", table_text(entries),
              counted(entries.size(), "entry", "entries"), format_bytes(bytes),
              whole ? "" : "; --limit ended it there");
 }
