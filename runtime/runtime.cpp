@@ -26,11 +26,16 @@ namespace kiln {
 
 namespace {
 
+// Made where it is returned to.
+Result<Artifact> copy_of(const ServedArtifact& served) {
+  Result<Artifact> artifact(*served.artifact);
+  artifact->origin = served.origin;
+  return artifact;
+}
+
 Result<Artifact> copy_of(Result<ServedArtifact> obtained) {
   if (!obtained) return tl::unexpected(std::move(obtained.error()));
-  Artifact artifact = *obtained->artifact;
-  artifact.origin = obtained->origin;
-  return artifact;
+  return copy_of(*obtained);
 }
 
 // As with an observer, what it throws goes no further.

@@ -24,7 +24,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 import fetch_cutlass
 import kiln_tool
-from programs import CCCL, CUTLASS, DEMO, NOTHING, all_programs
+from engine_program import CCCL, CUTLASS, DEMO, DEMO_FOLDER, NOTHING, ROOT
+from programs import all_programs
 
 WAYS = {"in_process": {"KILN_COMPILE_WORKERS": "0"}, "workers": {"KILN_COMPILE_WORKERS": "2"},
         "precompiled": {"KILN_COMPILE_WORKERS": "1"}}
@@ -61,13 +62,13 @@ class Toolkit:
         if program.folders:
             return program.folders
         folder = {CCCL: next((folder for folder in self.headers if (folder / "cub").is_dir()), None),
-                  CUTLASS: fetch_cutlass.CUTLASS, DEMO: fetch_cutlass.ROOT / "tools/demo/kernels", NOTHING: None}[program.headers]
+                  CUTLASS: fetch_cutlass.CUTLASS, DEMO: DEMO_FOLDER, NOTHING: None}[program.headers]
         return {"include": folder} if folder else {}
 
 
 def folders_of_device(program):
     """What kiln embeds for its own programs, plain NVRTC finds here."""
-    return [fetch_cutlass.ROOT / "device"] if program.headers == DEMO else []
+    return [ROOT / "device"] if program.headers == DEMO else []
 
 
 class Job:

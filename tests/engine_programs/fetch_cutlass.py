@@ -11,7 +11,8 @@ import sys
 import tempfile
 import zipfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from engine_program import ROOT
+
 FOLDER = ROOT / "build/engine-programs"
 CUTLASS = FOLDER / "cutlass/include"
 HIDDEN = "cute/atom/copy_traits_sm100_tma.hpp"

@@ -18,7 +18,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 import kiln_tool
 from engine_programs import Toolkit
-from programs import CCCL, cooperative_groups_programs, cub_programs, libcudacxx_programs
+from engine_program import CCCL
+from small_programs import cooperative_groups_programs, cub_programs, libcudacxx_programs
 
 VERBOSE = "--ptxas-options=-v"
 RESERVED_BYTES = 1024  # Of shared memory, by the system, from sm_90 on: cuobjdump counts it as the kernel's.

@@ -8,10 +8,10 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "engine_programs"))
-import programs
+import engine_program
 
 HOST = HERE / "host"
-STANDARD = programs.ROOT / "device/standard"
+STANDARD = engine_program.ROOT / "device/standard"
 
 
 @dataclasses.dataclass
@@ -26,7 +26,7 @@ class Package:
 
 
 @dataclasses.dataclass
-class Kernel(programs.EngineProgram):
+class Kernel(engine_program.EngineProgram):
     """One program, for the first of its architectures. Members of a family begin with the same prelude."""
 
     family: str = ""

@@ -1,8 +1,8 @@
 """nvidia-cutlass: CuTe on the device, a GEMM of CuTe's and the collectives' for sm_80, one of the collective builders for sm_90a."""
 
+import cutlass_programs
 import fetch
 import kernels
-import programs
 
 PRELUDE = """#include <cute/tensor.hpp>
 #include <cute/algorithm/cooperative_copy.hpp>
@@ -37,9 +37,9 @@ TEXTS = {
                 "  clear(rc);\n  copy(slice.partition_A(a), ra);\n  copy(slice.partition_B(a), rb);\n  gemm(mma, ra, rb, rc);\n"
                 "  copy(rc, slice.partition_C(c));\n",
 }
-HOPPER = programs.BUILT.format(sm="Sm90", a="cutlass::half_t", c="cutlass::half_t", align=8, tile="_128, _128, _64",
+HOPPER = cutlass_programs.BUILT.format(sm="Sm90", a="cutlass::half_t", c="cutlass::half_t", align=8, tile="_128, _128, _64",
                                cluster="_1, _1, _1")
-AMPERE = programs.AMPERE.format(a="cutlass::half_t", atom="SM80_16x8x16_F32F16F16F32_TN", tile="_128, _128, _64")
+AMPERE = cutlass_programs.AMPERE.format(a="cutlass::half_t", atom="SM80_16x8x16_F32F16F16F32_TN", tile="_128, _128, _64")
 
 
 def package():
@@ -49,7 +49,7 @@ def package():
                              [name], archs=("sm_80",), options=OPTIONS, family="cute")
               for name, body in TEXTS.items()]
     for name, arch, text in (("sm_80", "sm_80", AMPERE), ("sm_90a", "sm_90a", HOPPER)):
-        listed.append(kernels.Kernel(f"cutlass_gemm_{name}.cu", programs.CUTLASS_HEAD + text + programs.RUN, ["run<Gemm>"],
+        listed.append(kernels.Kernel(f"cutlass_gemm_{name}.cu", cutlass_programs.CUTLASS_HEAD + text + cutlass_programs.RUN, ["run<Gemm>"],
                                      archs=(arch,), options=OPTIONS))
     return kernels.Package("cutlass", listed, {"include": fetch.folder_of("nvidia-cutlass") / "cutlass_library/source/include"},
                            ("include",))
