@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -25,9 +28,27 @@ namespace fs = std::filesystem;
 /// The names of a cache's own files begin so: kiln would take a bundle of such a name for a cache.
 constexpr std::string_view own_prefix = "kernels.v";
 
+/// A name that was forgotten on a command line makes a bundle of the next word.
+bool holds_something_else(const fs::path& bundle) {
+  constexpr std::string_view beginning = "SQLite format 3";
+  std::error_code no_such_file;
+  if (!fs::is_regular_file(bundle, no_such_file)) return false;
+  std::ifstream file(bundle, std::ios::binary);
+  std::string begins(beginning.size(), '\0');
+  file.read(begins.data(), static_cast<std::streamsize>(begins.size()));
+  return file.gcount() > 0 && begins != beginning;
+}
+
 Outcome check_place(const fs::path& bundle, const fs::path& own_file) {
   std::error_code no_such_file;
   const bool own = !own_file.empty() && fs::equivalent(bundle, own_file, no_such_file);
+  if (!own && holds_something_else(bundle)) {
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is there already and is no bundle, so it is not written over; give "
+                    "the bundle another name, or remove that file first",
+                    bundle.string()));
+  }
   if (!own && !bundle.filename().string().starts_with(own_prefix)) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("bundle '{}' would take the place of a cache's own file; give it another "

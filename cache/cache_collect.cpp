@@ -11,6 +11,7 @@
 #include "kiln/caller_state.h"
 #include "rows/entry_remover.h"
 #include "rows/history.h"
+#include "rows/removal_forecast.h"
 
 namespace kiln {
 
@@ -26,6 +27,7 @@ constexpr int pages_in_a_step = 512;
 struct Victim {
   std::int64_t id = 0;
   std::uint64_t bytes = 0;
+  bool too_old = false;
 };
 using Victims = std::vector<Victim>;
 
@@ -37,42 +39,61 @@ class Selection {
       made_before_ = storage::seconds_since_1970() - options.older_than->count();
   }
 
-  /// The next entries to go, at most a step's worth; `used` bytes are in use before they go.
-  /// Nothing where SQLite refused something.
-  std::optional<Victims> next(Connection& connection, std::uint64_t used) const {
+  /// So many of those that may go, those not used for longest first. Nothing where SQLite refused something.
+  std::optional<Victims> candidates(Connection& connection, std::size_t most) const {
+    const auto too_much = is_too_much(connection);
+    if (!too_much) return std::nullopt;
     Victims victims;
     Statement row(connection,
-                  "SELECT entries.id, length(payload), created FROM marks "
+                  "SELECT entries.id, length(payload), created < ?1 FROM marks "
                   "JOIN entries ON entries.id = marks.entry WHERE pinned = 0 "
                   "AND (created < ?1 OR ?2) ORDER BY used, entries.id",
-                  made_before_, options_.max_bytes.has_value());
+                  made_before_, *too_much);
     auto there = row.next();
-    for (; there == true && victims.size() < most_; there = row.next()) {
-      const std::uint64_t bytes = row.count(1);
-      const bool too_old = options_.older_than && row.integer(2) < made_before_;
-      const bool too_much = options_.max_bytes && used > *options_.max_bytes;
-      if (!too_old && !too_much) {
-        if (!options_.older_than) break;
-        continue;
-      }
-      victims.push_back({row.integer(0), bytes});
-      used -= std::min(used, bytes);
-    }
+    for (; there == true && victims.size() < most; there = row.next())
+      victims.push_back({row.integer(0), row.count(1), row.integer(2) != 0});
     return there ? std::optional(std::move(victims)) : std::nullopt;
   }
 
-  /// From now on next() gives all entries at once, for a dry run.
-  void lift_limit() { most_ = std::numeric_limits<std::size_t>::max(); }
+  /// Whether this candidate goes, now that those before it are gone.
+  std::optional<bool> goes(Connection& connection, const Victim& victim) const {
+    return victim.too_old ? std::optional(true) : is_too_much(connection);
+  }
+
+  [[nodiscard]] bool is_too_much(std::uint64_t used) const {
+    return options_.max_bytes && used > *options_.max_bytes;
+  }
 
  private:
+  std::optional<bool> is_too_much(Connection& connection) const {
+    const auto used = storage::used_bytes(connection);
+    return used ? std::optional(is_too_much(*used)) : std::nullopt;
+  }
+
   const GcOptions& options_;
   std::int64_t made_before_ = std::numeric_limits<std::int64_t>::min();
-  std::size_t most_ = entries_in_a_step;
 };
 
-void add(GcReport& report, const Victims& victims) {
-  report.entries += victims.size();
-  for (const Victim& victim : victims) report.bytes += victim.bytes;
+void add(GcReport& report, const Victim& victim) {
+  ++report.entries;
+  report.bytes += victim.bytes;
+}
+
+/// What would go. Nothing where SQLite refused something.
+std::optional<GcReport> forecast(Connection& connection, const Selection& selection) {
+  const auto candidates = selection.candidates(connection, std::numeric_limits<std::size_t>::max());
+  auto used = storage::used_bytes(connection);
+  auto forecast = storage::RemovalForecast::read(connection);
+  if (!candidates || !used || !forecast) return std::nullopt;
+  GcReport report;
+  for (const Victim& victim : *candidates) {
+    if (!victim.too_old && !selection.is_too_much(*used)) continue;
+    const auto freed = forecast->remove(victim.id);
+    if (!freed) return std::nullopt;
+    *used -= std::min(*used, *freed);
+    add(report, victim);
+  }
+  return report;
 }
 
 /// Gives all free pages back to the filesystem, in small transactions.
@@ -90,27 +111,31 @@ Outcome give_back(Cache::Impl& cache) {
   return {};
 }
 
-/// Removes what `choose(Connection&)` gives, a step's worth in each transaction, until that is no entry any more. Then
-/// gives the room back. `choose` gives nullopt where SQLite refused something. `end(Connection&, victims)` comes last
-/// in each transaction.
-template <class Choose, class End>
+/// Removes those of what `choose(Connection&)` gives that `goes(Connection&, victim)`, a step's worth in each transaction, until
+/// that is no entry any more. Then gives the room back. Both give nullopt where SQLite refused something.
+/// `end(Connection&, victims)` comes last in each transaction.
+template <class Choose, class Goes, class End>
 Result<GcReport> remove_in_steps(Cache::Impl& cache, std::string_view doing, const Choose& choose,
-                                 const End& end) {
+                                 const Goes& goes, const End& end) {
   GcReport report;
   for (bool more = true; more;) {
     Victims gone;
     const auto written = cache.write(doing, storage::writer_patience, [&](Hold& hold) {
       Connection& connection = hold.connection();
-      auto victims = choose(connection);
+      gone.clear();
+      const auto victims = choose(connection);
       if (!victims) return Step::failed;
-      gone = std::move(*victims);
-      for (const Victim& victim : gone) {
+      for (const Victim& victim : *victims) {
+        const std::optional<bool> is_to_go = goes(connection, victim);
+        if (!is_to_go) return Step::failed;
+        if (!*is_to_go) continue;
         if (!storage::remove_entry(connection, victim.id)) return Step::failed;
+        gone.push_back(victim);
       }
       return end(connection, gone);
     });
     if (!written) return tl::unexpected(written.error());
-    add(report, gone);
+    for (const Victim& victim : gone) add(report, victim);
     more = !gone.empty();
   }
   const auto given_back = give_back(cache);
@@ -118,36 +143,37 @@ Result<GcReport> remove_in_steps(Cache::Impl& cache, std::string_view doing, con
   return report;
 }
 
+std::optional<bool> each_goes(Connection&, const Victim&) { return true; }
+
 }  // namespace
 
 Result<GcReport> Cache::collect(const GcOptions& options) {
   const CallerState caller;
-  Selection selection(options);
-  const auto choose = [&](Connection& connection) {
-    const auto used = storage::used_bytes(connection);
-    return used ? selection.next(connection, *used) : std::nullopt;
-  };
+  const Selection selection(options);
   if (options.dry_run) {
-    selection.lift_limit();
     Hold hold = impl_->open();
-    const auto victims = hold ? choose(hold.connection()) : std::nullopt;
-    if (!victims) return hold.failure("collecting");
-    GcReport report;
-    add(report, *victims);
-    return report;
+    auto report = hold ? forecast(hold.connection(), selection) : std::nullopt;
+    if (!report) return hold.failure("collecting");
+    return *report;
   }
-  // First, since next() does not choose an entry without a mark.
+  // First, since an entry without a mark is no candidate.
   const auto tidied = impl_->write(
       "putting marks and orphans in order", storage::writer_patience,
       [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
   if (!tidied) return tl::unexpected(tidied.error());
-  return remove_in_steps(*impl_, "collecting", choose,
-                         [](Connection& connection, const Victims& gone) {
-                           if (gone.empty()) return Step::roll_back;
-                           CacheCounters news;
-                           news.values[static_cast<std::size_t>(Counter::evictions)] = gone.size();
-                           return commit_if(storage::add_to_history(connection, news));
-                         });
+  const auto choose = [&](Connection& connection) {
+    return selection.candidates(connection, entries_in_a_step);
+  };
+  const auto goes = [&](Connection& connection, const Victim& victim) {
+    return selection.goes(connection, victim);
+  };
+  const auto count = [](Connection& connection, const Victims& gone) {
+    if (gone.empty()) return Step::roll_back;
+    CacheCounters news;
+    news.values[static_cast<std::size_t>(Counter::evictions)] = gone.size();
+    return commit_if(storage::add_to_history(connection, news));
+  };
+  return remove_in_steps(*impl_, "collecting", choose, goes, count);
 }
 
 Result<GcReport> Cache::clear() {
@@ -158,10 +184,11 @@ Result<GcReport> Cache::clear() {
     const bool read = row.for_each([&] { victims.push_back({row.integer(0), row.count(1)}); });
     return read ? std::optional(std::move(victims)) : std::nullopt;
   };
-  return remove_in_steps(*impl_, "clearing", any, [](Connection& connection, const Victims& gone) {
+  const auto tidy = [](Connection& connection, const Victims& gone) {
     // After the last entry goes what belongs to none, as damage may leave behind.
     return commit_if(!gone.empty() || storage::remove_orphans(connection));
-  });
+  };
+  return remove_in_steps(*impl_, "clearing", any, each_goes, tidy);
 }
 
 Result<GcReport> Cache::remove(std::span<const Digest> keys) {
@@ -177,7 +204,7 @@ Result<GcReport> Cache::remove(std::span<const Digest> keys) {
     }
     return victims;
   };
-  return remove_in_steps(*impl_, "removing", next, [](Connection&, const Victims& gone) {
+  return remove_in_steps(*impl_, "removing", next, each_goes, [](Connection&, const Victims& gone) {
     return gone.empty() ? Step::roll_back : Step::commit;
   });
 }

@@ -277,6 +277,23 @@ TEST_F(CacheCollect, OldOnesGoByTheirTime) {
   EXPECT_EQ(kept(cache, 6), (std::set<int>{3, 4, 5, 6}));
 }
 
+TEST_F(CacheCollect, NoMoreGoesThanIsTooMuch) {
+  constexpr std::size_t header_bytes = 500'000;
+  Cache cache = open(std::uint64_t{1} << 30);
+  Sample first = make_sample(1, image_bytes);
+  first.headers[0] = test::random_bytes(header_bytes, 1);
+  first.dependencies.lookups[0].content = digest_of(first.headers[0]);
+  ASSERT_TRUE(cache.put(first.entry()));
+  put(cache, 2, 12);
+  const auto used = cache.statistics().value().file_bytes;
+  const GcOptions options{.max_bytes = used - 100'000};
+  EXPECT_EQ(cache.collect({.max_bytes = options.max_bytes, .dry_run = true}).value().entries, 1u);
+  EXPECT_EQ(cache.collect(options).value().entries, 1u) << "its header was the most of it";
+  EXPECT_EQ(kept(cache, 12), (std::set<int>{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  EXPECT_LT(cache.statistics().value().file_bytes, used - header_bytes);
+  expect_sound();
+}
+
 TEST_F(CacheCollect, ADryRunTellsAndChangesNothing) {
   {
     Cache cache = open();

@@ -182,6 +182,14 @@ TEST_F(Compile, WritesTheImage) {
   EXPECT_EQ(compiled["bytes"], fs::file_size(output));
 }
 
+TEST_F(Compile, WritesNoImageOverItsSource) {
+  const auto source = file("scale.cu", scale_source);
+  const auto outcome = run({"compile", source, "--arch", "sm_80", "--name", "fill", "-o", source});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("that is what is read"));
+  EXPECT_EQ(read(source), scale_source);
+}
+
 TEST_F(Compile, WritesAnImagePerArchitecture) {
   const auto outcome = run({"compile", source_, "--arch", "sm_80,sm_90", "--name", "fill", "-o",
                             scratch("scale.{arch}.cubin").string()});
@@ -247,7 +255,9 @@ TEST_F(Compile, SaysOnceWhatIsNotKept) {
       file("timed.cu", "extern \"C\" __global__ void f(char* x) { *x = __TIME__[0]; }\n");
   const auto outcome = run({"compile", timed, "--arch", "sm_80", "--name", "f"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("compiled and not kept"));
+  EXPECT_THAT(outcome.err, testing::AllOf(HasSubstr("compiled and not kept"), HasSubstr(timed)));
+  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("/kiln/timed.cu")))
+      << "it is named as it was given";
   EXPECT_EQ(outcome.err.find("__TIME__"), outcome.err.rfind("__TIME__")) << outcome.err;
 }
 

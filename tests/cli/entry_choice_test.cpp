@@ -161,6 +161,8 @@ TEST_F(EntryChoice, TakesTheNewestWhereThatIsAskedFor) {
   EXPECT_EQ(newest(both_[0].substr(0, 12))["key"], both_[0]);
   execute("UPDATE entries SET created = created + 60 WHERE id = 1");
   EXPECT_EQ(newest("s*.cu")["key"], both_[0]);
+  EXPECT_THAT(run({"pin", "--newest", "scale.cu"}).out, HasSubstr(both_[0]));
+  EXPECT_THAT(run({"unpin", "scale.cu"}).err, HasSubstr("--newest"));
   EXPECT_THAT(run({"disasm", "--newest", "lonely*", "--ptx"}).out, HasSubstr(".version"));
   const auto names = run({"extract", "--newest", "scale.cu", "--names"}, without_cuda());
   EXPECT_THAT(names.out, HasSubstr("scale<float, 4>\t"));

@@ -114,9 +114,21 @@ TEST_F(Ship, ExportTakesWhatAManifestNames) {
   EXPECT_EQ(lacking.exit_code, 1);
   EXPECT_EQ(lacking.documents().at(0)["entries"], 1);
   EXPECT_EQ(lacking.documents().at(0)["missing"], 1);
-  EXPECT_THAT(lacking.err, HasSubstr("1 of what was asked for is not in the cache"));
+  EXPECT_THAT(lacking.err,
+              HasSubstr("scale.cu for sm_75 is not in the cache; kiln prewarm compiles it"));
   EXPECT_EQ(run({"export", "-", manifest, "--arch", "sm_75"}).exit_code, 1);
   EXPECT_EQ(run({"export", path("b.kiln"), "--arch", "sm_75"}).exit_code, 2) << "of which manifest";
+  EXPECT_EQ(run({"export", path("b.kiln"), manifest, "--engine", "acme"}).exit_code, 2);
+}
+
+TEST_F(Ship, ABundleTakesNoOtherFilesPlace) {
+  const auto manifest = file("engine.json", R"({"kiln_manifest": 1, "programs": []})");
+  const auto forgotten = ship({"export", manifest});
+  EXPECT_EQ(forgotten.exit_code, 2);
+  EXPECT_THAT(forgotten.err, testing::AllOf(HasSubstr(manifest), HasSubstr("is no bundle")));
+  EXPECT_THAT(read(manifest), HasSubstr("kiln_manifest"));
+  EXPECT_EQ(ship({"export", file("empty", "")}).exit_code, 0) << "as mktemp makes it";
+  EXPECT_EQ(ship({"export", path("empty")}).exit_code, 0);
 }
 
 TEST_F(Ship, ExportTakesOneEnginesEntries) {

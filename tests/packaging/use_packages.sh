@@ -23,7 +23,7 @@ use_tool() {
   local status=0
   kiln doctor || status=$?
   [[ $status == 1 ]]
-  man kiln | grep -F 'kiln compile FILE --arch A[,B...]'
+  man kiln | grep -F 'kiln compile FILE'
   [[ -z $(man --warnings=w -E UTF-8 -l /usr/share/man/man1/kiln.1.gz 2>&1 >/dev/null) ]]
   ldconfig -p | grep -F libkiln.so.0.1
 }
@@ -91,7 +91,8 @@ use_tool
 use_compiler
 install "$files"/libkiln-c1*.deb
 ldconfig -p | grep -F libkiln_c.so.1
-install "$files"/libkiln-dev*.deb g++ cmake ninja-build pkg-config python3
+# What signatures take, which the library suggests.
+install "$files"/libkiln-dev*.deb libsodium23 g++ cmake ninja-build pkg-config python3
 check_documents
 use_cmake
 use_pkg_config

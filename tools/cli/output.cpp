@@ -182,6 +182,16 @@ void check_standard_output(const Globals& globals, const std::filesystem::path& 
   }
 }
 
+void refuse_to_overwrite(const std::filesystem::path& output,
+                         const std::vector<std::filesystem::path>& inputs) {
+  for (const auto& input : inputs) {
+    std::error_code no_such_file;
+    if (!std::filesystem::equivalent(output, input, no_such_file)) continue;
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("-o {}: that is what is read; name another file", output.string()));
+  }
+}
+
 void check_binary_output(const Globals& globals, const std::filesystem::path& output) {
   check_standard_output(globals, output);
   if (output == "-" && is_terminal(stdout)) refuse_terminal();

@@ -91,6 +91,10 @@ void print_log(std::string_view title, std::string_view log);
 /// written in place. Errors: io_failed, naming the path. `mode` is what a new file gets, without what the umask takes away.
 void write_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0666);
 
+/// Errors: invalid_argument where the output is one of the files that are read.
+void refuse_to_overwrite(const std::filesystem::path& output,
+                         const std::vector<std::filesystem::path>& inputs);
+
 /// Where a file's name may be "-", for standard output. Errors: invalid_argument for that with `--json`, whose document
 /// goes there too.
 void check_standard_output(const Globals& globals, const std::filesystem::path& output);

@@ -46,6 +46,7 @@ struct TraceWords : ProgramWords {
 
 struct LinkWords {
   std::vector<std::string> inputs;
+  bool newest = false;  ///< As of EntryWords, of each.
   std::string arch;
   std::string name = "linked";
   std::vector<std::string> kernels;
@@ -161,6 +162,7 @@ struct ClearWords {
 
 struct PinWords {
   std::vector<std::string> keys;
+  bool newest = false;  ///< As of EntryWords, of each.
 };
 
 /// Which entries are carried elsewhere: all, where no manifest is named.

@@ -504,7 +504,7 @@ class Cache {
   /// same content gives the same bytes (of one version of SQLite); appears at `bundle` whole or not at
   /// all, synced, readable by everybody (0644). Holds up no writer.
   /// Errors: io_failed, naming the path; invalid_argument for a path that is a cache's own file, or is
-  /// named like one.
+  /// named like one, and for a file that is no bundle.
   [[nodiscard]] Result<ExportReport> export_bundle(const std::filesystem::path& bundle,
                                                    const ExportOptions& options = {});
 

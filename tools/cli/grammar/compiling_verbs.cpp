@@ -71,6 +71,7 @@ void add_link(VerbGrammar& grammar) {
       verb->add_option("INPUT", words->inputs,
                        "Files of LTO-IR, PTX or relocatable cubins, or entries, by their keys or "
                        "names; an entry's kernels keep their expressions"));
+  add_newest(*verb, words->newest);
   verb->add_option("--arch", words->arch, "Architecture, e.g. sm_90a; or native")
       ->required()
       ->type_name("A");

@@ -116,7 +116,7 @@ void add_entry(CLI::App& verb, EntryWords& words) {
   verb.footer(own.empty() ? entry_hint : fmt::format("{} {}", own, entry_hint));
   required_operand(
       verb.add_option("KEY", words.key, "The entry, by its key or a name: 3f9c, gemm.cu"));
-  verb.add_flag("--newest", words.newest, "Of several that fit, the one that was made last");
+  add_newest(verb, words.newest);
 }
 
 void add_show(VerbGrammar& grammar) {

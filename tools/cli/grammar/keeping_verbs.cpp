@@ -62,6 +62,7 @@ void add_pins(VerbGrammar& grammar) {
         });
     verb->footer(entry_hint);
     required_operand(verb->add_option("KEY", words->keys, "The entries, by their keys or names"));
+    add_newest(*verb, words->newest);
   };
   add("pin", "Keep entries from being evicted or collected", true);
   add("unpin", "Let pinned entries go again", false);

@@ -36,6 +36,10 @@ void add_targets_instead(CLI::App& verb, std::vector<std::string>& archs, std::s
       ->type_name("KIND");
 }
 
+void add_newest(CLI::App& verb, bool& newest) {
+  verb.add_flag("--newest", newest, "Of several entries that fit, the one that was made last");
+}
+
 void add_other_store(CLI::App& verb, std::optional<std::string>& store, const char* what) {
   verb.add_option_function<std::string>(
           "--store", [&store](const std::string& url) { store = url; },

@@ -63,6 +63,9 @@ CLI::Option* required_operand(CLI::Option* option);
 /// --arch and --image, which replace what a manifest says.
 void add_targets_instead(CLI::App& verb, std::vector<std::string>& archs, std::string& image);
 
+/// Which of several entries a word of the command line is for.
+void add_newest(CLI::App& verb, bool& newest);
+
 /// `what` begins what the option is for.
 void add_other_store(CLI::App& verb, std::optional<std::string>& store, const char* what);
 

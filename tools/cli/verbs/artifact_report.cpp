@@ -9,6 +9,7 @@
 #include "output.h"
 #include "table.h"
 #include "verbs/inspect.h"
+#include "verbs/program_words.h"
 #include "verbs/progress.h"
 
 namespace kiln::cli {
@@ -54,10 +55,17 @@ void Keeping::see(const Event& event) {
   if (event.kind == EventKind::not_stored) why_not = event.detail;
 }
 
-Runtime open_runtime(const Globals& globals, Keeping& keeping) {
+Runtime open_runtime(const Globals& globals, Keeping& keeping, const ProgramWords& given) {
   auto options = runtime_options(globals);
-  options.observer = [&keeping, quiet = globals.quiet](const Event& event) {
+  const auto as_given = [given](std::string text) {
+    return given.file.empty() ? text : with_given_name(std::move(text), given);
+  };
+  options.log = [log = std::move(options.log), as_given](LogLevel level, std::string_view text) {
+    log(level, as_given(std::string(text)));
+  };
+  options.observer = [&keeping, as_given, quiet = globals.quiet](const Event& event) {
     keeping.see(event);
+    keeping.why_not = as_given(std::move(keeping.why_not));
     if (quiet) return;
     if (event.kind == EventKind::compile_begin)
       show_under_way(fmt::format("compiling {} for {} ...", event.program, event.arch));

@@ -17,9 +17,11 @@ struct Keeping {
   void see(const Event& event);
 };
 
-/// The runtime that the command line asks for. `keeping` is told of what it does, and must outlive it.
+/// The runtime that the command line asks for. `keeping` is told of what it does, and must outlive it. Of `given`, the program
+/// that is compiled, it says what it says by the name that it was given.
 /// Errors: invalid_setting.
-[[nodiscard]] Runtime open_runtime(const Globals& globals, Keeping& keeping);
+[[nodiscard]] Runtime open_runtime(const Globals& globals, Keeping& keeping,
+                                   const ProgramWords& given = {});
 
 /// Before an image of this kind is made for this output, which may be "-". Errors: as check_standard_output() for text and
 /// check_binary_output() for others.

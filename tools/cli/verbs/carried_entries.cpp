@@ -1,8 +1,9 @@
 #include "verbs/carried_entries.h"
 
-#include <algorithm>
-#include <set>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,22 @@
 #include "verbs/prewarm_plan.h"
 
 namespace kiln::cli {
+
+namespace {
+
+using Entries = std::vector<EntrySummary>;
+
+Entries entries_of(const std::string& engine, Cache& cache) {
+  auto entries = cache.list().value();
+  std::erase_if(entries, [&](const auto& entry) { return !matches(engine, entry.engine); });
+  if (entries.empty() && !engine.empty()) {
+    refuse(ErrorCode::not_found,
+           fmt::format("--engine {}: no entry is of such an engine; kiln ls lists them", engine));
+  }
+  return entries;
+}
+
+}  // namespace
 
 WantedRequests wanted_requests(const Globals& globals, const CarriedWords& words) {
   WantedRequests wanted;
@@ -33,38 +50,38 @@ WantedRequests wanted_requests(const Globals& globals, const CarriedWords& words
   for (const auto& item : plan.items) {
     const auto request = runtime.request(item.program, item.target);
     if (request) {
-      requests.push_back(digest_of(request->material()));
+      requests.emplace(digest_of(request->material()),
+                       fmt::format("{} for {}", item.program.name(), item.target.arch()));
     } else {
       faults.push_back(request.error().message);
     }
   }
-  std::ranges::sort(requests);
-  requests.erase(std::unique(requests.begin(), requests.end()), requests.end());
   warn_of_each(globals, faults);
   wanted.complete = faults.empty();
   return wanted;
 }
 
 LeavingEntries leaving_entries(const Globals& globals, Cache& cache, const LeavingWords& words) {
-  const auto wanted = wanted_requests(globals, words);
+  if (!words.manifests.empty() && !words.engine.empty()) {
+    refuse(ErrorCode::invalid_argument,
+           "--engine is for all entries of an engine: a manifest names the engine of its programs, "
+           "or KILN_ENGINE does");
+  }
+  auto wanted = wanted_requests(globals, words);
   LeavingEntries leaving{.keys = {}, .missing = 0, .complete = wanted.complete};
   if (!wanted.requests && words.engine.empty()) return leaving;
-  auto entries = cache.list().value();
-  std::erase_if(entries, [&](const auto& entry) { return !matches(words.engine, entry.engine); });
-  if (entries.empty() && !words.engine.empty()) {
-    refuse(ErrorCode::not_found,
-           fmt::format("--engine {}: no entry is of such an engine; kiln ls lists them",
-                       words.engine));
-  }
   auto& keys = leaving.keys.emplace();
-  std::set<Digest> requests;
-  if (wanted.requests) requests.insert(wanted.requests->begin(), wanted.requests->end());
-  auto unanswered = requests;
+  auto unanswered = wanted.requests.value_or(std::map<Digest, std::string>());
+  const auto entries = entries_of(words.engine, cache);
   for (const auto& entry : entries) {
-    if (wanted.requests && !requests.contains(entry.request)) continue;
+    if (wanted.requests && !wanted.requests->contains(entry.request)) continue;
     keys.push_back(entry.key);
     unanswered.erase(entry.request);
   }
+  std::vector<std::string> lacks;
+  for (const auto& [request, what] : unanswered)
+    lacks.push_back(fmt::format("{} is not in the cache; kiln prewarm compiles it", what));
+  warn_of_each(globals, lacks);
   leaving.missing = unanswered.size();
   return leaving;
 }

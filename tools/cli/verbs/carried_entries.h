@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kiln/cache.h"
@@ -13,7 +15,7 @@ namespace kiln::cli {
 /// What the programs in the manifests are looked up by, each once; nothing where none is named. Warns of what cannot be looked up,
 /// which `complete` then tells. Errors: those of plan_prewarm().
 struct WantedRequests {
-  std::optional<std::vector<Digest>> requests;
+  std::optional<std::map<Digest, std::string>> requests;  ///< And what each is for, in words.
   bool complete = true;
 };
 [[nodiscard]] WantedRequests wanted_requests(const Globals& globals, const CarriedWords& words);
@@ -24,7 +26,8 @@ struct LeavingEntries {
   std::size_t missing = 0;  ///< Requests of the manifests that nothing in the cache answers.
   bool complete = true;     ///< As of the requests.
 };
-/// Errors: those of wanted_requests(); not_found where no entry is of such an engine.
+/// Warns of what is missing. Errors: those of wanted_requests(); not_found where no entry is of such an engine;
+/// invalid_argument for manifests and an engine.
 [[nodiscard]] LeavingEntries leaving_entries(const Globals& globals, Cache& cache,
                                              const LeavingWords& words);
 

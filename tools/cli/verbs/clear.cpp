@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,9 +63,10 @@ Keys keys_of_engine(Cache& cache, const std::string& engine) {
 
 GcReport would_remove(Cache& cache, const Keys& keys) {
   GcReport report;
+  const auto named = keys ? std::set(keys->begin(), keys->end()) : std::set<Digest>();
   const auto entries = cache.list().value();
   for (const auto& entry : entries) {
-    if (keys && std::ranges::count(*keys, entry.key) == 0) continue;
+    if (keys && !named.contains(entry.key)) continue;
     ++report.entries;
     report.bytes += entry.stored_bytes;
   }

@@ -21,6 +21,7 @@ namespace {
 
 void check_output(const Globals& globals, const CompileWords& words) {
   check_image_output(globals, words.output, words.image);
+  refuse_to_overwrite(words.output, {words.file});
   if (!words.output.empty() && is_manifest(words.file)) {
     refuse(ErrorCode::invalid_argument,
            fmt::format("-o {}: one file cannot hold the images of a manifest; kiln extract writes "
@@ -104,7 +105,7 @@ ExitCode compile(const Globals& globals, const CompileWords& words) {
   check_program_words(words, {words.file});
   check_output(globals, words);
   Keeping keeping;
-  auto runtime = open_runtime(globals, keeping);
+  auto runtime = open_runtime(globals, keeping, words);
   std::vector<Artifact> done;
   Served served;
   const auto make = [&](const ProgramItem& item, const Share& share) {

@@ -244,11 +244,15 @@ Result<Digest> choose_entry(Cache& cache, const std::string& word) {
   return choose(cache, word, false);
 }
 
-StoredEntry find_entry(Cache& cache, const EntryWords& words) {
+Result<Digest> choose_entry(Cache& cache, const EntryWords& words) {
   auto key = choose(cache, words.key, words.newest);
   if (!key && key.error().code == ErrorCode::ambiguous && !words.newest)
     key.error().message += ", or take the one made last, with --newest";
-  return cache.entry(key.value()).value();
+  return key;
+}
+
+StoredEntry find_entry(Cache& cache, const EntryWords& words) {
+  return cache.entry(choose_entry(cache, words).value()).value();
 }
 
 }  // namespace kiln::cli

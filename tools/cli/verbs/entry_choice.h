@@ -21,8 +21,11 @@ namespace kiln::cli {
 /// of the entries by their keys; not_found, naming what was probably meant; cache_unusable, io_failed.
 [[nodiscard]] Result<Digest> choose_entry(Cache& cache, const std::string& word);
 
-/// The whole of that entry; of several that fit, where the words ask for it, of the one that was made last. Errors: as
-/// choose_entry(), also ambiguous where nothing tells which was last, as in a bundle; as Cache::entry().
+/// The same; of several that fit, where the words ask for it, the one that was made last. Errors: also ambiguous where
+/// nothing tells which that is, as in a bundle.
+[[nodiscard]] Result<Digest> choose_entry(Cache& cache, const EntryWords& words);
+
+/// The whole of that entry. Errors: as choose_entry() and Cache::entry().
 [[nodiscard]] StoredEntry find_entry(Cache& cache, const EntryWords& words);
 
 }  // namespace kiln::cli

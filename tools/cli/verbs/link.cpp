@@ -43,11 +43,12 @@ Artifact read_image(const std::string& file) {
 }
 
 // A file, or an entry of the cache: that one brings its names along.
-Artifact find_input(const Globals& globals, const std::string& word) {
+Artifact find_input(const Globals& globals, const std::string& word, bool newest) {
   std::error_code ignored;
   if (std::filesystem::exists(word, ignored)) return read_image(word);
   auto opened = open_for_inspection(globals);
-  const auto key = opened ? choose_entry(*opened, word) : tl::unexpected(opened.error());
+  const auto key =
+      opened ? choose_entry(*opened, EntryWords{word, newest}) : tl::unexpected(opened.error());
   if (!key && key.error().code == ErrorCode::not_found) {
     refuse(ErrorCode::io_failed,
            fmt::format("{}: no such file, and {}", word, key.error().message));
@@ -62,7 +63,8 @@ LinkSpec make_spec(const Globals& globals, const LinkWords& words) {
                 .target = value_of("--arch", Target::parse(words.arch, kind)),
                 .options = words.options,
                 .kernels = words.kernels};
-  for (const auto& word : words.inputs) spec.inputs.push_back(find_input(globals, word));
+  for (const auto& word : words.inputs)
+    spec.inputs.push_back(find_input(globals, word, words.newest));
   return spec;
 }
 
@@ -70,6 +72,7 @@ LinkSpec make_spec(const Globals& globals, const LinkWords& words) {
 
 ExitCode link(const Globals& globals, const LinkWords& words) {
   check_image_output(globals, words.output, words.image);
+  refuse_to_overwrite(words.output, {words.inputs.begin(), words.inputs.end()});
   auto spec = make_spec(globals, words);
   Keeping keeping;
   auto runtime = open_runtime(globals, keeping);

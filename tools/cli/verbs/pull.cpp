@@ -17,7 +17,11 @@ ExitCode pull_entries(const Globals& globals, const PullWords& words) {
   const auto store = open_store(globals, words.store, StoreUse::read);
   const auto wanted = wanted_requests(globals, words.entries);
   std::optional<Progress> progress;
-  const PullOptions options{.requests = wanted.requests, .progress = show_in(progress, globals)};
+  PullOptions options{.requests = {}, .progress = show_in(progress, globals)};
+  if (wanted.requests) {
+    auto& requests = options.requests.emplace();
+    for (const auto& [request, what] : *wanted.requests) requests.push_back(request);
+  }
   const auto pulled = pull(*store.objects, cache, options).value();
   progress.reset();
   warn_of_skipped(globals, pulled.skipped);

@@ -218,6 +218,8 @@ class Report {
 
 ExitCode write_report(const Globals& globals, const ReportWords& words) {
   check_standard_output(globals, words.output);
+  refuse_to_overwrite(words.output, words.manifests);
+  refuse_to_overwrite(words.output, words.traces);
   Json data;
   const auto status = Report(globals, words).gather(data);
   const auto page = report_page(data);

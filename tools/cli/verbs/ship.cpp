@@ -88,11 +88,6 @@ ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundl
                       std::size_t missing) {
   check_binary_output(globals, bundle);
   const auto all_there = missing == 0 ? ExitCode::done : ExitCode::findings;
-  if (missing != 0) {
-    warn_of_each(globals, {fmt::format("{} of what was asked for is not in the cache, nor in the "
-                                       "bundle: kiln prewarm compiles it",
-                                       missing)});
-  }
   if (bundle == "-") {
     const auto written = write_to_standard_output(globals, write);
     return written == ExitCode::done ? all_there : written;
