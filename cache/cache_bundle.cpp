@@ -31,12 +31,14 @@ constexpr std::string_view own_prefix = "kernels.v";
 /// A name that was forgotten on a command line makes a bundle of the next word.
 bool holds_something_else(const fs::path& bundle) {
   constexpr std::string_view beginning = "SQLite format 3";
+  constexpr std::size_t header_bytes = 100;
+  constexpr std::size_t application_at = 68;
   std::error_code no_such_file;
-  if (!fs::is_regular_file(bundle, no_such_file)) return false;
-  std::ifstream file(bundle, std::ios::binary);
-  std::string begins(beginning.size(), '\0');
-  file.read(begins.data(), static_cast<std::streamsize>(begins.size()));
-  return file.gcount() > 0 && begins != beginning;
+  if (!fs::is_regular_file(bundle, no_such_file) || fs::file_size(bundle, no_such_file) == 0)
+    return false;
+  std::string header(header_bytes, '\0');
+  std::ifstream(bundle, std::ios::binary).read(header.data(), header_bytes);
+  return !header.starts_with(beginning) || header.substr(application_at, 4) != "kiln";
 }
 
 Outcome check_place(const fs::path& bundle, const fs::path& own_file) {

@@ -39,16 +39,18 @@ class Selection {
       made_before_ = storage::seconds_since_1970() - options.older_than->count();
   }
 
-  /// So many of those that may go, those not used for longest first. Nothing where SQLite refused something.
+  /// So many of those that may go: the too old ones, whose room others need not make then, and those not used for longest.
+  /// Nothing where SQLite refused something.
   std::optional<Victims> candidates(Connection& connection, std::size_t most) const {
     const auto too_much = is_too_much(connection);
     if (!too_much) return std::nullopt;
     Victims victims;
-    Statement row(connection,
-                  "SELECT entries.id, length(payload), created < ?1 FROM marks "
-                  "JOIN entries ON entries.id = marks.entry WHERE pinned = 0 "
-                  "AND (created < ?1 OR ?2) ORDER BY used, entries.id",
-                  made_before_, *too_much);
+    Statement row(
+        connection,
+        "SELECT entries.id, length(payload), created < ?1 FROM entries "
+        "LEFT JOIN marks ON entries.id = marks.entry WHERE ifnull(pinned, 0) = 0 "
+        "AND (created < ?1 OR ?2) ORDER BY created < ?1 DESC, ifnull(used, 0), entries.id",
+        made_before_, *too_much);
     auto there = row.next();
     for (; there == true && victims.size() < most; there = row.next())
       victims.push_back({row.integer(0), row.count(1), row.integer(2) != 0});
@@ -96,13 +98,16 @@ std::optional<GcReport> forecast(Connection& connection, const Selection& select
   return report;
 }
 
-/// Gives all free pages back to the filesystem, in small transactions.
+/// Gives all free pages back to the filesystem, in small transactions. A file whose header says that it cannot be shrunk, as damage
+/// may, keeps them.
 Outcome give_back(Cache::Impl& cache) {
+  auto left = std::numeric_limits<std::int64_t>::max();
   for (bool more = true; more;) {
     auto written = cache.write("giving room back", storage::writer_patience, [&](Hold& hold) {
       const auto unused = hold.connection().integer("PRAGMA freelist_count");
       if (!unused) return Step::failed;
-      more = *unused > 0;
+      more = *unused > 0 && *unused < left;
+      left = *unused;
       return more ? commit_if(storage::shrink(hold.connection(), pages_in_a_step))
                   : Step::roll_back;
     });

@@ -113,7 +113,8 @@ tl::unexpected<Error> too_large(Cache::Impl& cache, const PreparedEntry& entry) 
   cache.tally.add(Counter::too_large);
   return fail(ErrorCode::too_large,
               fmt::format("'{}' for {} takes {} bytes, which the cache's size cap of {} bytes "
-                          "leaves no room for; raise the cap, or unpin entries",
+                          "leaves no room for beside the file's own pages and what is pinned; "
+                          "raise the cap, or unpin entries",
                           entry.program, entry.arch, entry.bytes(), cache.options.max_bytes));
 }
 

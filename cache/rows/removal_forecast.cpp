@@ -1,18 +1,38 @@
 #include "rows/removal_forecast.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace kiln::storage {
 namespace {
 
-/// The pages of one row: what does not fit into a leaf has pages of its own (SQLite's file format, 1.6). A small one frees none by
-/// itself, but with its neighbours.
-std::uint64_t bytes_of_row(std::uint64_t payload) {
-  constexpr std::uint64_t page = 4096;
-  constexpr std::uint64_t largest_in_a_leaf = page - 35;
-  return payload <= largest_in_a_leaf ? payload : (payload + page - 1) / page * page;
+constexpr std::uint64_t page = 4096;
+
+/// A row's share of a leaf, which holds as many as fit whole: one frees no page by itself, but with its neighbours.
+std::uint64_t share_of_leaf(std::uint64_t bytes) {
+  constexpr std::uint64_t room = page - 8 - 3;  // Without the page's header.
+  constexpr std::uint64_t around_a_row = 4;
+  return page / std::max<std::uint64_t>(1, room / (bytes + around_a_row));
 }
+
+/// What a row takes whose largest column has so many bytes: what does not fit into a leaf has pages of its own (SQLite's file
+/// format, 1.6).
+std::uint64_t bytes_of_row(std::uint64_t column) {
+  constexpr std::uint64_t other_columns = 20;
+  constexpr std::uint64_t largest_in_a_leaf = page - 35;
+  constexpr std::uint64_t in_a_page_of_its_own = page - 4;
+  constexpr std::uint64_t least_in_a_leaf = (page - 12) * 32 / 255 - 23;
+  const auto bytes = column + other_columns;
+  if (bytes <= largest_in_a_leaf) return share_of_leaf(bytes);
+  const auto most = least_in_a_leaf + (bytes - least_in_a_leaf) % in_a_page_of_its_own;
+  const auto in_the_leaf = most <= largest_in_a_leaf ? most : least_in_a_leaf;
+  const auto pages = (bytes - in_the_leaf + in_a_page_of_its_own - 1) / in_a_page_of_its_own;
+  return pages * page + share_of_leaf(in_the_leaf);
+}
+
+/// Of an entry: its other columns, its mark, and its places in indexes.
+constexpr std::uint64_t bytes_beside_an_entry = 300;
 
 }  // namespace
 
@@ -47,7 +67,7 @@ std::optional<std::uint64_t> RemovalForecast::remove(std::int64_t entry) {
     const auto found = row.next();
     if (!found) return std::nullopt;
     if (!*found) return 0;
-    freed = bytes_of_row(row.count(0));
+    freed = bytes_of_row(row.count(0)) + bytes_beside_an_entry;
     if (!row.is_null(1)) set = row.integer(1);
     if (!row.is_null(2)) source = row.integer(2);
   }

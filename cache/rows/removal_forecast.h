@@ -12,7 +12,7 @@ namespace kiln::storage {
 /// and each dependency set.
 class RemovalForecast {
  public:
-  /// Borrows the connection, on whose one state all is told. Nothing where SQLite refused something.
+  /// Borrows the connection. Nothing where SQLite refused something.
   [[nodiscard]] static std::optional<RemovalForecast> read(Connection& connection);
 
   /// The bytes of pages that go with this entry: its own rows, and those that only it and the entries before it needed. As near

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <thread>
@@ -292,6 +293,47 @@ TEST_F(CacheCollect, NoMoreGoesThanIsTooMuch) {
   EXPECT_EQ(kept(cache, 12), (std::set<int>{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
   EXPECT_LT(cache.statistics().value().file_bytes, used - header_bytes);
   expect_sound();
+}
+
+TEST_F(CacheCollect, WhatIsTooOldMakesRoomFirst) {
+  Cache cache = open(std::uint64_t{1} << 30);
+  put(cache, 1, 12);
+  test::run_sql(file_, "UPDATE entries SET created = created - 7200 WHERE id > 6");
+  const GcOptions options{.max_bytes = cache.statistics().value().file_bytes - 3 * image_bytes,
+                          .older_than = std::chrono::hours(1)};
+  EXPECT_EQ(cache.collect({options.max_bytes, options.older_than, true}).value().entries, 6u);
+  EXPECT_EQ(cache.collect(options).value().entries, 6u);
+  EXPECT_EQ(kept(cache, 12), (std::set<int>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(CacheCollect, AFileThatCannotBeShrunkKeepsItsPages) {
+  {
+    Cache cache = open();
+    put(cache, 1, 6);
+  }
+  {
+    // As damage may: the header says that the file has no pointers for an incremental vacuum.
+    std::fstream file(file_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(52).write("\0\0\0\0", 4);
+  }
+  Cache cache = open();
+  EXPECT_EQ(cache.collect({.max_bytes = 0}).value().entries, 6u);
+  ASSERT_TRUE(cache.clear());
+}
+
+// A dry run goes by estimates, a row of which frees a page or not.
+TEST_F(CacheCollect, ADryRunTellsNearlyWhatGoes) {
+  for (const std::size_t bytes : {1'200, 3'200, 4'100, 5'000, 8'600}) {
+    test::TemporaryFolder folder;
+    Cache cache = Cache::open(folder.path(), {.max_bytes = std::uint64_t{1} << 30}).value();
+    constexpr int entries = 300;
+    for (int number = 1; number <= entries; ++number)
+      ASSERT_TRUE(cache.put(make_sample(number, bytes).entry()));
+    const auto half = cache.statistics().value().file_bytes / 2;
+    const auto told = cache.collect({.max_bytes = half, .dry_run = true}).value().entries;
+    const auto removed = cache.collect({.max_bytes = half}).value().entries;
+    EXPECT_NEAR(static_cast<double>(told), static_cast<double>(removed), entries / 10) << bytes;
+  }
 }
 
 TEST_F(CacheCollect, ADryRunTellsAndChangesNothing) {

@@ -188,6 +188,18 @@ TEST_F(Compile, WritesNoImageOverItsSource) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("that is what is read"));
   EXPECT_EQ(read(source), scale_source);
+  const auto named = file("sm_80.cu", scale_source);
+  const auto pattern = scratch("{arch}.cu").string();
+  EXPECT_EQ(run({"compile", named, "--arch", "sm_80", "--name", "fill", "-o", pattern}).exit_code,
+            2);
+}
+
+TEST_F(Compile, NamesNoOtherFileOfAFolderThatIsCalledKiln) {
+  file("kiln/beside.cuh", "#warning seen\n");
+  const auto source =
+      file("kiln/beside.cu", "#include \"beside.cuh\"\nextern \"C\" __global__ void f() {}\n");
+  const auto outcome = run({"compile", source, "--arch", "sm_80", "--name", "f"});
+  EXPECT_THAT(outcome.err, HasSubstr(scratch("kiln/beside.cuh").string() + "(1)"));
 }
 
 TEST_F(Compile, WritesAnImagePerArchitecture) {

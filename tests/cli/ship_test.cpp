@@ -127,6 +127,17 @@ TEST_F(Ship, ABundleTakesNoOtherFilesPlace) {
   EXPECT_EQ(forgotten.exit_code, 2);
   EXPECT_THAT(forgotten.err, testing::AllOf(HasSubstr(manifest), HasSubstr("is no bundle")));
   EXPECT_THAT(read(manifest), HasSubstr("kiln_manifest"));
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"report", "-o", (cache() / "kernels.v1.db").string()},
+           {"extract", key_, "--image", "-o", (cache() / "kernels.v1.db").string()}})
+    EXPECT_EQ(ship(words).exit_code, 2) << words[0];
+  EXPECT_EQ(ship({"clear", "--engine", "", "--yes"}).exit_code, 2) << "a variable that is not set";
+  EXPECT_EQ(entries_of("cache"), 2u);
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path("other.db").c_str(), &other), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(other, "CREATE TABLE precious(x)", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  EXPECT_EQ(ship({"export", path("other.db")}).exit_code, 2);
   EXPECT_EQ(ship({"export", file("empty", "")}).exit_code, 0) << "as mktemp makes it";
   EXPECT_EQ(ship({"export", path("empty")}).exit_code, 0);
 }

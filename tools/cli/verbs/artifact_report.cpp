@@ -16,13 +16,6 @@ namespace kiln::cli {
 
 namespace {
 
-std::filesystem::path output_path(const std::string& pattern, const std::string& arch) {
-  const auto position = pattern.find(arch_placeholder);
-  if (position == std::string::npos) return pattern;
-  auto path = pattern;
-  return path.replace(position, arch_placeholder.size(), arch);
-}
-
 std::string parameters_text(const KernelInfo& kernel) {
   std::uint64_t bytes = 0;
   for (const auto& param : kernel.params) bytes += param.size;
@@ -46,6 +39,13 @@ std::vector<std::string> artifact_cells(const Artifact& artifact) {
 
 }  // namespace
 
+std::filesystem::path output_path(const std::string& pattern, const std::string& arch) {
+  const auto position = pattern.find(arch_placeholder);
+  if (position == std::string::npos) return pattern;
+  auto path = pattern;
+  return path.replace(position, arch_placeholder.size(), arch);
+}
+
 void Keeping::see(const Event& event) {
   if (event.kind == EventKind::compile_begin) {
     stored = false;
@@ -65,7 +65,7 @@ Runtime open_runtime(const Globals& globals, Keeping& keeping, const ProgramWord
   };
   options.observer = [&keeping, as_given, quiet = globals.quiet](const Event& event) {
     keeping.see(event);
-    keeping.why_not = as_given(std::move(keeping.why_not));
+    if (event.kind == EventKind::not_stored) keeping.why_not = as_given(std::string(event.detail));
     if (quiet) return;
     if (event.kind == EventKind::compile_begin)
       show_under_way(fmt::format("compiling {} for {} ...", event.program, event.arch));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kiln/kiln.h"
@@ -23,6 +25,13 @@ struct Keeping {
 [[nodiscard]] Runtime open_runtime(const Globals& globals, Keeping& keeping,
                                    const ProgramWords& given = {});
 
+/// What stands in a pattern for the architecture.
+inline constexpr std::string_view arch_placeholder = "{arch}";
+
+/// The file that a pattern names for an architecture.
+[[nodiscard]] std::filesystem::path output_path(const std::string& pattern,
+                                                const std::string& arch);
+
 /// Before an image of this kind is made for this output, which may be "-". Errors: as check_standard_output() for text and
 /// check_binary_output() for others.
 void check_image_output(const Globals& globals, const std::string& output, const std::string& kind);
@@ -30,9 +39,6 @@ void check_image_output(const Globals& globals, const std::string& output, const
 /// Writes the image where the pattern says, with the architecture in the place of "{arch}", or to standard output, which has
 /// no report then; nowhere where it is empty. Errors: io_failed.
 void write_image(const std::string& pattern, const Artifact& artifact);
-
-/// What stands in a pattern for the architecture.
-inline constexpr std::string_view arch_placeholder = "{arch}";
 
 /// Reports one artifact that is there: its line of JSON, a warning where it is not kept, and what the tool
 /// that made it said.

@@ -50,8 +50,10 @@ WantedRequests wanted_requests(const Globals& globals, const CarriedWords& words
   for (const auto& item : plan.items) {
     const auto request = runtime.request(item.program, item.target);
     if (request) {
+      const auto engine =
+          request->engine.empty() ? "" : fmt::format(" of engine {}", request->engine);
       requests.emplace(digest_of(request->material()),
-                       fmt::format("{} for {}", item.program.name(), item.target.arch()));
+                       fmt::format("{} for {}{}", item.program.name(), item.target.arch(), engine));
     } else {
       faults.push_back(request.error().message);
     }
@@ -64,8 +66,8 @@ WantedRequests wanted_requests(const Globals& globals, const CarriedWords& words
 LeavingEntries leaving_entries(const Globals& globals, Cache& cache, const LeavingWords& words) {
   if (!words.manifests.empty() && !words.engine.empty()) {
     refuse(ErrorCode::invalid_argument,
-           "--engine is for all entries of an engine: a manifest names the engine of its programs, "
-           "or KILN_ENGINE does");
+           "--engine is for all entries of an engine: each program of a manifest names its own, or "
+           "KILN_ENGINE does");
   }
   auto wanted = wanted_requests(globals, words);
   LeavingEntries leaving{.keys = {}, .missing = 0, .complete = wanted.complete};

@@ -235,6 +235,8 @@ Result<Digest> choose(Cache& cache, const std::string& word, bool newest) {
   if (is_fault) return key;
   auto fitting = fitting_entries(cache, word, key);
   if (!fitting) return tl::unexpected(std::move(fitting.error()));
+  if (fitting->entries.empty())
+    return failure(ErrorCode::not_found, fmt::format("'{}' was removed meanwhile", word));
   return newest ? the_newest_of(std::move(*fitting)) : the_one_of(*fitting);
 }
 

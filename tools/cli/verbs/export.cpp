@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "output.h"
 #include "verbs.h"
 #include "verbs/carried_entries.h"
 #include "verbs/inspect.h"
@@ -14,6 +15,8 @@ ExitCode export_bundle(const Globals& globals, const ExportWords& words) {
                         .signing_key = signing_key(settings_of(globals), words.sign)};
   auto cache = open_whole(globals);
   auto leaving = leaving_entries(globals, cache, words.entries);
+  if (leaving.keys && leaving.keys->empty())
+    refuse(ErrorCode::not_found, "nothing of what was asked for is in the cache");
   options.keys = std::move(leaving.keys);
   const auto written = write_bundle(
       globals, words.bundle,

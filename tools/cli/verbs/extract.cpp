@@ -103,6 +103,7 @@ ExitCode extract(const Globals& globals, const ExtractWords& words) {
   auto cache = open_for_inspection(globals).value();
   const auto entry = find_entry(cache, words);
   if (words.sources) return lay_out(globals, cache, entry, *words.sources);
+  refuse_to_overwrite(words.output, {cache.file()});
   write_output(words.output, wanted_part(cache, entry, globals, words));
   return ExitCode::done;
 }

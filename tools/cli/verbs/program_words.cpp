@@ -1,6 +1,8 @@
 #include "verbs/program_words.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 #include <utility>
 
 #include "kiln/headers.h"
@@ -61,12 +63,33 @@ Error as_given(Error error, const ProgramWords& words, bool verbose) {
   return error;
 }
 
+namespace {
+
+bool continues_a_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+}
+
+// And is no part of a longer path, such as one of a folder that is called kiln.
+bool stands_alone(std::string_view text, std::size_t at, std::size_t size) {
+  const auto after = text.substr(at + size);
+  const bool goes_on =
+      !after.empty() && (continues_a_name(after[0]) ||
+                         (after[0] == '.' && after.size() > 1 && continues_a_name(after[1])));
+  const char before = at == 0 ? ' ' : text[at - 1];
+  return !goes_on && !continues_a_name(before) && before != '/' && before != '.';
+}
+
+}  // namespace
+
 std::string with_given_name(std::string text, const ProgramWords& words) {
   const auto name = name_of(words);
   const auto given = is_standard_input(words) ? name : words.file.string();
   const auto compilers = "/kiln/" + name;
-  for (std::size_t at = 0; (at = text.find(compilers, at)) != std::string::npos; at += given.size())
-    text.replace(at, compilers.size(), given);
+  for (std::size_t at = 0; (at = text.find(compilers, at)) != std::string::npos;) {
+    const bool is_it = stands_alone(text, at, compilers.size());
+    if (is_it) text.replace(at, compilers.size(), given);
+    at += is_it ? given.size() : compilers.size();
+  }
   return text;
 }
 

@@ -141,6 +141,8 @@ class Report {
         programs_(read_manifests(words.manifests)),
         cache_(open_for_inspection(globals_).value()) {}
 
+  [[nodiscard]] std::filesystem::path file() const { return cache_.file(); }
+
   /// Gives the exit status that it deserves; `data` is what the page shows.
   [[nodiscard]] ExitCode gather(Json& data) {
     const auto settings = settings_of(globals_);
@@ -221,7 +223,9 @@ ExitCode write_report(const Globals& globals, const ReportWords& words) {
   refuse_to_overwrite(words.output, words.manifests);
   refuse_to_overwrite(words.output, words.traces);
   Json data;
-  const auto status = Report(globals, words).gather(data);
+  Report report(globals, words);
+  refuse_to_overwrite(words.output, {report.file()});
+  const auto status = report.gather(data);
   const auto page = report_page(data);
   write_output(words.output, page);
   if (words.output == "-") return status;

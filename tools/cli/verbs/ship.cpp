@@ -108,6 +108,7 @@ ExitCode write_bundle(const Globals& globals, const std::filesystem::path& bundl
                            ? std::to_string(report.entries)
                            : fmt::format("{}, {} signed", report.entries, report.signed_entries)},
            {"size", format_bytes(report.file_bytes)},
+           {"not in the cache", std::to_string(missing)},
            {"left out", std::to_string(report.skipped.size())}},
           wants_colour(stdout)));
   return report.skipped.empty() ? all_there : ExitCode::findings;
