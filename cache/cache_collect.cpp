@@ -45,12 +45,16 @@ class Selection {
     const auto too_much = is_too_much(connection);
     if (!too_much) return std::nullopt;
     Victims victims;
-    Statement row(
-        connection,
+    // By use alone there is an index, which ends with the last that is asked for.
+    constexpr std::string_view by_use =
+        "SELECT entries.id, length(payload), 0 FROM marks JOIN entries ON entries.id = marks.entry "
+        "WHERE pinned = 0 AND (?2 OR created < ?1) ORDER BY used, entries.id";
+    constexpr std::string_view too_old_first =
         "SELECT entries.id, length(payload), created < ?1 FROM entries "
         "LEFT JOIN marks ON entries.id = marks.entry WHERE ifnull(pinned, 0) = 0 "
-        "AND (created < ?1 OR ?2) ORDER BY created < ?1 DESC, ifnull(used, 0), entries.id",
-        made_before_, *too_much);
+        "AND (created < ?1 OR ?2) ORDER BY created < ?1 DESC, ifnull(used, 0), entries.id";
+    Statement row(connection, options_.older_than ? too_old_first : by_use, made_before_,
+                  *too_much);
     auto there = row.next();
     for (; there == true && victims.size() < most; there = row.next())
       victims.push_back({row.integer(0), row.count(1), row.integer(2) != 0});
@@ -161,7 +165,7 @@ Result<GcReport> Cache::collect(const GcOptions& options) {
     if (!report) return hold.failure("collecting");
     return *report;
   }
-  // First, since an entry without a mark is no candidate.
+  // First, since an entry without a mark is no candidate, and what belongs to none takes no room then.
   const auto tidied = impl_->write(
       "putting marks and orphans in order", storage::writer_patience,
       [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
