@@ -75,6 +75,7 @@ LeavingEntries leaving_entries(const Globals& globals, Cache& cache, const Leavi
   auto& keys = leaving.keys.emplace();
   auto unanswered = wanted.requests.value_or(std::map<Digest, std::string>());
   const auto entries = entries_of(words.engine, cache);
+  keys.reserve(entries.size());
   for (const auto& entry : entries) {
     if (wanted.requests && !wanted.requests->contains(entry.request)) continue;
     keys.push_back(entry.key);
