@@ -202,7 +202,7 @@ TEST_F(Care, ClearNeedsConsent) {
   EXPECT_EQ(entries(), 3u);
   const auto done = care({"clear", "--yes"});
   EXPECT_EQ(done.exit_code, 0);
-  EXPECT_THAT(done.out, HasSubstr("removed all 3 entries"));
+  EXPECT_THAT(done.out, HasSubstr("removed 3 entries, "));
   EXPECT_EQ(entries(), 0u);
   EXPECT_EQ(json({"clear", "--yes"})["entries"], 0);
 }
@@ -211,13 +211,14 @@ TEST_F(Care, ClearTellsWhatItWouldRemove) {
   const auto before = snapshot(cache());
   const auto all = care({"clear", "--dry-run"});
   EXPECT_EQ(all.exit_code, 0) << all.err;
-  EXPECT_THAT(all.out, HasSubstr("would remove all 3 entries, "));
+  EXPECT_THAT(all.out, HasSubstr("would remove 3 entries, "));
   const auto told = json({"clear", "--dry-run"});
   EXPECT_EQ(told["dry_run"], true);
   EXPECT_EQ(care({"clear", "--dry-run", first_}).out, "would remove " + first_ + "\n");
   const auto one = json({"clear", "--dry-run", first_});
   EXPECT_EQ(one["entries"], 1);
-  EXPECT_THAT(care({"clear", "--dry-run", "--engine", "acme*"}).out, HasSubstr("all 0 entries"));
+  EXPECT_THAT(care({"clear", "--dry-run", "--engine", "acme*"}).out,
+              HasSubstr("there are no entries of engine acme*"));
   EXPECT_EQ(snapshot(cache()), before);
   EXPECT_EQ(json({"clear", first_})["stored_bytes"], one["stored_bytes"]);
   const auto rest = json({"clear", "--yes"});
@@ -232,12 +233,15 @@ TEST_F(Care, AnEnginesEntriesAreShownAndRemovedAlone) {
   EXPECT_THAT(care({"ls"}).out, AllOf(HasSubstr("ENGINE"), HasSubstr("acme 2")));
   EXPECT_EQ(care({"--json", "ls", "--engine", "acme*"}).documents().size(), 1u);
   EXPECT_EQ(care({"--json", "ls", "--engine", "other"}).documents().size(), 0u);
+  EXPECT_EQ(care({"--json", "ls", "--engine", "*"}).documents().size(), 1u)
+      << "the others are of none";
+  EXPECT_EQ(json({"clear", "--dry-run", "--engine", "*"})["entries"], 1);
   const auto why = run({"explain", source_, "--arch", "sm_80", "--name", "fill"},
                        {.environment = {{"KILN_ENGINE", "acme 3"}}});
   EXPECT_THAT(why.out, HasSubstr("engine: acme 3, stored"));
   EXPECT_EQ(care({"clear", "--engine", "acme*"}).exit_code, 2);
   const auto removed = care({"clear", "--engine", "acme*", "--yes"});
-  EXPECT_THAT(removed.out, HasSubstr("removed all 1 entries of engine acme*"));
+  EXPECT_THAT(removed.out, HasSubstr("removed 1 entry of engine acme*, "));
   EXPECT_EQ(entries(), 3u);
   EXPECT_THAT(care({"ls"}).out, Not(HasSubstr("ENGINE")));
 }

@@ -81,9 +81,18 @@ TEST_F(Doctor, ServesFromBundlesWhereNothingCanBeKept) {
   EXPECT_EQ(findings["bundles"][0]["file"], bundle);
   EXPECT_EQ(findings["bundles"][0]["reason"], "1 entry");
   const auto missing = examine(1, {.environment = {{"KILN_BUNDLES", "/nonexistent/engine.kiln"}}});
-  EXPECT_EQ(missing["can_serve"]["yes"], false);
-  EXPECT_THAT(missing["can_serve"]["reason"].get<std::string>(),
-              HasSubstr("/nonexistent/engine.kiln"));
+  EXPECT_EQ(missing["can_serve"]["yes"], true) << "from the cache";
+  EXPECT_THAT(
+      missing["can_serve"]["reason"].get<std::string>(),
+      testing::ContainsRegex("^the cache: 1 entry .*; not mounted: .*/nonexistent/engine.kiln"));
+  const auto told =
+      run({"doctor"}, {.environment = {{"KILN_BUNDLES", "/nonexistent/engine.kiln"}}});
+  EXPECT_EQ(told.exit_code, 1);
+  EXPECT_THAT(told.out,
+              HasSubstr("not every bundle that is named can be used, so the exit code is 1"));
+  const auto nothing = examine(1, {.environment = {{"KILN_CACHE_DISABLE", "1"},
+                                                   {"KILN_BUNDLES", "/nonexistent/engine.kiln"}}});
+  EXPECT_EQ(nothing["can_serve"]["yes"], false);
 }
 
 TEST_F(Doctor, TellsOfStoresThatMachinesShare) {

@@ -219,6 +219,9 @@ TEST_F(Kernels, OccupancyMindsTheLargestBlock) {
   };
   EXPECT_EQ(occupancy({}), Json::parse(R"({"threads": 96, "blocks": 21, "percent": 98.4375})"));
   EXPECT_EQ(occupancy({"--threads", "97"})["blocks"], 0) << "it cannot be launched";
+  constexpr auto* why = "\n1 kernel cannot run in such blocks: launch bounds, ";
+  EXPECT_THAT(look({"kernels", "--kernel", "bound", "--threads", "97"}).out, HasSubstr(why));
+  EXPECT_THAT(look({"kernels", "--kernel", "bound", "--threads", "96"}).out, Not(HasSubstr(why)));
   EXPECT_EQ(occupancy({"--threads", "64"})["threads"], 64);
 }
 

@@ -1,5 +1,6 @@
 #include "verbs/carried_entries.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,7 +22,7 @@ using Entries = std::vector<EntrySummary>;
 
 Entries entries_of(const std::string& engine, Cache& cache) {
   auto entries = cache.list().value();
-  std::erase_if(entries, [&](const auto& entry) { return !matches(engine, entry.engine); });
+  std::erase_if(entries, [&](const auto& entry) { return !is_of_engine(entry, engine); });
   if (entries.empty() && !engine.empty()) {
     refuse(ErrorCode::not_found,
            fmt::format("--engine {}: no entry is of such an engine; kiln ls lists them", engine));
@@ -72,16 +73,17 @@ LeavingEntries leaving_entries(const Globals& globals, Cache& cache, const Leavi
   auto wanted = wanted_requests(globals, words);
   LeavingEntries leaving{.keys = {}, .missing = 0, .complete = wanted.complete};
   if (!wanted.requests && words.engine.empty()) return leaving;
-  auto& keys = leaving.keys.emplace();
   auto unanswered = wanted.requests.value_or(std::map<Digest, std::string>());
-  const auto entries = entries_of(words.engine, cache);
-  keys.reserve(entries.size());
-  for (const auto& entry : entries) {
-    if (wanted.requests && !wanted.requests->contains(entry.request)) continue;
-    keys.push_back(entry.key);
-    unanswered.erase(entry.request);
+  auto entries = entries_of(words.engine, cache);
+  if (wanted.requests) {
+    std::erase_if(entries,
+                  [&](const auto& entry) { return !wanted.requests->contains(entry.request); });
   }
+  for (const auto& entry : entries) unanswered.erase(entry.request);
+  leaving.keys.emplace(entries.size());
+  std::ranges::transform(entries, leaving.keys->begin(), &EntrySummary::key);
   std::vector<std::string> lacks;
+  lacks.reserve(unanswered.size());
   for (const auto& [request, what] : unanswered)
     lacks.push_back(fmt::format("{} is not in the cache; kiln prewarm compiles it", what));
   warn_of_each(globals, lacks);

@@ -27,15 +27,15 @@ std::string owner_of(const ClearWords& words) {
 
 // On standard error, so that a report of one line stays one.
 bool consents(const Cache& cache, const ClearWords& words, std::uint64_t entries) {
-  say("Remove all {} entries{} of {}, pinned ones too? [y/N] ", entries, owner_of(words),
-      cache.file().string());
+  say("Remove {}{} of {}, pinned ones too? [y/N] ", counted(entries, "entry", "entries"),
+      owner_of(words), cache.file().string());
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
 bool may_clear(const Cache& cache, const ClearWords& words, std::uint64_t entries) {
-  if (words.yes || words.dry_run) return true;
+  if (words.yes || words.dry_run || entries == 0) return true;
   if (!is_terminal(stdin)) {
     refuse(ErrorCode::invalid_argument,
            fmt::format("clear removes every entry{}; say --yes where nobody can be asked",
@@ -56,7 +56,7 @@ Keys keys_of_engine(Cache& cache, const std::string& engine) {
   std::vector<Digest> keys;
   const auto entries = cache.list().value();
   for (const auto& entry : entries) {
-    if (!entry.engine.empty() && matches(engine, entry.engine)) keys.push_back(entry.key);
+    if (is_of_engine(entry, engine)) keys.push_back(entry.key);
   }
   return keys;
 }
@@ -80,6 +80,13 @@ GcReport remove(Cache& cache, const Keys& keys, bool dry_run) {
 
 const char* what_is_done(const ClearWords& words) {
   return words.dry_run ? "would remove" : "removed";
+}
+
+std::string report_text(const GcReport& removed, const ClearWords& words) {
+  if (removed.entries == 0) return fmt::format("there are no entries{}\n", owner_of(words));
+  return fmt::format("{} {}{}, {}\n", what_is_done(words),
+                     counted(removed.entries, "entry", "entries"), owner_of(words),
+                     format_bytes(removed.bytes));
 }
 
 ExitCode clear_named(const Globals& globals, const ClearWords& words) {
@@ -107,9 +114,7 @@ ExitCode clear(const Globals& globals, const ClearWords& words) {
     return ExitCode::findings;
   }
   const auto removed = remove(cache, keys, words.dry_run);
-  print_report(globals, removed_json(removed, words.dry_run),
-               fmt::format("{} all {} entries{}, {}\n", what_is_done(words), removed.entries,
-                           owner_of(words), format_bytes(removed.bytes)));
+  print_report(globals, removed_json(removed, words.dry_run), report_text(removed, words));
   return ExitCode::done;
 }
 

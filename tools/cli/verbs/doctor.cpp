@@ -79,8 +79,8 @@ struct Findings {
   std::vector<Setting> settings;
   std::vector<UnknownVariable> unknown;
   std::vector<std::string> unread_files;
-  bool compiles = true;  ///< Whether it is to.
-  bool well = false;
+  bool compiles = true;      ///< Whether it is to.
+  std::string why_not_well;  ///< Empty where all is well.
 };
 
 std::string rights_of(const fs::path& directory) {
@@ -174,19 +174,30 @@ BundleFindings examine_bundle(const fs::path& file, const Settings& settings) {
   return {file, {true, entries_text(*sums)}};
 }
 
+bool all_usable(const std::vector<BundleFindings>& bundles) {
+  return std::ranges::all_of(bundles, [](const auto& bundle) { return bundle.usable.yes; });
+}
+
 // A machine that keeps nothing may still be served from what was shipped.
 Verdict judge_serving(const Verdict& cache, const std::vector<BundleFindings>& bundles) {
-  for (const auto& bundle : bundles) {
-    if (!bundle.usable.yes) return bundle.usable;
-  }
   if (bundles.empty()) return cache;
   std::vector<std::string> mounted;
-  mounted.reserve(bundles.size());
-  for (const auto& bundle : bundles)
-    mounted.push_back(fmt::format("{} in {}", bundle.usable.reason, bundle.file.string()));
-  const auto shipped = fmt::format("{}", fmt::join(mounted, ", "));
-  return {true, fmt::format("{}{}; the cache: {}", shipped, cache.yes ? "" : ", from bundles alone",
-                            cache.reason)};
+  std::vector<std::string> faults;
+  for (const auto& [file, usable] : bundles) {
+    if (usable.yes) {
+      mounted.push_back(fmt::format("{} in {}", usable.reason, file.string()));
+    } else {
+      faults.push_back(usable.reason);
+    }
+  }
+  std::vector<std::string> parts;
+  if (!mounted.empty()) {
+    parts.push_back(
+        fmt::format("{}{}", fmt::join(mounted, ", "), cache.yes ? "" : ", from bundles alone"));
+  }
+  parts.push_back("the cache: " + cache.reason);
+  if (!faults.empty()) parts.push_back(fmt::format("not mounted: {}", fmt::join(faults, ", ")));
+  return {cache.yes || !mounted.empty(), fmt::format("{}", fmt::join(parts, "; "))};
 }
 
 RemoteFindings examine_remote(RemoteState state, const Settings& settings) {
@@ -261,7 +272,12 @@ Findings examine(const Globals& globals) {
                         {"can disassemble", verdict_of(disassembler)},
                         {"can launch", verdict_of(driver)}};
   findings.compiles = settings.mode != Mode::cache_only;
-  findings.well = serving.yes && (compiler.available || !findings.compiles);
+  if (!serving.yes || (findings.compiles && !compiler.available)) {
+    findings.why_not_well = fmt::format("this machine cannot {}",
+                                        findings.compiles ? "both serve and compile" : "serve");
+  } else if (!all_usable(findings.bundles)) {
+    findings.why_not_well = "not every bundle that is named can be used";
+  }
   findings.settings = std::move(settings.listing);
   findings.unknown = std::move(settings.unknown);
   findings.unread_files = std::move(settings.unread_files);
@@ -374,9 +390,8 @@ void print_for_people(const Findings& findings, bool verbose) {
   fmt::print("{}\n{}\n{}", field_list(found, colour),
              settings_found(findings.settings, verbose, colour), field_list(abilities, colour));
   if (!verbose) fmt::print("kiln doctor --verbose tells where everything was looked for\n");
-  if (!findings.well)
-    fmt::print("this machine cannot {}, so the exit code is {}\n",
-               findings.compiles ? "both serve and compile" : "serve",
+  if (!findings.why_not_well.empty())
+    fmt::print("{}, so the exit code is {}\n", findings.why_not_well,
                static_cast<int>(ExitCode::findings));
 }
 
@@ -449,7 +464,7 @@ ExitCode diagnose(const Globals& globals, const DoctorWords& words) {
   } else {
     print_for_people(findings, words.verbose);
   }
-  return findings.well ? ExitCode::done : ExitCode::findings;
+  return findings.why_not_well.empty() ? ExitCode::done : ExitCode::findings;
 }
 
 }  // namespace kiln::cli

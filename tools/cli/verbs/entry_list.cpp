@@ -54,6 +54,10 @@ bool matches(const std::string& glob, const std::string& text) {
   return glob.empty() || fnmatch(glob.c_str(), text.c_str(), 0) == 0;
 }
 
+bool is_of_engine(const EntrySummary& entry, const std::string& glob) {
+  return glob.empty() || (!entry.engine.empty() && matches(glob, entry.engine));
+}
+
 std::chrono::seconds age_of(std::string_view option, const std::string& text) {
   const auto age = parse_age(text);
   if (!age) {
@@ -74,7 +78,7 @@ std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,
     const bool of_arch = words.archs.empty() || is_of(entry.arch, words.archs);
     const bool young = any_age || entry.created >= std::max<std::int64_t>(earliest, 1);
     return !of_arch || !young || !matches(words.program, entry.program) ||
-           !matches(words.engine, entry.engine);
+           !is_of_engine(entry, words.engine);
   });
   return entries;
 }

@@ -15,6 +15,9 @@ namespace kiln::cli {
 /// Whether a text fits a shell's glob; everything fits the empty one.
 [[nodiscard]] bool matches(const std::string& glob, const std::string& text);
 
+/// Whether an entry is of an engine that fits the glob; every entry fits the empty one, and one of no engine fits no other.
+[[nodiscard]] bool is_of_engine(const EntrySummary& entry, const std::string& glob);
+
 /// The age that an option gives: "90s", "12h", "30d". Errors: invalid_argument, naming the option.
 [[nodiscard]] std::chrono::seconds age_of(std::string_view option, const std::string& text);
 

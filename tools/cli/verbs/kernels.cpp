@@ -115,6 +115,18 @@ std::string totals_text(const KernelTotals& totals, std::size_t all) {
                      totals.spilling);
 }
 
+// Why BLOCKS is 0.
+std::string too_large_text(const std::vector<KernelRow>& rows, std::optional<std::uint32_t> asked) {
+  const auto cannot_run = std::ranges::count_if(rows, [&](const KernelRow& row) {
+    const auto full = occupancy_of(row, threads_for(row, asked));
+    return full && full->blocks == 0;
+  });
+  if (cannot_run == 0) return {};
+  return fmt::format(
+      "{} cannot run in such blocks: launch bounds, registers or shared memory forbid it\n",
+      counted(static_cast<std::size_t>(cannot_run), "kernel", "kernels"));
+}
+
 // `all`: how many fit, of which these are asked for.
 void print_table(const std::vector<KernelRow>& rows, std::size_t all,
                  std::optional<std::uint32_t> asked) {
@@ -133,8 +145,8 @@ void print_table(const std::vector<KernelRow>& rows, std::size_t all,
                {"OCCUPANCY", Align::right, 1},
                {"COMPILE", Align::right, 7}});
   for (const auto& row : rows) table.add(cells(row, asked));
-  fmt::print("{}\n{}", table.text(wants_colour(stdout), width_of(stdout)),
-             totals_text(totals_of(rows), all));
+  fmt::print("{}\n{}{}", table.text(wants_colour(stdout), width_of(stdout)),
+             totals_text(totals_of(rows), all), too_large_text(rows, asked));
 }
 
 Json occupancy_json(const KernelRow& row, std::optional<std::uint32_t> asked) {
