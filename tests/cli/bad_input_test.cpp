@@ -201,6 +201,12 @@ TEST_F(BadInput, AMisspelledWordGivesTheOneThatWasMeant) {
   const auto message = [&](const std::vector<std::string>& words) {
     return message_of(words, 2, "invalid_argument");
   };
+  EXPECT_THAT(message({"--verbose", "compile", "k.cu"}),
+              HasSubstr("'--verbose' stands before the verb, where no verb takes it; an option of "
+                        "one verb stands behind"));
+  EXPECT_THAT(message({"--engine", "acme", "ls"}),
+              HasSubstr("'--engine' stands before the verb, where no verb takes it; an "));
+  EXPECT_THAT(message({"--jsn", "ls"}), HasSubstr("no verb takes it; did you mean '--json'?"));
   EXPECT_THAT(message({"comple"}), HasSubstr("there is no verb 'comple'; did you mean 'compile'?"));
   EXPECT_THAT(message({"--cache", "/x", "shwo", "1"}), HasSubstr("did you mean 'show'?"));
   EXPECT_THAT(message({"frobnicate"}), HasSubstr("'frobnicate'; there are compile, link, "));

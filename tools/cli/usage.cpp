@@ -22,16 +22,25 @@ Names verb_names(const GrammarDescription& grammar) {
   return names;
 }
 
-// The word that stands where a verb is expected; empty where there is none.
-std::string word_for_verb(const Names& words) {
+// The first word that is no option, nor an option's value: a verb is expected there. The end where there is none.
+Names::const_iterator place_of_verb(const Names& words) {
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (*word == "--cache" && std::next(word) != words.end()) {
       ++word;
     } else if (!word->starts_with('-')) {
-      return *word;
+      return word;
     }
   }
-  return {};
+  return words.end();
+}
+
+// Without its value. The parser hands back as unexpected what not every verb takes.
+std::string option_before_verb(const UnreadWords& unread) {
+  const auto verb = place_of_verb(unread.words);
+  const auto option = std::find_if(unread.words.begin(), verb, [&](const std::string& word) {
+    return word.starts_with('-') && std::ranges::count(unread.unexpected, word) > 0;
+  });
+  return option == verb ? "" : option->substr(0, option->find('='));
 }
 
 Names option_names(const GrammarDescription& grammar, const std::string& verb) {
@@ -56,8 +65,14 @@ std::string meant_or(std::string_view word, const Names& known, std::string othe
 
 std::string what_is_wrong(const GrammarDescription& grammar, const UnreadWords& unread) {
   const auto verbs = verb_names(grammar);
-  const auto verb = word_for_verb(unread.words);
-  if (verb.empty()) return "a verb is missing, and tells what to do";
+  if (const auto option = option_before_verb(unread); !option.empty()) {
+    return fmt::format(
+        "'{}' stands before the verb, where no verb takes it; {}", option,
+        meant_or(option, option_names(grammar, {}), "an option of one verb stands behind that"));
+  }
+  const auto place = place_of_verb(unread.words);
+  if (place == unread.words.end()) return "a verb is missing, and tells what to do";
+  const auto& verb = *place;
   if (std::find(verbs.begin(), verbs.end(), verb) == verbs.end()) {
     return fmt::format("there is no verb '{}'; {}", verb,
                        meant_or(verb, verbs, fmt::format("there are {}", fmt::join(verbs, ", "))));
