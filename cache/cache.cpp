@@ -9,10 +9,10 @@
 
 #include "cache_impl.h"
 #include "file/file_lock.h"
-#include "file/fork_guard.h"
 #include "file/private_path.h"
 #include "file/schema.h"
 #include "kiln/caller_state.h"
+#include "system/process_id.h"
 
 namespace kiln {
 
@@ -24,13 +24,13 @@ Cache::Impl::Impl(Place place_of, CacheOptions options_of, Database database)
     : place(std::move(place_of)),
       options(std::move(options_of)),
       faults_(options.on_fault),
-      session_(new Session(storage::process_id())) {
+      session_(new Session(system::process_id())) {
   adopt(std::move(database));
 }
 
 Cache::Impl::~Impl() {
   Session* session = session_;
-  if (session->process != storage::process_id()) {
+  if (session->process != system::process_id()) {
     storage::abandon(session);
   } else {
     flush();
@@ -39,7 +39,7 @@ Cache::Impl::~Impl() {
 }
 
 Session& Cache::Impl::session() {
-  const int process = storage::process_id();
+  const int process = system::process_id();
   Session* session = session_;
   while (session->process != process) {
     auto fresh = std::make_unique<Session>(process);

@@ -60,16 +60,16 @@ std::string headers_in_words(const std::vector<std::filesystem::path>& include_d
 
 std::string Runtime::toolchain() const {
   const CallerState caller;
-  const auto* toolchain = impl_->compiler.toolchain();
+  const auto* toolchain = impl().compiler.toolchain();
   return toolchain != nullptr ? toolchain->text : std::string();
 }
 
 Availability Runtime::compiler() const {
   const CallerState caller;
-  const auto& search = impl_->compiler.search();
-  const auto& opened = impl_->compiler.open();
+  const auto& search = impl().compiler.search();
+  const auto& opened = impl().compiler.open();
   const auto path = search.files ? search.files->library : std::filesystem::path{};
-  const auto& include_dirs = impl_->compiler.include_dirs();
+  const auto& include_dirs = impl().compiler.include_dirs();
   if (!opened) return {false, {}, opened.error().message, path, {}, include_dirs};
   auto details = lines_of(search.steps);
   details.push_back(search.files->builtins.empty()
@@ -86,7 +86,7 @@ Availability Runtime::compiler() const {
 
 Availability Runtime::driver() const {
   const CallerState caller;
-  const auto& opened = impl_->driver();
+  const auto& opened = impl().driver();
   if (!opened) return {false, {}, opened.error().message, {}, {}};
   const auto& cuda = **opened;
   const auto device = cuda.describe_current_device();
@@ -110,30 +110,30 @@ Availability Runtime::driver() const {
 
 Availability Runtime::linker() const {
   const CallerState caller;
-  return availability_of(impl_->linker);
+  return availability_of(impl().linker);
 }
 
 Availability Runtime::packer() const {
   const CallerState caller;
-  return availability_of(impl_->packer);
+  return availability_of(impl().packer);
 }
 
 Availability Runtime::disassembler() const {
   const CallerState caller;
-  return availability_of(impl_->nvdisasm());
+  return availability_of(impl().nvdisasm());
 }
 
 Availability Runtime::unpacker() const {
   const CallerState caller;
-  const auto nvdisasm = impl_->nvdisasm();
+  const auto nvdisasm = impl().nvdisasm();
   if (!nvdisasm) return availability_of(nvdisasm);
   return availability_of(
-      vendor::find_cuobjdump(nvdisasm->file, impl_->settings.nvdisasm.has_value()));
+      vendor::find_cuobjdump(nvdisasm->file, impl().settings.nvdisasm.has_value()));
 }
 
 Availability Runtime::worker() const {
   const CallerState caller;
-  const auto& settings = impl_->settings;
+  const auto& settings = impl().settings;
   if (settings.compile_workers == 0)
     return {false, {}, "compiles run in this process, since KILN_COMPILE_WORKERS is 0", {}, {}};
   const auto search = find_worker(settings.worker);
@@ -148,7 +148,7 @@ Availability Runtime::worker() const {
 
 Availability Runtime::remote_helper() const {
   const CallerState caller;
-  const auto search = find_remote_helper(impl_->settings);
+  const auto search = find_remote_helper(impl().settings);
   if (search.executable.empty()) return {false, {}, describe_missing_helper(search), {}, {}};
   return {true,
           fmt::format("{} ({})", search.executable.string(), search.steps.back().origin),

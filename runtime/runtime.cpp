@@ -21,6 +21,7 @@
 #include "queue/prefetch.h"
 #include "queue/repeated_preludes.h"
 #include "runtime_impl.h"
+#include "system/process_id.h"
 
 namespace kiln {
 
@@ -97,17 +98,16 @@ void warn_of_slips(const Settings& settings, const Reporter& reporter) {
 
 }  // namespace
 
-Runtime::Impl::Impl(Settings with, RuntimeOptions options)
-    : settings(std::move(with)),
-      reporter(settings.log_level, std::move(options.log), std::move(options.observer)),
+Runtime::Impl::Impl(const Opened& opened)
+    : settings(opened.settings),
+      reporter(opened.reporter),
       worker(worker_to_use()),
       compiler(settings.nvrtc, worker.empty() ? vendor::NvrtcVariables::inherited
                                               : vendor::NvrtcVariables::cleared),
       linker(vendor::find_nvjitlink, settings.nvjitlink, compiler),
       packer(vendor::find_nvfatbin, settings.nvfatbin, compiler),
       layers(settings, reporter),
-      mode(settings.mode),
-      obtainer(layers, reporter, mode, settings.compile_patience),
+      obtainer(layers, reporter, opened.mode, settings.compile_patience),
       service([this] { return make_service(); }),
       pipeline(settings, {reporter, compiler, layers, service, files, recorded, obtainer}),
       kernels(
@@ -254,49 +254,78 @@ Result<ServedArtifact> Runtime::Impl::fatbin(const Program& program,
   return combine(layers, obtainer, *recipe, packer, pack, program.keep(), stop);
 }
 
-Runtime::Runtime(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+struct Runtime::Opened::Parts {
+  explicit Parts(const Opened& opened) : impl(opened) {}
+
+  const int process = system::process_id();
+  Impl impl;
+};
+
+Runtime::Opened::Opened(Settings with, RuntimeOptions options)
+    : settings(std::move(with)),
+      reporter(settings.log_level, std::move(options.log), std::move(options.observer)),
+      mode(settings.mode),
+      parts_(std::make_unique<Parts>(*this).release()) {}
+
+Runtime::Opened::~Opened() {
+  std::unique_ptr<Parts> own(parts_);
+  // What a parent's threads waited for cannot be destroyed in a child.
+  if (own->process != system::process_id()) static_cast<void>(own.release());
+}
+
+Runtime::Impl& Runtime::Opened::parts() {
+  auto* known = parts_.load();
+  if (known->process == system::process_id()) return known->impl;
+  auto made = std::make_unique<Parts>(*this);
+  if (!parts_.compare_exchange_strong(known, made.get())) return known->impl;
+  return made.release()->impl;
+}
+
+Runtime::Runtime(std::shared_ptr<Opened> opened) noexcept : opened_(std::move(opened)) {}
+
+Runtime::Impl& Runtime::impl() const { return opened_->parts(); }
 
 Result<Runtime> Runtime::open(RuntimeOptions options) {
   const CallerState caller;
   auto settings = resolve_settings(options);
   if (!settings) return tl::unexpected(std::move(settings.error()));
-  const auto end = [](Impl* impl) {
+  const auto end = [](Opened* opened) {
     const CallerState caller;
-    delete impl;
+    delete opened;
   };
-  std::shared_ptr<Impl> impl(new Impl(std::move(*settings), std::move(options)), end);
-  warn_of_slips(impl->settings, impl->reporter);
-  return Runtime(std::move(impl));
+  std::shared_ptr<Opened> opened(new Opened(std::move(*settings), std::move(options)), end);
+  warn_of_slips(opened->settings, opened->reporter);
+  return Runtime(std::move(opened));
 }
 
 Result<Artifact> Runtime::compile(const Program& program, const Target& target) {
   const CallerState caller;
-  return copy_of(impl_->obtain(program, target));
+  return copy_of(impl().obtain(program, target));
 }
 
 Result<Artifact> Runtime::link(LinkSpec spec) {
   const CallerState caller;
-  const auto target = impl_->resolve(spec.target);
+  const auto target = impl().resolve(spec.target);
   if (!target) return tl::unexpected(target.error());
   spec.target = *target;
   canonicalise(spec);
   auto recipe = link_recipe(spec);
   if (!recipe) return tl::unexpected(recipe.error());
-  recipe->request.engine = impl_->settings.engine;
+  recipe->request.engine = impl().settings.engine;
   const auto link = [&](const vendor::NvJitLink& linker) { return link_images(linker, spec); };
   return copy_of(
-      combine(impl_->layers, impl_->obtainer, *recipe, impl_->linker, link, spec.keep, {}));
+      combine(impl().layers, impl().obtainer, *recipe, impl().linker, link, spec.keep, {}));
 }
 
 Result<Artifact> Runtime::fatbin(const Program& program, const std::vector<Target>& targets) {
   const CallerState caller;
-  return copy_of(impl_->fatbin(program, targets, {}));
+  return copy_of(impl().fatbin(program, targets, {}));
 }
 
 Compiling Runtime::compile_async(const Program& program, const Target& target,
                                  const CompileOptions& options) {
   const CallerState caller;
-  return impl_->begin(program, target, {.priority = options.priority});
+  return impl().begin(program, target, {.priority = options.priority});
 }
 
 std::optional<ServedArtifact> Runtime::Impl::at_hand(const PrefetchItem& item) {
@@ -327,16 +356,16 @@ PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
   // Before they are put in order, since variants begin differently.
   auto wanted = items;
   for (auto& item : wanted) {
-    item.program = impl_->preferred(item.program);
+    item.program = impl().preferred(item.program);
     // Native is what this thread has.
-    if (const auto resolved = impl_->resolve(item.target)) item.target = *resolved;
+    if (const auto resolved = impl().resolve(item.target)) item.target = *resolved;
   }
-  impl_->layers.expect_prefetched();
+  impl().layers.expect_prefetched();
   std::size_t hits = 0;
   // Hits first: whatever is served needs no order, and waits for no compile.
   const auto left = find_ahead(
       wanted, std::max(1U, std::thread::hardware_concurrency()),
-      [this](const PrefetchItem& item) { return impl_->at_hand(item); },
+      [this](const PrefetchItem& item) { return impl().at_hand(item); },
       [&](std::size_t index, const ServedArtifact& found) {
         ++hits;
         if (progress) tell(progress, {index, copy_of(found), hits, wanted.size()});
@@ -352,7 +381,7 @@ PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
       progress({left[step.index], step.outcome, hits + step.done, wanted.size()});
     };
   }
-  auto report = impl_->compile_ahead(missing, of_all, stop);
+  auto report = impl().compile_ahead(missing, of_all, stop);
   report.hits += hits;
   for (auto& failure : report.failures) failure.index = left[failure.index];
   return report;
@@ -360,46 +389,46 @@ PrefetchReport Runtime::prefetch(const std::vector<PrefetchItem>& items,
 
 Result<Program> Runtime::program_of(const ListedProgram& listed) {
   const CallerState caller;
-  return make_listed(listed, impl_->compiler.include_dirs(), impl_->files, impl_->recorded);
+  return make_listed(listed, impl().compiler.include_dirs(), impl().files, impl().recorded);
 }
 
-void Runtime::set_mode(Mode mode) noexcept { impl_->mode = mode; }
-Mode Runtime::mode() const noexcept { return impl_->mode; }
+void Runtime::set_mode(Mode mode) noexcept { opened_->mode = mode; }
+Mode Runtime::mode() const noexcept { return opened_->mode; }
 
 Result<Explanation> Runtime::explain(const Program& program, const Target& target) {
   const CallerState caller;
-  const auto resolved = impl_->resolve_single(program, target);
+  const auto resolved = impl().resolve_single(program, target);
   if (!resolved) return tl::unexpected(resolved.error());
-  const auto choice = impl_->choose(program, *resolved);
-  auto explanation = impl_->pipeline.explain(impl_->query(choice.program(), *resolved));
+  const auto choice = impl().choose(program, *resolved);
+  auto explanation = impl().pipeline.explain(impl().query(choice.program(), *resolved));
   if (!program.variants().empty()) explanation.variant = choice.variant();
   return explanation;
 }
 
 Result<Request> Runtime::request(const Program& program, const Target& target) {
   const CallerState caller;
-  const auto resolved = impl_->resolve_single(program, target);
+  const auto resolved = impl().resolve_single(program, target);
   if (!resolved) return tl::unexpected(resolved.error());
-  return impl_->query(impl_->choose(program, *resolved).program(), *resolved).request;
+  return impl().query(impl().choose(program, *resolved).program(), *resolved).request;
 }
 
-const Settings& Runtime::settings() const noexcept { return impl_->settings; }
-std::string Runtime::cache_fault() const { return impl_->layers.cache_fault(); }
+const Settings& Runtime::settings() const noexcept { return opened_->settings; }
+std::string Runtime::cache_fault() const { return impl().layers.cache_fault(); }
 
 std::vector<RemoteState> Runtime::remotes(bool reach) const {
   const CallerState caller;
-  return impl_->layers.remotes(reach);
+  return impl().layers.remotes(reach);
 }
 
 RuntimeCounters Runtime::counters() const {
   const CallerState caller;
-  const auto& counted = impl_->obtainer.counters();
+  const auto& counted = impl().obtainer.counters();
   return {counted.memory_hits,    counted.local_hits,
           counted.bundle_hits,    counted.misses,
           counted.compiles,       counted.precompiled,
           counted.combined,       counted.waits,
-          counted.stores,         impl_->kernels.refusals(),
-          impl_->layers.faults(), impl_->kernels.loads(),
+          counted.stores,         impl().kernels.refusals(),
+          impl().layers.faults(), impl().kernels.loads(),
           counted.not_kept,       counted.remote_hits,
           counted.lease_waits};
 }

@@ -32,6 +32,27 @@
 
 namespace kiln {
 
+/// What the copies of a Runtime share: what it was opened with, and its parts, of which each process has its own. Locks
+/// that a parent's threads held when it forked are never released in the child, and nothing there touches them.
+class Runtime::Opened {
+ public:
+  Opened(Settings with, RuntimeOptions options);
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  ~Opened();
+
+  /// Makes them in a child's first call. Safe from any thread.
+  Impl& parts();
+
+  const Settings settings;
+  const Reporter reporter;
+  std::atomic<Mode> mode;
+
+ private:
+  struct Parts;
+  std::atomic<Parts*> parts_;  ///< A parent's stay where they are in its child.
+};
+
 /// The parts of a runtime, and the ways through them that several of its calls take.
 class Runtime::Impl {
   // Before the kernels, which it outlives.
@@ -39,7 +60,8 @@ class Runtime::Impl {
   Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});
 
  public:
-  Impl(Settings with, RuntimeOptions options);
+  /// Borrows it.
+  explicit Impl(const Opened& opened);
 
   /// Opened when first needed.
   const Result<std::shared_ptr<const vendor::Driver>>& driver();
@@ -96,15 +118,14 @@ class Runtime::Impl {
   template <class Image>
   Result<Module> module(const Image& image);
 
-  const Settings settings;
-  const Reporter reporter;
+  const Settings& settings;
+  const Reporter& reporter;
   const std::filesystem::path worker;  ///< Empty where this process compiles.
   InstalledCompiler compiler;
   InstalledTool<vendor::NvJitLink> linker;
   InstalledTool<vendor::NvFatbin> packer;
 
   Layers layers;
-  std::atomic<Mode> mode;
   Obtainer obtainer;
   HeaderFiles files;
   RecordedTrees recorded;

@@ -58,9 +58,9 @@ std::optional<ChosenImage> Runtime::Impl::first_stored(const Program& program,
 }
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression) {
-  const auto& cuda = impl_->driver();
+  const auto& cuda = impl().driver();
   if (!cuda) return tl::unexpected(cuda.error());
-  return impl_->kernels.find(*cuda, program, expression);
+  return impl().kernels.find(*cuda, program, expression);
 }
 
 Result<Kernel> Runtime::kernel(const Program& program, std::string_view expression,
@@ -71,13 +71,13 @@ Result<Kernel> Runtime::kernel(const Program& program, std::string_view expressi
                 fmt::format("{} for {}: the driver loads no {}: ask for cubin, ptx or fatbin",
                             program.name(), target.arch(), to_string(target.kind())));
   }
-  const auto& cuda = impl_->driver();
+  const auto& cuda = impl().driver();
   if (!cuda) return tl::unexpected(cuda.error());
-  const auto resolved = impl_->resolve(target);
+  const auto resolved = impl().resolve(target);
   if (!resolved) return tl::unexpected(resolved.error());
-  return impl_->kernels.find(
+  return impl().kernels.find(
       *cuda, program, expression, [&](const vendor::Device&, const Program& asked) {
-        return chosen_image(impl_->obtain(asked, *resolved), impl_->choose(asked, *resolved));
+        return chosen_image(impl().obtain(asked, *resolved), impl().choose(asked, *resolved));
       });
 }
 
@@ -92,19 +92,19 @@ Result<Module> Runtime::Impl::module(const Image& image) {
 
 Result<Module> Runtime::module(const Program& program) {
   const CallerState caller;
-  return impl_->module(program);
+  return impl().module(program);
 }
 
 Result<Module> Runtime::module(const Artifact& artifact) {
   const CallerState caller;
-  return impl_->module(artifact);
+  return impl().module(artifact);
 }
 
 Result<Module> Runtime::module_of_image(std::string image, std::string name) {
   const CallerState caller;
   const auto artifact = artifact_of_image(std::move(image), std::move(name));
   if (!artifact) return tl::unexpected(artifact.error());
-  return impl_->module(*artifact);
+  return impl().module(*artifact);
 }
 
 Outcome Runtime::load_all(std::span<const Program> programs) {
@@ -112,7 +112,7 @@ Outcome Runtime::load_all(std::span<const Program> programs) {
   std::vector<std::string> failures;
   Error first;
   for (const auto& program : programs) {
-    const auto loaded = impl_->module(program);
+    const auto loaded = impl().module(program);
     if (loaded) continue;
     if (failures.empty()) first = loaded.error();
     failures.push_back(loaded.error().message);

@@ -29,7 +29,7 @@ std::optional<std::string> read_file(const std::filesystem::path& path) {
 
 Result<TimeTrace> Runtime::trace(const Program& program, const Target& target) {
   const CallerState caller;
-  const auto resolved = impl_->resolve(target);
+  const auto resolved = impl().resolve(target);
   if (!resolved) return tl::unexpected(resolved.error());
   if (resolved->kind() == ImageKind::fatbin) {
     return fail(ErrorCode::invalid_argument,
@@ -43,11 +43,11 @@ Result<TimeTrace> Runtime::trace(const Program& program, const Target& target) {
                 fmt::format("{}: the temporary directory takes no trace; TMPDIR names another",
                             program.name()));
   }
-  const auto choice = impl_->choose(program, *resolved);
-  const auto query = impl_->query(choice.program(), *resolved);
-  auto job = make_job(query, close_over(query.program, query.search, impl_->files));
+  const auto choice = impl().choose(program, *resolved);
+  const auto query = impl().query(choice.program(), *resolved);
+  auto job = make_job(query, close_over(query.program, query.search, impl().files));
   job.trace_file = (scratch->path() / "trace").string();
-  const auto compiled = impl_->service.run(job, {});
+  const auto compiled = impl().service.run(job, {});
   if (!compiled) return tl::unexpected(compiled.error());
   auto json = read_file(job.trace_file + ".json");
   if (!json) {

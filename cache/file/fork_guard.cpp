@@ -34,19 +34,7 @@ void Slots::close_all() noexcept {
   }
 }
 
-std::atomic<int> own_process = 0;
-
-void note_process_in_child() noexcept { own_process = ::getpid(); }
-
 }  // namespace
-
-int process_id() noexcept {
-  const int known = own_process.load(std::memory_order_relaxed);
-  if (known != 0) return known;
-  [[maybe_unused]] static const int watched =
-      ::pthread_atfork(nullptr, nullptr, note_process_in_child);
-  return own_process = ::getpid();
-}
 
 void close_in_children(int descriptor) noexcept {
   for (auto& slot : slots().descriptors) {

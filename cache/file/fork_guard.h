@@ -2,10 +2,6 @@
 
 namespace kiln::storage {
 
-/// getpid() without the call of the system, because every hit asks. In a child made by other means than fork() this is
-/// the parent's id; such a child may not use what its parent opened.
-[[nodiscard]] int process_id() noexcept;
-
 /// Closes a lock's descriptor in every child that this process forks. A lock belongs to the open file, which a child
 /// shares: otherwise a child that never asked for the lock would hold it after its parent has ended.
 ///

@@ -22,8 +22,8 @@
 //   handle that the function was given, and are valid as long as that is. Where there is no text, a function
 //   gives an empty one, not NULL.
 // - Threads. Every function may be called from any thread, and with the same handle from several threads at
-//   once. Only the function that ends a handle must be the last to be given it. Do not use a runtime in a
-//   child that was forked after it was opened: open another one there.
+//   once. Only the function that ends a handle must be the last to be given it. In a child
+//   that was forked after it was opened a runtime begins anew: kiln/runtime.h.
 // - Structures with a `size` begin with it, and the caller sets it to sizeof. A field that is 0 or NULL is
 //   not set. Such structures grow at their end. An older library refuses a structure in which a field is set
 //   that it does not know. Structures without a `size`, of which there are arrays, never change.

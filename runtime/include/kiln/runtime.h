@@ -81,9 +81,14 @@ struct Availability {
 /// first needs it, and remembers what it found, or why it found nothing. No fault of the cache fails a call.
 /// When a runtime ends, compiles that are not done become ready with `cancelled`, and it waits a short time
 /// for its threads. It must not end in one of its own callbacks. A compile that NVRTC cannot stop runs on
-/// alone, and its result is dropped. Do not use a runtime in a child that was forked after it was opened:
-/// open another one there. A child that was forked while its parent linked, or compiled in its own process, and
-/// that ends by exit() leaves out the handlers that its parent had registered: NVIDIA's hang in it.
+/// alone, and its result is dropped.
+///
+/// In a child that was forked after it was opened a runtime begins anew, with the same settings and callbacks: it has in
+/// memory only what the child itself was served, and its counters begin at 0. A child has none of its parent's threads:
+/// what these compile is never ready there, and callbacks must not wait for what they hold. CUDA does not work in a child
+/// of a process that has used it. A child that was forked while its parent linked, or compiled in its own process,
+/// compiles nothing, which its errors say; if it ends by exit() it leaves out the handlers that its parent had registered:
+/// NVIDIA's hang in it.
 class Runtime {
  public:
   /// Errors: invalid_setting, naming the variable or field whose value makes no sense.
@@ -227,8 +232,10 @@ class Runtime {
 
  private:
   class KILN_INTERNAL Impl;
-  explicit Runtime(std::shared_ptr<Impl> impl) noexcept;
-  std::shared_ptr<Impl> impl_;
+  class KILN_INTERNAL Opened;
+  explicit Runtime(std::shared_ptr<Opened> opened) noexcept;
+  [[nodiscard]] Impl& impl() const;
+  std::shared_ptr<Opened> opened_;
 };
 
 }  // namespace kiln

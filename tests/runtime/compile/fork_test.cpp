@@ -10,6 +10,7 @@
 #include <semaphore>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -156,18 +157,16 @@ TEST_F(Fork, AfterACompileTheChildMayCompile) {
 TEST_F(Fork, AmidALoadOfTheCompilerWaitsForIt) {
   for (int moment = 0; moment < 30; ++moment) {
     const int outcome = run_in_child([&] {
-      auto runtime = Runtime::open(options()).value();
+      auto own_options = options();
+      own_options.observer = nullptr;  // Its lock may be held by the other thread for good.
+      auto runtime = Runtime::open(std::move(own_options)).value();
       std::thread loading([&] {
         static_cast<void>(runtime.compile(plain(fmt::format("parent{}.cu", moment)), target()));
       });
       std::this_thread::sleep_for(moment * 1ms);
-      // It may be refused, but must not crash, nor wait for ever. Its parent's runtime and observer have locks that
-      // the other thread may hold.
+      // It may be refused, but must not crash, nor wait for ever.
       const int status = run_in_child([&] {
-        auto own_options = options();
-        own_options.observer = nullptr;
-        auto own = Runtime::open(std::move(own_options)).value();
-        static_cast<void>(own.compile(plain(fmt::format("child{}.cu", moment)), target()));
+        static_cast<void>(runtime.compile(plain(fmt::format("child{}.cu", moment)), target()));
         return 0;
       });
       loading.join();
@@ -175,6 +174,60 @@ TEST_F(Fork, AmidALoadOfTheCompilerWaitsForIt) {
     });
     EXPECT_EQ(outcome, 0) << "forked after " << moment << " ms";
   }
+}
+
+// Locks of the runtime that its other threads hold when it forks are never released in the child.
+TEST_F(Fork, AmidHitsOfOtherThreadsTheChildIsServedToo) {
+  auto own_options = options();
+  own_options.observer = nullptr;
+  auto runtime = Runtime::open(std::move(own_options)).value();
+  const auto program = plain("served.cu");
+  const auto made = runtime.compile(program, target());
+  ASSERT_TRUE(made) << made.error().message;
+  std::atomic<bool> enough{false};
+  std::vector<std::thread> hitting;
+  for (int number = 0; number < 4; ++number) {
+    hitting.emplace_back([&] {
+      // Each time anew as well, so that every layer is asked.
+      while (!enough) {
+        EXPECT_TRUE(runtime.compile(program, target()));
+        EXPECT_TRUE(runtime.compile(plain("served.cu"), target()));
+      }
+    });
+  }
+  for (int count = 0; count < 100; ++count) {
+    EXPECT_EQ(run_in_child([&] {
+                ::alarm(30);
+                const auto served = runtime.compile(program, target());
+                return served && served->image == made->image ? 0 : 1;
+              }),
+              0)
+        << "fork " << count;
+  }
+  enough = true;
+  for (auto& thread : hitting) thread.join();
+}
+
+TEST_F(Fork, AChildsRuntimeBeginsAnewAndItsOwnChildsToo) {
+  auto runtime = Runtime::open(options()).value();
+  ASSERT_TRUE(runtime.compile(plain("before.cu"), target()));
+  runtime.set_mode(Mode::cache_only);
+  EXPECT_EQ(
+      run_in_child([&] {
+        if (runtime.counters().compiles != 0) return 1;
+        if (runtime.mode() != Mode::cache_only) return 2;
+        const auto served = runtime.compile(plain("before.cu"), target());
+        if (!served || served->origin != Origin::local) return 3;
+        return run_in_child([copy = runtime]() mutable {
+          const auto again = copy.compile(plain("before.cu"), target());
+          return again && again->origin == Origin::local && copy.counters().local_hits == 1 ? 0 : 4;
+        });
+      }),
+      0);
+  EXPECT_EQ(runtime.counters().compiles, 1U);
+  const auto again = runtime.compile(plain("before.cu"), target());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->origin, Origin::memory) << "the parent's is as it was";
 }
 
 // The loader's lock is taken meanwhile, and nobody would release it in the child.
