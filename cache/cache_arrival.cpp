@@ -42,9 +42,10 @@ Outcome Arrival::take(PickedUp picked) {
     if (!brought) return brought;
   } else if (has_any_text(picked.contents, texts_)) {
     report_.skipped.push_back(
-        {"entry", entry.key.hex(),
-         fmt::format("comes without its texts: they are not all there, or not as {} signed them",
-                     picked.proof->signer())});
+        {"text", entry.source.hex(),
+         fmt::format("the source of entry {}, which comes without it and its headers: they are not "
+                     "all there, or not as {} signed them",
+                     entry.key.hex(), picked.proof->signer())});
   }
   batch_.bytes += entry.bytes();
   batch_.entries.push_back(std::move(entry));

@@ -1,6 +1,7 @@
 #include "compile/missing_header.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <system_error>
 
@@ -30,6 +31,19 @@ bool is_standard(std::string_view name) {
   return standard_names.find(fmt::format(" {} ", name)) != std::string_view::npos;
 }
 
+// Where only NVRTC is installed, CUDA's own headers are not.
+std::string whose(std::string_view name) {
+  constexpr std::array cccl{"cub/", "cuda/", "thrust/"};
+  constexpr std::array runtime{"cooperative_groups", "crt/", "cuda_", "cuda.h", "mma.h",
+                               "vector_types.h"};
+  const auto begins = [&](const char* beginning) { return name.starts_with(beginning); };
+  if (std::ranges::any_of(cccl, begins))
+    return "; a CUDA toolkit has it, or PyPI's nvidia-cuda-cccl";
+  if (std::ranges::any_of(runtime, begins))
+    return "; a CUDA toolkit has it, or PyPI's nvidia-cuda-runtime";
+  return {};
+}
+
 bool is_at_hand(const std::string& name, const std::vector<std::string>& include_dirs) {
   std::error_code none;
   return std::any_of(include_dirs.begin(), include_dirs.end(), [&](const auto& directory) {
@@ -47,7 +61,8 @@ std::string remedy_for_missing_header(std::string_view name,
         "(--standard-headers on the command line)",
         name);
   }
-  if (!is_standard(name)) return "Add its folder to the include directories, or embed it";
+  if (!is_standard(name))
+    return fmt::format("Add its folder to the include directories, or embed it{}", whose(name));
   const auto of_libcudacxx = fmt::format("cuda/std/{}", name);
   return fmt::format(
       "NVRTC has no <{0}> of its own, and neither has kiln::standard_headers(): {1}leave the "

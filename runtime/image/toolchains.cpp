@@ -3,6 +3,8 @@
 #include <charconv>
 #include <system_error>
 
+#include <fmt/format.h>
+
 namespace kiln {
 
 std::optional<ToolchainVersion> version_of(std::string_view toolchain) {
@@ -16,9 +18,21 @@ std::optional<ToolchainVersion> version_of(std::string_view toolchain) {
   return version;
 }
 
+namespace {
+
+// As NVIDIA's libraries that make images are named in entries.
+bool is_one(std::string_view text) {
+  const auto version = version_of(text);
+  if (!version) return false;
+  const auto written = fmt::format(" {}.{}", version->major, version->minor);
+  return text == "NVRTC" + written || text == "nvJitLink" + written || text == "nvFatbin" + written;
+}
+
+}  // namespace
+
 std::optional<EligibleToolchains> EligibleToolchains::parse(std::string_view text) {
   const bool is_rule = text == "own" || text == "same-major" || text == "any";
-  if (!is_rule && !version_of(text)) return std::nullopt;
+  if (!is_rule && !is_one(text)) return std::nullopt;
   return EligibleToolchains(text);
 }
 

@@ -42,7 +42,9 @@ Fitness::Fitness(const Query& query, InstalledCompiler& compiler,
 
 bool Fitness::fits(const Toolchain& toolchain) {
   if (!eligible_.include(toolchain, compiler_.toolchain())) {
-    return refuse(fmt::format("it was made by another compiler, {}", toolchain.text));
+    return refuse(fmt::format(
+        "it was made by another compiler, {} (KILN_TOOLCHAINS says whose entries serve)",
+        toolchain.text));
   }
   if (loading_ && is_too_new(toolchain.text, loading_->kind, loading_->driver_version)) {
     return refuse(fmt::format("the driver is too old for what {} makes", toolchain.text));

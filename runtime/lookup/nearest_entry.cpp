@@ -91,7 +91,10 @@ class NearestSearch {
     unsigned weight = 0;
     for (const auto& header : headers) {
       if (header.kind == Kind::absent) continue;
-      found.differences.push_back({field_of(header.kind), words_of(header, *recorded)});
+      Difference difference{field_of(header.kind), words_of(header, *recorded)};
+      // A header may be asked for more than once, on ways that are told alike.
+      if (std::ranges::count(found.differences, difference) == 0)
+        found.differences.push_back(std::move(difference));
       weight = std::min(weight + 1, most_header_weight);
     }
     found.weight += weight;

@@ -97,6 +97,8 @@ class Search {
       for (const auto& python : children(fs::path(environment) / "lib")) {
         try_wheels("$VIRTUAL_ENV", python / "site-packages");
       }
+    } else {
+      note("$VIRTUAL_ENV", "Python's packages", "no environment is active");
     }
     if (const char* environment = variable("CONDA_PREFIX")) {
       try_folder("$CONDA_PREFIX", folder_in(environment));

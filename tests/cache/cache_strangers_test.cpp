@@ -171,7 +171,9 @@ TEST_F(AlikeTexts, NoneIsTakenForTheOneThatWasSigned) {
   const auto imported = to.import(from).value();
   ASSERT_EQ(imported.added, 1U);
   ASSERT_EQ(imported.skipped.size(), 1U);
-  EXPECT_THAT(imported.skipped[0].problem, HasSubstr("comes without its texts"));
+  EXPECT_EQ(imported.skipped[0].what, "text");
+  EXPECT_EQ(imported.skipped[0].name, digest.hex());
+  EXPECT_THAT(imported.skipped[0].problem, HasSubstr("comes without it and its headers"));
   EXPECT_FALSE(to.text(digest)) << "a stranger's source became this user's own";
 
   // Nor does who signs it again vouch for the stranger's text.

@@ -259,6 +259,7 @@ class Mistakes : public BadInput {
 TEST_F(Mistakes, InAProgram) {
   const auto bad = file("bad.cu", "__global__ void fill(int* x) {\n  *x = mistaken;\n}\n");
   const auto lost = file("lost.cu", "#include <engine/lost.h>\n");
+  const auto cub = file("cub.cu", "#include <cub/no_such.cuh>\n");
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"compile", good_, "--name", "fill", "--arch", "sm_80"});
     return more;
@@ -276,6 +277,12 @@ TEST_F(Mistakes, InAProgram) {
        "\"engine/lost.h\"",
        lost + "(1)",
        "Add its folder to the include directories"},
+      {{"compile", cub, "--arch", "sm_80"},
+       3,
+       "header_not_found",
+       "<cub/no_such.cuh>",
+       cub + "(1)",
+       "a CUDA toolkit has it, or PyPI's nvidia-cuda-cccl"},
       {{"compile", none_, "--arch", "sm_80"},
        3,
        "io_failed",

@@ -86,6 +86,11 @@ TEST_F(Store, TellsPeople) {
   EXPECT_THAT(pushed.out, AllOf(HasSubstr(url()), HasSubstr("there already")));
   const auto pulled = run_with({}, {"pull", "--from", url(), "--cache", path("pod")});
   EXPECT_THAT(pulled.out, AllOf(HasSubstr(url()), HasSubstr("not in the store")));
+  const auto unsigned_ones = run_with({{"KILN_TRUSTED_KEYS", path("farm-1.pub")}},
+                                      {"pull", "--from", url(), "--cache", path("wary")});
+  EXPECT_EQ(unsigned_ones.exit_code, 1);
+  EXPECT_THAT(unsigned_ones.err,
+              HasSubstr("what no key in KILN_TRUSTED_KEYS has signed counts as not in"));
   EXPECT_EQ(run_with({}, {"--quiet", "push", "--to", url()}).out, "");
 }
 
@@ -263,7 +268,8 @@ TEST_F(Store, IsListedInPart) {
   EXPECT_THAT(run_with({}, {"ls", "--store", url(), "--image", "cubin"}).out,
               HasSubstr("none of the entries fits (2 in all)"));
   EXPECT_THAT(run_with({{"KILN_TRUSTED_KEYS", path("farm-1.pub")}}, {"ls", "--store", url()}).out,
-              HasSubstr("nothing that serves here"))
+              AllOf(HasSubstr("nothing that serves here"),
+                    HasSubstr("no key in KILN_TRUSTED_KEYS has signed")))
       << "nobody has signed anything";
   for (const auto& words :
        {std::vector<std::string>{"--kernel", "f"}, {"--age", "2h"}, {"--pinned"}}) {

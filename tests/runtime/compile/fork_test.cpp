@@ -41,6 +41,8 @@ class Fork : public AsyncFixture {
     options.compile_workers = 0;
     // Long for a sanitizer on a loaded machine, too.
     options.compile_timeout = 120s;
+    // A child waits as long for what its parent compiles.
+    options.compile_patience = 120s;
     return options;
   }
 

@@ -45,7 +45,10 @@ TEST(EligibleToolchainsTest, EachRuleOnAMachineWithACompilerAndWithoutOne) {
   }
   EXPECT_EQ(EligibleToolchains().text(), "own");
   EXPECT_FALSE(EligibleToolchains::parse("mine"));
-  EXPECT_FALSE(EligibleToolchains::parse(""));
+  for (const auto* wrong :
+       {"", "13.0", "nvrtc 13.0", "NVRTC 13", "NVRTC 13.0 ", "NVRTC  13.0", "foo 13.0"})
+    EXPECT_FALSE(EligibleToolchains::parse(wrong)) << wrong;
+  EXPECT_TRUE(EligibleToolchains::parse("nvJitLink 13.0"));
 }
 
 class ToolchainsTest : public CompileFixture {
@@ -116,7 +119,9 @@ TEST_F(ToolchainsTest, ExplainTellsWhose) {
   auto options = this->options();
   const auto refused = Runtime::open(options)->explain(program(), target_).value();
   EXPECT_FALSE(refused.hit);
-  EXPECT_EQ(refused.reason, "it was made by another compiler, NVRTC 11.8");
+  EXPECT_EQ(
+      refused.reason,
+      "it was made by another compiler, NVRTC 11.8 (KILN_TOOLCHAINS says whose entries serve)");
   options.toolchains = "any";
   const auto taken = Runtime::open(options)->explain(program(), target_).value();
   EXPECT_TRUE(taken.hit);

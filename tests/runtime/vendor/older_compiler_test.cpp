@@ -209,7 +209,8 @@ TEST_P(OlderCompiler, WhatAnotherOneMadeIsAMissThatNamesBoth) {
   auto runtime = Runtime::open(options()).value();
   const auto missed = runtime.explain(Program::make(spec()).value(), target()).value();
   EXPECT_FALSE(missed.hit);
-  EXPECT_EQ(missed.reason, "it was made by another compiler, " + other.text());
+  EXPECT_EQ(missed.reason, "it was made by another compiler, " + other.text() +
+                               " (KILN_TOOLCHAINS says whose entries serve)");
   ASSERT_TRUE(missed.nearest);
   EXPECT_THAT(missed.nearest->differences.at(0).text,
               AllOf(HasSubstr(other.text()), HasSubstr(GetParam().text())));

@@ -24,7 +24,8 @@ inline constexpr const char* about =
 
 inline constexpr const char* entry_hint =
     "An entry is named by its key or the first digits of it, by its program, or by one of its "
-    "kernels; of the two latter a glob will do. What begins a key is never taken for a name.";
+    "kernels; of the two latter a glob will do. What begins a key is taken for that, and refused "
+    "where it is a name as well.";
 
 /// Most verbs have nothing to do when the whole line has been read.
 inline void complete(const CLI::App&, void*) {}

@@ -74,19 +74,20 @@ std::string lines(const std::vector<Difference>& differences) {
   return text;
 }
 
-std::string text_of(const std::vector<StoreOffers>& offers) {
+std::string text_of(const std::vector<StoreOffers>& offers, bool signed_only) {
+  const auto* by_whom = signed_only ? ", signed by a key in KILN_TRUSTED_KEYS" : "";
   std::vector<std::string> lines;
   lines.reserve(offers.size());
   for (const auto& [url, entries] : offers)
-    lines.push_back(fmt::format("{}: {}", url,
-                                entries
-                                    ? counted(*entries, "entry", "entries") + " for this request"
-                                    : entries.error().message));
+    lines.push_back(
+        fmt::format("{}: {}", url,
+                    entries ? counted(*entries, "entry", "entries") + " for this request" + by_whom
+                            : entries.error().message));
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 std::string text_of(const Explanation& explanation, const std::vector<StoreOffers>& offers,
-                    bool colour) {
+                    bool signed_only, bool colour) {
   std::vector<Field> fields;
   if (explanation.hit) {
     fields.emplace_back("key", explanation.key.hex());
@@ -105,7 +106,7 @@ std::string text_of(const Explanation& explanation, const std::vector<StoreOffer
   } else if (!explanation.hit) {
     fields.emplace_back("nearest", "no entry has this source or this program name");
   }
-  if (!offers.empty()) fields.emplace_back("shared stores", text_of(offers));
+  if (!offers.empty()) fields.emplace_back("shared stores", text_of(offers, signed_only));
   if (!explanation.not_stored.empty()) fields.emplace_back("not kept", explanation.not_stored);
   const auto title = fmt::format("{} for {} ({}): {}", explanation.program, explanation.arch,
                                  explanation.kind, explanation.hit ? "hit" : "miss");
@@ -131,7 +132,8 @@ ExitCode explain(const Globals& globals, const ProgramWords& words) {
       const auto offers = explanation.hit ? std::vector<StoreOffers>()
                                           : offers_for(globals, runtime, item.program, target);
       print_report(globals, explanation_json(explanation, offers),
-                   text_of(explanation, offers, wants_colour(stdout)));
+                   text_of(explanation, offers, !runtime.settings().trusted_keys.empty(),
+                           wants_colour(stdout)));
       return explanation.hit ? ExitCode::done : ExitCode::findings;
     });
   });

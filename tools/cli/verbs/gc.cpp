@@ -56,9 +56,11 @@ ExitCode collect(const Globals& globals, const GcWords& words) {
   const auto options = parse(words, settings_of(globals).cache_max_bytes);
   auto cache = words.dry_run ? open_for_inspection(globals).value() : open_for_change(globals);
   const auto removed = cache.collect(options).value();
-  print_report(globals, removed_json(removed, words.dry_run),
-               fmt::format("{} {} entries, {}\n", words.dry_run ? "would remove" : "removed",
-                           removed.entries, format_bytes(removed.bytes)));
+  print_report(
+      globals, removed_json(removed, words.dry_run),
+      fmt::format("{} {}, {} of images, and the sources and headers that only they had\n",
+                  words.dry_run ? "would remove" : "removed",
+                  counted(removed.entries, "entry", "entries"), format_bytes(removed.bytes)));
   return ExitCode::done;
 }
 

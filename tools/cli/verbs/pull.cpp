@@ -25,6 +25,9 @@ ExitCode pull_entries(const Globals& globals, const PullWords& words) {
   const auto pulled = pull(*store.objects, cache, options).value();
   progress.reset();
   warn_of_skipped(globals, pulled.skipped);
+  if (pulled.missing != 0 && !settings_of(globals).trusted_keys.empty())
+    warn_of_each(globals,
+                 {"what no key in KILN_TRUSTED_KEYS has signed counts as not in the store"});
   print_report(globals,
                {{"store", store.url},
                 {"added", pulled.added},

@@ -79,7 +79,7 @@ void warn_of_skipped(const Globals& globals, const std::vector<Finding>& skipped
   std::vector<std::string> lines;
   lines.reserve(skipped.size());
   for (const auto& row : skipped)
-    lines.push_back(fmt::format("{} {}: {}; it is left out", row.what, row.name, row.problem));
+    lines.push_back(fmt::format("{} {}: {}; left out", row.what, row.name, row.problem));
   warn_of_each(globals, lines);
 }
 

@@ -90,9 +90,11 @@ std::string table_text(const Entries& entries) {
   return table.text(wants_colour(stdout), width_of(stdout));
 }
 
-void print_table(const Entries& entries, const StoreListing& listing, bool whole) {
+void print_table(const Entries& entries, const StoreListing& listing, bool whole,
+                 bool signed_only) {
   if (listing.entries == 0) {
-    fmt::print("the store has nothing that serves here: kiln push fills it\n");
+    fmt::print("the store has nothing that serves here: kiln push fills it{}\n",
+               signed_only ? "; what no key in KILN_TRUSTED_KEYS has signed is not listed" : "");
     return;
   }
   if (entries.empty()) {
@@ -133,7 +135,7 @@ ExitCode list_store_entries(
   if (globals.json) {
     for (const auto& entry : entries) print_json(entry_json(entry));
   } else {
-    print_table(entries, listing, !is_full());
+    print_table(entries, listing, !is_full(), !settings_of(globals).trusted_keys.empty());
   }
   return exit_code_of(listing.skipped);
 }
