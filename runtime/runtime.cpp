@@ -98,8 +98,10 @@ void warn_of_slips(const Settings& settings, const Reporter& reporter) {
 
 }  // namespace
 
-Runtime::Impl::Impl(const Opened& opened)
-    : settings(opened.settings),
+Runtime::Impl::Impl(Opened& opened)
+    : uses_driver_(opened.uses_driver),
+      parent_uses_driver_(opened.uses_driver),
+      settings(opened.settings),
       reporter(opened.reporter),
       worker(worker_to_use()),
       compiler(settings.nvrtc, worker.empty() ? vendor::NvrtcVariables::inherited
@@ -147,7 +149,9 @@ CompileQueue& Runtime::Impl::queue() {
 const Result<std::shared_ptr<const vendor::Driver>>& Runtime::Impl::driver() {
   std::call_once(driver_opened_, [this] {
     const CallerState caller;
-    driver_ = vendor::open_driver(settings.cuda_driver);
+    driver_ = parent_uses_driver_ ? vendor::driver_of_parent()
+                                  : vendor::open_driver(settings.cuda_driver);
+    if (driver_) uses_driver_ = true;
   });
   return driver_;
 }
@@ -255,7 +259,7 @@ Result<ServedArtifact> Runtime::Impl::fatbin(const Program& program,
 }
 
 struct Runtime::Opened::Parts {
-  explicit Parts(const Opened& opened) : impl(opened) {}
+  explicit Parts(Opened& opened) : impl(opened) {}
 
   const int process = system::process_id();
   Impl impl;

@@ -47,6 +47,8 @@ class Runtime::Opened {
   const Settings settings;
   const Reporter reporter;
   std::atomic<Mode> mode;
+  std::atomic<bool> uses_driver =
+      false;  ///< Once this process, or one that it was forked from, has opened it.
 
  private:
   struct Parts;
@@ -58,10 +60,12 @@ class Runtime::Impl {
   // Before the kernels, which it outlives.
   std::once_flag driver_opened_;
   Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});
+  std::atomic<bool>& uses_driver_;
+  const bool parent_uses_driver_;
 
  public:
   /// Borrows it.
-  explicit Impl(const Opened& opened);
+  explicit Impl(Opened& opened);
 
   /// Opened when first needed.
   const Result<std::shared_ptr<const vendor::Driver>>& driver();

@@ -280,4 +280,12 @@ Result<std::shared_ptr<const Driver>> open_driver(
               {}, static_cast<int>(last));
 }
 
+tl::unexpected<Error> driver_of_parent() {
+  constexpr auto result = CUDA_ERROR_NOT_INITIALIZED;
+  return fail(ErrorCode::driver_failed,
+              fmt::format("CUDA driver: {} ({}){}", known_error_name(result),
+                          static_cast<int>(result), remedy_of(result)),
+              {}, static_cast<int>(result));
+}
+
 }  // namespace kiln::vendor

@@ -124,4 +124,8 @@ class Driver {
 [[nodiscard]] Result<std::shared_ptr<const Driver>> open_driver(
     const std::optional<std::filesystem::path>& exact);
 
+/// The error driver_failed for a child whose parent has used the driver: it is not called there, where locks of its own may be
+/// held for good.
+[[nodiscard]] tl::unexpected<Error> driver_of_parent();
+
 }  // namespace kiln::vendor
