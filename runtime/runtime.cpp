@@ -83,6 +83,17 @@ void canonicalise(LinkSpec& spec) {
   }
 }
 
+// Whether this thread makes a runtime's parts.
+class MakingParts {
+ public:
+  MakingParts() noexcept { under_way = true; }
+  MakingParts(const MakingParts&) = delete;
+  MakingParts& operator=(const MakingParts&) = delete;
+  ~MakingParts() { under_way = false; }
+
+  inline static thread_local bool under_way = false;
+};
+
 // Once a process: the environment is the same for all its runtimes.
 void warn_of_slips(const Settings& settings, const Reporter& reporter) {
   static std::once_flag warned;
@@ -280,6 +291,9 @@ Runtime::Opened::~Opened() {
 Runtime::Impl& Runtime::Opened::parts() {
   auto* known = parts_.load();
   if (known->process == system::process_id()) return known->impl;
+  // What is warned of meanwhile reaches the host's callback, which may ask this runtime.
+  if (MakingParts::under_way) return known->impl;
+  const MakingParts making;
   auto made = std::make_unique<Parts>(*this);
   if (!parts_.compare_exchange_strong(known, made.get())) return known->impl;
   return made.release()->impl;

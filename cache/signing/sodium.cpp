@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <string>
 
+#include "system/no_fork.h"
+
 namespace kiln::storage {
 namespace {
 
@@ -51,6 +53,7 @@ Result<Sodium> open() {
 }  // namespace
 
 const Result<Sodium>& sodium() {
+  const system::NoFork no_fork;  // A child would wait for a thread that it does not have.
   // Never destroyed: other threads may check signatures while the process exits.
   static const auto& opened =
       *new const Result<Sodium>(open());  // NOLINT(cppcoreguidelines-owning-memory)

@@ -12,17 +12,19 @@ namespace kiln::system {
 class ProcessId {
  public:
   [[nodiscard]] static int get() noexcept {
-    const int known = known_.load(std::memory_order_relaxed);
-    if (known != 0) return known;
-    [[maybe_unused]] static const int watched = ::pthread_atfork(nullptr, nullptr, note);
+    static_cast<void>(watched);  // Else it might be left out.
+    const int noted = own.load(std::memory_order_relaxed);
+    if (noted != 0) return noted;
     note();
-    return known_;
+    return own;
   }
 
  private:
-  static void note() noexcept { known_ = ::getpid(); }
+  static void note() noexcept { own = ::getpid(); }
 
-  inline static std::atomic<int> known_ = 0;
+  inline static std::atomic<int> own = 0;
+  // When the library is loaded, so that what a host does in a child's first moment finds the child's.
+  inline static const int watched = ::pthread_atfork(nullptr, nullptr, note);
 };
 
 [[nodiscard]] inline int process_id() noexcept { return ProcessId::get(); }

@@ -90,6 +90,8 @@ void ProcessEnd::begin_in_child() noexcept {
   stays_ = Stay::of_this_thread;
   awaited_stays_ = Stay::awaited_of_this_thread = 0;
   of_parent_ = adopted_.exchange(nullptr);
+  // Those who listen lie on the stacks of threads that are not here.
+  ending_ = std::stop_source();
 }
 
 void ProcessEnd::adopt(std::thread thread) {

@@ -16,6 +16,7 @@
 #include "manifest/manifest_json.h"
 #include "system/descriptor.h"
 #include "system/file_size_signal.h"
+#include "system/no_fork.h"
 #include "system/standard_streams.h"
 
 namespace kiln {
@@ -85,7 +86,8 @@ void Recorder::tell(const std::string& what) {
 
 // False where another process holds the lock.
 Result<bool> Recorder::append(const RecordLine& line) {
-  // Opened anew each time: a forked child would share its parent's lock.
+  // Opened anew each time: a forked child would share its parent's lock. None is forked while it is open.
+  const system::NoFork no_fork;
   const system::Descriptor file(
       system::open_file(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
   if (!file) return system_failure("cannot be opened");

@@ -22,6 +22,7 @@
 #include "kiln/digest.h"
 #include "remote/helper_environment.h"
 #include "system/descriptor.h"
+#include "system/no_fork.h"
 #include "system/standard_streams.h"
 
 extern char** environ;
@@ -274,6 +275,8 @@ Result<bool> HelperConnections::start(const std::string& name) const {
     return failed(
         "the environment has other keys or proxies than when the store was opened: open it again");
   }
+  const system::NoFork
+      no_fork;  // A child that had the socket would keep the name after the helper's end.
   const Address address(name);
   auto socket = make_socket();
   if (!socket) return failed(in_words(errno));

@@ -21,6 +21,7 @@
 
 #include "base/spawn.h"
 #include "compile/worker/worker_protocol.h"
+#include "system/no_fork.h"
 #include "system/standard_streams.h"
 #include "vendor/nvrtc.h"
 
@@ -72,6 +73,8 @@ tl::unexpected<Error> cannot_start(const std::filesystem::path& executable, int 
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
     const std::filesystem::path& executable, const std::filesystem::path& temporary) {
+  const system::NoFork
+      no_fork;  // A child that had the worker's ends would keep its death from being noticed.
   auto socket = make_ends(
       [](int* pair) { return ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); });
   if (!socket.runtime || !socket.worker) return cannot_start(executable, errno);

@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <semaphore>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -79,6 +82,16 @@ TEST_F(Fork, AmidACompileRefusesTheInheritedRuntimeToo) {
   EXPECT_EQ(run_in_child_amid_compile([](Runtime& inherited) { return is_refused(inherited); }), 0);
 }
 
+// Who listens to the end of the parent lies on a stack that the child's own thread may be given.
+TEST_F(Fork, AmidACompileTheChildEndsThoughItHasThreadsOfItsOwn) {
+  EXPECT_EQ(run_in_child_amid_compile([](Runtime&) -> int {
+              for (int count = 0; count < 4; ++count)
+                std::thread([] { std::this_thread::sleep_for(1ms); }).join();
+              std::exit(0);
+            }),
+            0);
+}
+
 TEST_F(Fork, AChildJoinsNoCompileOfAThreadThatItDoesNotHave) {
   EXPECT_EQ(run_in_child_amid_compile([](Runtime& inherited) {
               // Waits for the parent as for any process, and is served what that compiled.
@@ -147,6 +160,19 @@ TEST_F(Fork, AmidACallOfAnotherThreadTheChildEndsWithoutItsParentsHandlers) {
   forked.release();
   calling.join();
   EXPECT_EQ(read_file(scratch / "handlers.txt"), "its own");
+}
+
+TEST_F(Fork, ALogThatAsksTheChildsRuntimeMayBeCalledWhileThatIsMade) {
+  const ScratchDirectory scratch;
+  std::optional<Runtime> runtime;
+  RuntimeOptions with{.cache_directory = scratch / "cache", .compile_workers = 0};
+  with.log = [&](LogLevel, std::string_view) {
+    if (runtime) static_cast<void>(runtime->counters());
+  };
+  runtime = Runtime::open(std::move(with)).value();
+  std::filesystem::rename(scratch / "cache", scratch / "away");
+  write_file(scratch / "cache", "no folder");
+  EXPECT_EQ(run_in_child([&] { return runtime->compile(plain("child.cu"), target()) ? 0 : 1; }), 0);
 }
 
 TEST_F(Fork, AfterACompileTheChildMayCompile) {
