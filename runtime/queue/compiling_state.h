@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -12,11 +14,15 @@
 
 namespace kiln {
 
-/// What the copies of a Compiling share: not ready, then ready for good. Safe to use from any thread.
+/// What the copies of a Compiling share: not ready, then ready for good. Safe to use from any thread. In a child that was
+/// forked before it was ready it is `cancelled`: the thread that would make it ready is not there.
 class Compiling::State {
  public:
   /// `when_ready` is called once, when it has become ready, on the thread that made it so.
   explicit State(std::function<void()> when_ready = {});
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
 
   /// Makes it ready; of several outcomes the first stays.
   void complete(Result<ServedArtifact> outcome);
@@ -33,13 +39,21 @@ class Compiling::State {
   [[nodiscard]] Result<Artifact> get() const;
 
  private:
+  struct Waiting {
+    std::mutex mutex;
+    std::condition_variable settled;
+  };
+
   bool settle(Result<ServedArtifact> outcome);
+  /// Takes no lock that a thread of the parent may hold.
+  [[nodiscard]] bool is_of_parent() const noexcept;
 
   const std::function<void()> when_ready_;
   std::function<void()> when_cancelled_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable settled_;
+  const int process_;
+  std::unique_ptr<Waiting> waiting_ = std::make_unique<Waiting>();
   std::optional<const Result<ServedArtifact>> outcome_;
+  std::atomic<bool> has_outcome_ = false;  ///< It changes no more.
 };
 
 }  // namespace kiln

@@ -79,6 +79,11 @@ WorkerPool::~WorkerPool() {
 }
 
 Result<CompileOutcome> WorkerPool::run(const CompileJob& job, std::stop_token stop) {
+  if (owner_ != ::getpid()) {
+    return fail(
+        ErrorCode::cancelled, job,
+        "not compiled: this process was forked amid the call, and its parent has the workers");
+  }
   if (const auto nvrtc = compiler_.identity(); !nvrtc) return tl::unexpected(nvrtc.error());
   const auto place = queue_->take(job.prelude, stop);
   if (!place) return cancelled(job);

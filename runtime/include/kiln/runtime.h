@@ -85,7 +85,7 @@ struct Availability {
 ///
 /// In a child that was forked after it was opened a runtime begins anew, with the same settings and callbacks: it has in
 /// memory only what the child itself was served, and its counters begin at 0. A child has none of its parent's threads:
-/// what these compile is never ready there, and callbacks must not wait for what they hold. CUDA does not work in a child
+/// a Compiling that was not ready is `cancelled` there, and callbacks must not wait for what they hold. CUDA does not work in a child
 /// of a process that has used it. A child that was forked while its parent linked, or compiled in its own process,
 /// compiles nothing, which its errors say; if it ends by exit() it leaves out the handlers that its parent had registered:
 /// NVIDIA's hang in it.

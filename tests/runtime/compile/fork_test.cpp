@@ -1,5 +1,6 @@
 // A process forks while it compiles.
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -92,6 +93,26 @@ TEST_F(Fork, AmidACompileTheChildEndsThoughItHasThreadsOfItsOwn) {
             0);
 }
 
+TEST_F(Fork, ACompilingOfTheParentIsCancelledInTheChildAndGoesOnInTheParent) {
+  auto runtime = Runtime::open(options()).value();
+  const auto compiling = runtime.compile_async(long_optimiser(), target());
+  ASSERT_TRUE(gate_.wait_for_begun(1));
+  std::thread waiting([&] { EXPECT_TRUE(compiling.get()); });
+  EXPECT_EQ(run_in_child([handle = std::make_optional(compiling)]() mutable {
+              ::alarm(30);
+              handle->cancel();
+              const auto outcome = handle->get();
+              const bool right = handle->ready() && !handle->succeeded() && handle->wait_for(1h) &&
+                                 !outcome && outcome.error().code == ErrorCode::cancelled;
+              handle.reset();
+              return right ? 0 : 1;
+            }),
+            0);
+  waiting.join();
+  EXPECT_TRUE(compiling.succeeded()) << "the child cancelled nothing of its parent's";
+  EXPECT_EQ(run_in_child([&] { return compiling.get() ? 0 : 1; }), 0) << "ready before the fork";
+}
+
 TEST_F(Fork, AChildJoinsNoCompileOfAThreadThatItDoesNotHave) {
   EXPECT_EQ(run_in_child_amid_compile([](Runtime& inherited) {
               // Waits for the parent as for any process, and is served what that compiled.
@@ -160,6 +181,31 @@ TEST_F(Fork, AmidACallOfAnotherThreadTheChildEndsWithoutItsParentsHandlers) {
   forked.release();
   calling.join();
   EXPECT_EQ(read_file(scratch / "handlers.txt"), "its own");
+}
+
+// As an observer may. The child goes on in the call, whose worker is its parent's.
+TEST_F(Fork, AnObserversChildGetsNoImageOfItsParents) {
+  auto with = options();
+  with.compile_workers = 1;
+  std::optional<pid_t> child;
+  bool has_worker = false;
+  with.observer = [&](const Event& event) {
+    if (event.kind != EventKind::compile_begin || child || !has_worker) return;
+    child = ::fork();
+    if (*child == 0) ::alarm(60);
+  };
+  auto runtime = Runtime::open(std::move(with)).value();
+  has_worker = runtime.compile(plain("before.cu"), target()).has_value();
+  const auto made = runtime.compile(plain("begun.cu"), target());
+  ASSERT_TRUE(child);
+  if (*child == 0) {
+    const bool is_refused = !made && made.error().code == ErrorCode::cancelled;
+    ::_exit(is_refused && runtime.compile(plain("own.cu"), target()) ? 0 : 1);
+  }
+  EXPECT_TRUE(made);
+  int status = 0;
+  ASSERT_EQ(::waitpid(*child, &status, 0), *child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Fork, ALogThatAsksTheChildsRuntimeMayBeCalledWhileThatIsMade) {
