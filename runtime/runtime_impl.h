@@ -47,8 +47,8 @@ class Runtime::Opened {
   const Settings settings;
   const Reporter reporter;
   std::atomic<Mode> mode;
-  std::atomic<bool> uses_driver =
-      false;  ///< Once this process, or one that it was forked from, has opened it.
+  /// Once this process, or one that it was forked from, has opened the driver.
+  std::atomic<bool> uses_driver = false;
 
  private:
   struct Parts;

@@ -275,8 +275,8 @@ Result<bool> HelperConnections::start(const std::string& name) const {
     return failed(
         "the environment has other keys or proxies than when the store was opened: open it again");
   }
-  const system::NoFork
-      no_fork;  // A child that had the socket would keep the name after the helper's end.
+  // A child that had the socket would keep the name after the helper's end.
+  const system::NoFork no_fork;
   const Address address(name);
   auto socket = make_socket();
   if (!socket) return failed(in_words(errno));

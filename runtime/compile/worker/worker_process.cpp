@@ -73,8 +73,8 @@ tl::unexpected<Error> cannot_start(const std::filesystem::path& executable, int 
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
     const std::filesystem::path& executable, const std::filesystem::path& temporary) {
-  const system::NoFork
-      no_fork;  // A child that had the worker's ends would keep its death from being noticed.
+  // A child that had the worker's ends would keep its death from being noticed.
+  const system::NoFork no_fork;
   auto socket = make_ends(
       [](int* pair) { return ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); });
   if (!socket.runtime || !socket.worker) return cannot_start(executable, errno);

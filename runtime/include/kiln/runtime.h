@@ -83,12 +83,12 @@ struct Availability {
 /// for its threads. It must not end in one of its own callbacks. A compile that NVRTC cannot stop runs on
 /// alone, and its result is dropped.
 ///
-/// In a child that was forked after it was opened a runtime begins anew, with the same settings and callbacks: it has in
-/// memory only what the child itself was served, and its counters begin at 0. A child has none of its parent's threads:
-/// a Compiling that was not ready is `cancelled` there, and callbacks must not wait for what they hold. CUDA does not work in a child
-/// of a process that has used it. A child that was forked while its parent linked, or compiled in its own process,
-/// compiles nothing, which its errors say; if it ends by exit() it leaves out the handlers that its parent had registered:
-/// NVIDIA's hang in it.
+/// In a child that was forked after it was opened a runtime begins anew, with the same settings and callbacks: it
+/// has in memory only what the child itself was served, and its counters begin at 0. A child has none of its
+/// parent's threads: a Compiling that was not ready is `cancelled` there, and callbacks must not wait for what they
+/// hold. CUDA does not work in a child of a process that has used it. A child that was forked while its parent
+/// linked, or compiled in its own process, compiles nothing in its own process and links nothing, which its errors
+/// say; if it ends by exit() it leaves out the handlers that its parent had registered: NVIDIA's hang in it.
 class Runtime {
  public:
   /// Errors: invalid_setting, naming the variable or field whose value makes no sense.
