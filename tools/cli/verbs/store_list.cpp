@@ -16,6 +16,7 @@
 #include "output.h"
 #include "table.h"
 #include "verbs/entry_list.h"
+#include "verbs/inspect.h"
 #include "verbs/progress.h"
 #include "verbs/ship.h"
 #include "verbs/store.h"
