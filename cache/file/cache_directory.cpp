@@ -96,7 +96,7 @@ Result<std::filesystem::path> default_cache_directory() {
     return home / ".cache" / "kiln";
   return fail(ErrorCode::cache_unusable,
               "no default cache directory: neither XDG_CACHE_HOME nor HOME is set to an absolute "
-              "path; set one of them, or name a cache directory");
+              "path; set one of them, or name a cache directory with KILN_CACHE_DIR or --cache");
 }
 
 }  // namespace kiln

@@ -147,6 +147,25 @@ Result<bool> private_exists(const fs::path& path, mode_t type, std::string_view 
   return true;
 }
 
+struct Unmade {
+  fs::path directory;
+  int error;
+};
+
+// Nothing where all are there; else the one that the others wait for.
+std::optional<Unmade> make_with_parents(const fs::path& directory) {
+  const auto make = [&] {
+    return ::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
+  };
+  int error = make();
+  if (error == ENOENT && directory.has_relative_path()) {
+    if (auto unmade = make_with_parents(directory.parent_path())) return unmade;
+    error = make();
+  }
+  if (error == 0) return std::nullopt;
+  return Unmade{directory, error};
+}
+
 tl::unexpected<Error> cannot_be_shared(const fs::path& path, const Trust& trust, int error) {
   return unusable(
       path,
@@ -171,13 +190,12 @@ Outcome make_private_directory(const fs::path& directory, const Trust& trust) {
     if (made == SharedDirectory::not_made) return unusable(directory, "cannot be made", errno);
     return {};
   }
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  if (errno != ENOENT || !directory.has_relative_path()) {
-    return unusable(directory, "cannot be made", errno);
-  }
-  if (auto parent = make_private_directory(directory.parent_path()); !parent) return parent;
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return unusable(directory, "cannot be made", errno);
+  const auto unmade = make_with_parents(directory);
+  if (!unmade) return {};
+  if (unmade->directory == directory) return unusable(directory, "cannot be made", unmade->error);
+  return unusable(directory,
+                  fmt::format("lies below '{}', which cannot be made", unmade->directory.string()),
+                  unmade->error);
 }
 
 Result<bool> private_directory_exists(const fs::path& directory, const Trust& trust) {

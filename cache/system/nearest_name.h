@@ -46,4 +46,18 @@ namespace kiln::system {
   return nearest;
 }
 
+/// As nearest_name(), of names that all begin with `prefix`. What everybody writes anyway does not count among the letters
+/// that are right.
+[[nodiscard]] inline std::optional<std::string> nearest_name_behind(
+    std::string_view prefix, std::string_view word, const std::vector<std::string>& known) {
+  if (!word.starts_with(prefix)) return nearest_name(word, known);
+  std::vector<std::string> ends;
+  for (const auto& name : known) {
+    if (name.starts_with(prefix)) ends.push_back(name.substr(prefix.size()));
+  }
+  auto nearest = nearest_name(word.substr(prefix.size()), ends);
+  if (nearest) nearest->insert(0, prefix);
+  return nearest;
+}
+
 }  // namespace kiln::system

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,17 +32,34 @@ bool is_standard(std::string_view name) {
   return standard_names.find(fmt::format(" {} ", name)) != std::string_view::npos;
 }
 
+/// PyPI's packages of CUDA's headers, as they are named from CUDA 13 on and in CUDA 12.
+struct Package {
+  std::string_view name;
+  std::string_view of_cuda_12;
+};
+
+constexpr Package cccl{"nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"};
+constexpr Package crt{"nvidia-cuda-crt", "nvidia-cuda-nvcc-cu12"};
+constexpr Package runtime{"nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"};
+
+constexpr std::array<std::pair<std::string_view, Package>, 9> packages{
+    {{"cub/", cccl},
+     {"cuda/", cccl},
+     {"thrust/", cccl},
+     {"crt/", crt},
+     {"cooperative_groups", runtime},
+     {"cuda_", runtime},
+     {"cuda.h", runtime},
+     {"mma.h", runtime},
+     {"vector_types.h", runtime}}};
+
 // Where only NVRTC is installed, CUDA's own headers are not.
-std::string whose(std::string_view name) {
-  constexpr std::array cccl{"cub/", "cuda/", "thrust/"};
-  constexpr std::array runtime{"cooperative_groups", "crt/", "cuda_", "cuda.h", "mma.h",
-                               "vector_types.h"};
-  const auto begins = [&](const char* beginning) { return name.starts_with(beginning); };
-  if (std::ranges::any_of(cccl, begins))
-    return "; a CUDA toolkit has it, or PyPI's nvidia-cuda-cccl";
-  if (std::ranges::any_of(runtime, begins))
-    return "; a CUDA toolkit has it, or PyPI's nvidia-cuda-runtime";
-  return {};
+std::string whose(std::string_view name, int cuda_major) {
+  const auto package = std::ranges::find_if(
+      packages, [&](const auto& each) { return name.starts_with(each.first); });
+  if (package == packages.end()) return {};
+  return fmt::format("; a CUDA toolkit has it, or PyPI's {}",
+                     cuda_major < 13 ? package->second.of_cuda_12 : package->second.name);
 }
 
 bool is_at_hand(const std::string& name, const std::vector<std::string>& include_dirs) {
@@ -54,7 +72,8 @@ bool is_at_hand(const std::string& name, const std::vector<std::string>& include
 }  // namespace
 
 std::string remedy_for_missing_header(std::string_view name,
-                                      const std::vector<std::string>& include_dirs) {
+                                      const std::vector<std::string>& include_dirs,
+                                      int cuda_major) {
   if (standard_headers().find(name) != nullptr) {
     return fmt::format(
         "NVRTC has no <{}> of its own: add kiln::standard_headers() to the program's headers "
@@ -62,7 +81,8 @@ std::string remedy_for_missing_header(std::string_view name,
         name);
   }
   if (!is_standard(name))
-    return fmt::format("Add its folder to the include directories, or embed it{}", whose(name));
+    return fmt::format("Add its folder to the include directories, or embed it{}",
+                       whose(name, cuda_major));
   const auto of_libcudacxx = fmt::format("cuda/std/{}", name);
   return fmt::format(
       "NVRTC has no <{0}> of its own, and neither has kiln::standard_headers(): {1}leave the "

@@ -137,6 +137,7 @@ std::string as_expression(const KernelDeclaration& kernel) {
 // The kernel that was probably meant, of another namespace or of nearly this name; else all that the source declares. Nothing
 // where it is declared, and its arguments are wrong: that is in the log.
 std::string meant_by(std::string_view expression, const CompileJob& job) {
+  const bool has_arguments = expression.find('<') != std::string_view::npos;
   auto asked = trimmed(expression.substr(0, expression.find('<')));
   if (asked.starts_with("::")) asked.remove_prefix(2);
   const auto colon = asked.rfind(':');
@@ -145,7 +146,12 @@ std::string meant_by(std::string_view expression, const CompileJob& job) {
   std::vector<std::string> names;
   std::vector<std::string> expressions;
   for (const auto& kernel : kernels) {
-    if (kernel.scope + kernel.name == asked) return "";
+    if (kernel.scope + kernel.name == asked) {
+      return kernel.is_template && !has_arguments
+                 ? fmt::format("; it is a template: name an instance of it, {}",
+                               as_expression(kernel))
+                 : "";
+    }
     names.push_back(kernel.name);
     expressions.push_back(as_expression(kernel));
   }
@@ -225,7 +231,7 @@ tl::unexpected<Error> describe_failure(const Nvrtc& nvrtc, const CompileJob& job
                     name, job.embedded.size(),
                     job.include_dirs.empty() ? "no directory"
                                              : fmt::format("{}", fmt::join(job.include_dirs, ", ")),
-                    remedy_for_missing_header(name, job.include_dirs)),
+                    remedy_for_missing_header(name, job.include_dirs, nvrtc.major)),
         log, result);
   }
   return fail(ErrorCode::compile_failed, job,

@@ -1,6 +1,7 @@
 #include "kiln/manifest.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -392,6 +394,14 @@ class ManifestReader {
   std::vector<ListedProgram> programs_;
 };
 
+// A source, as a rule: what a parser says of its first character helps nobody.
+bool is_no_json_at_all(const fs::path& file, std::string_view text) {
+  constexpr std::array<std::string_view, 3> of_sources{".cu", ".cuh", ".cpp"};
+  if (std::ranges::find(of_sources, file.extension().string()) != of_sources.end()) return true;
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] != '{' && text[first] != '[';
+}
+
 }  // namespace
 
 Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& file) {
@@ -405,6 +415,12 @@ Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& fi
   }
   const auto documents = read_documents(*text);
   if (!documents) {
+    if (is_no_json_at_all(file, *text)) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{}: it is no manifest, which is JSON and begins with "
+                              "{{\"kiln_manifest\": 1; `kiln compile` compiles a source",
+                              file.string()));
+    }
     return fail(documents.error().code,
                 fmt::format("{}: {}", file.string(), documents.error().message));
   }

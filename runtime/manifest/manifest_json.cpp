@@ -34,6 +34,14 @@ class MemberNames {
 
 constexpr std::size_t deepest = 64;
 
+// Without "[json.exception.parse_error.101] ", which names it to programmers alone.
+std::string_view message_of(const Json::exception& error) {
+  const std::string_view message = error.what();
+  const auto name_end = message.find("] ");
+  return message.starts_with('[') && name_end != message.npos ? message.substr(name_end + 2)
+                                                              : message;
+}
+
 Result<Json> parse(std::string_view text) {
   if (nests_too_deep(text)) {
     return fail(ErrorCode::invalid_argument,
@@ -44,7 +52,7 @@ Result<Json> parse(std::string_view text) {
     auto document = Json::parse(text, std::ref(names));
     if (names.twice().empty()) return document;
   } catch (const Json::exception& error) {
-    return fail(ErrorCode::invalid_argument, fmt::format("no JSON: {}", error.what()));
+    return fail(ErrorCode::invalid_argument, fmt::format("no JSON: {}", message_of(error)));
   }
   return fail(ErrorCode::invalid_argument,
               fmt::format("the member '{}' stands twice in one object", names.twice()));
@@ -186,7 +194,8 @@ Result<std::string> line_text(const Json& program, Json texts) {
   try {
     return document.dump() + '\n';
   } catch (const Json::exception& error) {
-    return fail(ErrorCode::invalid_argument, fmt::format("JSON cannot hold it: {}", error.what()));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("JSON cannot hold it: {}", message_of(error)));
   }
 }
 

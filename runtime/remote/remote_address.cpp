@@ -85,10 +85,30 @@ std::string as_it_may_be_repeated(std::string_view text) {
   return fmt::format("{}?{}", text.substr(0, question), without_values(text.substr(question + 1)));
 }
 
-tl::unexpected<Error> no_remote(std::string_view text, std::string_view expected) {
+// No address and no piece of one, so that no password is in it. "user:word" is a piece, and a path never.
+bool is_plain(std::string_view setting) {
+  return setting.find("://") == std::string_view::npos &&
+         setting.find_first_of("@?") == std::string_view::npos &&
+         (setting.starts_with('/') || has_sound_port(setting));
+}
+
+tl::unexpected<Error> not_shared(std::string_view shown, std::string_view expected) {
   return fail(ErrorCode::invalid_argument,
-              fmt::format("'{}' is not a store that machines share: {}",
-                          as_it_may_be_repeated(text), expected));
+              fmt::format("'{}' is not a store that machines share: {}", shown, expected));
+}
+
+tl::unexpected<Error> no_remote(std::string_view text, std::string_view expected) {
+  return not_shared(as_it_may_be_repeated(text), expected);
+}
+
+// `setting` tells whether it may be a piece of a password that has a space in it.
+tl::unexpected<Error> no_address(std::string_view text, std::string_view setting) {
+  const auto shown = is_plain(setting) ? std::string(text) : as_it_may_be_repeated(text);
+  if (text.starts_with('/'))
+    return not_shared(shown, "name a folder with file:// before its path: file:///folder");
+  return not_shared(shown,
+                    "name one as file:///folder, redis://host, redis+unix:///socket, "
+                    "http://host/path/, https://host/path/ or s3://bucket/prefix");
 }
 
 std::optional<RemoteAddress::Kind> kind_in(std::string_view url) {
@@ -161,6 +181,25 @@ Outcome set_option(RemoteAddress& address, std::string_view option, std::string_
   return {};
 }
 
+// One of the addresses of a setting.
+Result<RemoteAddress> parse_one(std::string_view text, std::string_view setting) {
+  const auto question = text.find('?');
+  const auto url = text.substr(0, question);
+  const auto kind = kind_in(url);
+  if (!kind) return no_address(text, setting);
+  RemoteAddress address{.kind = *kind, .url = std::string(url)};
+  if (auto sound = check_place(address, text); !sound) return tl::unexpected(sound.error());
+  auto options =
+      question == std::string_view::npos ? std::string_view() : text.substr(question + 1);
+  while (!options.empty()) {
+    const auto end = std::min(options.find('&'), options.size());
+    if (auto set = set_option(address, options.substr(0, end), text); !set)
+      return tl::unexpected(set.error());
+    options.remove_prefix(std::min(end + 1, options.size()));
+  }
+  return address;
+}
+
 }  // namespace
 
 std::string RemoteAddress::shown() const { return without_secrets(url); }
@@ -179,36 +218,15 @@ std::string RemoteAddress::path() const {
   return decoded;
 }
 
-Result<RemoteAddress> parse_remote(std::string_view text) {
-  const auto question = text.find('?');
-  const auto url = text.substr(0, question);
-  const auto kind = kind_in(url);
-  if (!kind) {
-    if (url.starts_with('/'))
-      return no_remote(text, "name a folder with file:// before its path: file:///folder");
-    return no_remote(text,
-                     "name one as file:///folder, redis://host, redis+unix:///socket, "
-                     "http://host/path/, https://host/path/ or s3://bucket/prefix");
-  }
-  RemoteAddress address{.kind = *kind, .url = std::string(url)};
-  if (auto sound = check_place(address, text); !sound) return tl::unexpected(sound.error());
-  auto options =
-      question == std::string_view::npos ? std::string_view() : text.substr(question + 1);
-  while (!options.empty()) {
-    const auto end = std::min(options.find('&'), options.size());
-    if (auto set = set_option(address, options.substr(0, end), text); !set)
-      return tl::unexpected(set.error());
-    options.remove_prefix(std::min(end + 1, options.size()));
-  }
-  return address;
-}
+Result<RemoteAddress> parse_remote(std::string_view text) { return parse_one(text, text); }
 
 Result<std::vector<RemoteAddress>> parse_remotes(std::string_view text) {
+  const auto setting = text;
   std::vector<RemoteAddress> addresses;
   while (!text.empty()) {
     const auto end = std::min(text.find(' '), text.size());
     if (end != 0) {
-      auto address = parse_remote(text.substr(0, end));
+      auto address = parse_one(text.substr(0, end), setting);
       if (!address) return tl::unexpected(std::move(address.error()));
       addresses.push_back(std::move(*address));
     }

@@ -67,11 +67,16 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-// What is misspelled may be a secret, or an address with one. Whoever looks at the line knows what its name was.
+bool may_hold_address(std::string_view text) {
+  return text.find("://") != text.npos || text.find('@') != text.npos;
+}
+
+// What stands behind the first word may be a secret. Of an address, which may have one, the first word may be a piece.
 std::string without_value(std::string_view line) {
   const auto name = line.substr(0, line.find_first_of("= \t:"));
   const bool is_name = line.starts_with("KILN_") || line.substr(name.size()).starts_with('=');
-  return fmt::format("{}...", is_name && name.find('@') == name.npos ? name : "");
+  if (may_hold_address(is_name ? name : line)) return "...";
+  return fmt::format("{}{}", name, name.size() == line.size() ? "" : "...");
 }
 
 }  // namespace

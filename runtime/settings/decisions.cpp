@@ -45,7 +45,7 @@ std::vector<UnknownVariable> Decisions::unknown() const {
   std::vector<UnknownVariable> unknown;
   const auto look_at = [&](const std::string& name, const std::string& file) {
     if (std::ranges::find(known, name) != known.end()) return;
-    unknown.push_back({name, system::nearest_name(name, known).value_or(""), file});
+    unknown.push_back({name, system::nearest_name_behind("KILN_", name, known).value_or(""), file});
   };
   for (const auto& name : system::variables_beginning_with("KILN_")) look_at(name, "");
   for (const auto& file : files_) {

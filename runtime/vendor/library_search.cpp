@@ -255,11 +255,18 @@ Result<SharedLibrary> open_library(const WantedLibrary& wanted, const LibrarySea
 }
 
 tl::unexpected<Error> missing(const WantedLibrary& wanted, const LibrarySearch& search) {
+  const bool named = search.steps.size() == 1 && search.steps.front().origin == wanted.variable;
+  const auto remedy =
+      named
+          ? fmt::format(
+                "Correct {}; or unset it, so that kiln looks where the package {} or a CUDA "
+                "toolkit has it",
+                wanted.variable, wanted.package)
+          : fmt::format("Install the package {} or a CUDA toolkit that has it, or name it with {}",
+                        wanted.package, wanted.variable);
   return fail(ErrorCode::compiler_missing,
-              fmt::format("{}: not found, so {}. Looked at:\n{}\nInstall the package {} or a CUDA "
-                          "toolkit that has it, or name it with {}",
-                          wanted.name, wanted.loss, describe(search.steps), wanted.package,
-                          wanted.variable));
+              fmt::format("{}: not found, so {}. Looked at:\n{}\n{}", wanted.name, wanted.loss,
+                          describe(search.steps), remedy));
 }
 
 tl::unexpected<Error> unusable(const WantedLibrary& wanted, const LibraryFiles& files,

@@ -94,15 +94,25 @@ Toolchain toolchain_of(const fs::path& library, const fs::path& builtins,
   return {digest_of(material), "NVRTC " + version_of(library, builtins)};
 }
 
+// Where headers of CUDA lie, in the order in which they are searched.
+struct HeaderLayout {
+  fs::path cccl;
+  fs::path runtime;
+  fs::path crt;  ///< Empty where these lie among the runtime's.
+};
+
 // Two layouts: include/ beside lib/ (toolkits, conda, CUDA 13 wheels), or a folder per wheel (CUDA 12).
 bool add_include_dirs(const fs::path& root, std::vector<fs::path>& directories) {
-  const std::array<std::pair<fs::path, fs::path>, 2> layouts{
-      {{root / "include", root / "include/cccl"},
-       {root.parent_path() / "cuda_runtime/include", root.parent_path() / "cuda_cccl/include"}}};
-  for (const auto& [headers, cccl] : layouts) {
-    if (!is_file(headers / "cuda_fp16.h")) continue;
+  const auto wheels = root.parent_path();
+  const std::array<HeaderLayout, 2> layouts{
+      {{root / "include/cccl", root / "include", {}},
+       {wheels / "cuda_cccl/include", wheels / "cuda_runtime/include",
+        wheels / "cuda_nvcc/include"}}};
+  for (const auto& [cccl, runtime, crt] : layouts) {
+    if (!is_file(runtime / "cuda_fp16.h")) continue;
     if (is_folder(cccl)) directories.push_back(cccl);
-    directories.push_back(headers);
+    directories.push_back(runtime);
+    if (is_folder(crt)) directories.push_back(crt);
     return true;
   }
   return false;

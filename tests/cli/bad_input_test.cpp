@@ -215,6 +215,22 @@ TEST_F(BadInput, AMisspelledWordGivesTheOneThatWasMeant) {
   EXPECT_THAT(message({"ls", "--jsno"}), HasSubstr("did you mean '--json'?"));
   EXPECT_THAT(message({"ls", "--frobnicate"}), HasSubstr("; kiln ls --help lists them"));
   EXPECT_THAT(message({"compile", good_, "--arhc", "sm_80"}), HasSubstr("did you mean '--arch'?"));
+  EXPECT_THAT(message({"-v"}), HasSubstr("did you mean '--version'?"));
+  EXPECT_THAT(message({"ls", "-o"}), HasSubstr("kiln ls has no option '-o'; kiln ls --help lists"));
+}
+
+TEST_F(BadInput, AWordInTheWrongPlaceIsToldTheRightOne) {
+  const auto message = [&](const std::vector<std::string>& words) {
+    return message_of(words, 2, "invalid_argument");
+  };
+  EXPECT_THAT(message({"export", "-o", "x.kiln"}),
+              HasSubstr("kiln export has no option '-o'; the bundle is named without an option: "
+                        "kiln export x.kiln"));
+  EXPECT_THAT(message({"ls", "*.cu"}),
+              HasSubstr("kiln ls has no place for '*.cu'; --program '*.cu' chooses the programs"));
+  EXPECT_THAT(message({"compile", good_, "more.cu", "--arch", "sm_80"}),
+              Not(HasSubstr("--program")));
+  EXPECT_THAT(message({"--cache"}), HasSubstr("--cache wants a folder behind it"));
 }
 
 // What somebody got wrong: which words of the message name the thing, the place as it was written, and the remedy.
@@ -257,6 +273,8 @@ class Mistakes : public BadInput {
 };
 
 TEST_F(Mistakes, InAProgram) {
+  const auto templated =
+      file("templated.cu", "template <class T> __global__ void scaled(T* x) { *x *= 2; }\n");
   const auto bad = file("bad.cu", "__global__ void fill(int* x) {\n  *x = mistaken;\n}\n");
   const auto lost = file("lost.cu", "#include <engine/lost.h>\n");
   const auto cub = file("cub.cu", "#include <cub/no_such.cuh>\n");
@@ -325,6 +343,12 @@ TEST_F(Mistakes, InAProgram) {
       {with({"--option=-arch=sm_80"}), 2, "invalid_option", "'-arch=sm_80'", "good.cu",
        "--arch on the command line"},
       {with({"--option", ""}), 2, "invalid_option", "option is empty", "good.cu", "leave it out"},
+      {{"compile", templated, "--arch", "sm_80", "--name", "scaled"},
+       3,
+       "unknown_kernel",
+       "'scaled'",
+       "templated.cu",
+       "it is a template: name an instance of it, scaled<…>"},
       {with({"--name", "flil"}), 3, "unknown_kernel", "'flil'", "good.cu", "did you mean fill?"},
       {with({"--name", ""}), 2, "invalid_argument", "expression '' is empty", "good.cu",
        "such as scale<float>"},
@@ -398,7 +422,10 @@ TEST_F(Mistakes, InAManifest) {
   expect({
       {prewarm(none_), 3, "io_failed", "it is no file", none_, "name a manifest"},
       {prewarm(torn), 2, "invalid_argument", "unexpected end of input",
-       torn + ": no JSON: ", "expected string literal"},
+       torn + ": no JSON: parse error at line 2, column 1", "expected string literal"},
+      {prewarm(good_), 2, "invalid_argument", "it is no manifest", good_,
+       "`kiln compile` compiles a source"},
+      {prewarm(text_), 2, "invalid_argument", "it is no manifest", text_, "which is JSON"},
       {prewarm(newer), 2, "invalid_argument", "kiln_manifest", newer, "must be 1"},
       {prewarm(field), 2, "invalid_argument", "target: there is no such field", field + first,
        "there are name, source"},
@@ -453,6 +480,8 @@ TEST_F(Mistakes, InTheWords) {
        "did you mean '--sort'?"},
       {{"ls", "--sort", "colour"}, 2, "invalid_argument", "colour", "--sort", "program"},
       {{"ls", "--age", "soon"}, 2, "invalid_argument", "soon", "--age", "such as 30d"},
+      {{"ls", "--arch", "sm_9"}, 2, "unknown_arch", "'sm_9'", "--arch: ", "Known ones: sm_75"},
+      {{"kernels", "--arch", "sm_9"}, 2, "unknown_arch", "'sm_9'", "--arch: ", "Known ones: sm_75"},
       {{"ls", "--limit", "0"}, 2, "invalid_argument", "0 not in range", "--limit", "range 1 to"},
       {{"kernels", "--threads", "2000"}, 2, "invalid_argument", "2000", "--threads", "1 to 1024"},
       {{"diff", bundle_, none_},
@@ -489,6 +518,18 @@ TEST_F(Mistakes, InTheWords) {
       {{"export", nowhere_}, 3, "io_failed", "No such file", nowhere_, "make it first"},
       {{"export", folder_}, 3, "io_failed", "it is a folder", folder_, "name a file in it"},
       {{"import", none_}, 3, "io_failed", "no bundle", none_, "kiln export writes one"},
+      {{"import", folder_},
+       3,
+       "io_failed",
+       "no cache at",
+       folder_,
+       "name a bundle that `kiln export` wrote, or a directory that kiln has used as a cache"},
+      {{"push", "--to", folder_},
+       2,
+       "invalid_argument",
+       "is not a store",
+       "'" + folder_ + "'",
+       "name a folder with file:// before its path"},
       {{"merge", bundle_, text_, "-o", nowhere_},
        3,
        "cache_unusable",
@@ -502,6 +543,12 @@ TEST_F(Mistakes, InTheWords) {
        "no setting",
        "'KILN_LGO'",
        "did you mean KILN_LOG?"},
+      {{"config", "set", "KILN_FOO", "x"},
+       2,
+       "invalid_argument",
+       "no setting",
+       "'KILN_FOO'",
+       "kiln config lists them"},
       {{"config", "set", "KILN_LOG", "loud"},
        2,
        "invalid_setting",
@@ -579,6 +626,7 @@ TEST_F(UnusableCache, IsAFile) {
   const auto path = file("cache", "something else");
   expect_unusable({path}, {});
   EXPECT_THAT(run({"ls"}).err, HasSubstr("bundle")) << "the only file that is looked into";
+  EXPECT_THAT(run({"ls"}).err, HasSubstr("; where a cache was meant, name its directory"));
   EXPECT_EQ(read(path), "something else");
 }
 
@@ -652,6 +700,7 @@ TEST_F(UnusableCache, IsNowhereWithoutAHome) {
   const auto outcome = run({"ls"}, homeless);
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("HOME"));
+  EXPECT_THAT(outcome.err, HasSubstr("name a cache directory with KILN_CACHE_DIR or --cache"));
 }
 
 }  // namespace

@@ -157,6 +157,7 @@ TEST_F(Inspect, ShowTellsEverythingToPeople) {
         std::string("8@0 4@8"), std::string("dependencies: 0")}) {
     EXPECT_THAT(outcome.out, HasSubstr(word));
   }
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("says signed by +nobody\n"));
 }
 
 TEST_F(Inspect, ShowShortensLongListsOnATerminal) {

@@ -106,6 +106,17 @@ TEST(RemoteAddress, SaysWhichOneItDoesNotTake) {
               HasSubstr("'s3://bucket?region=...&keys=...&...'"));
 }
 
+TEST(RemoteAddress, RepeatsWhatIsNoAddressAndNoPieceOfOne) {
+  for (const std::string text : {"/mnt/kernels", "/home/ada/a:b", "cache.example", "cache:6379"})
+    EXPECT_THAT(parse_remote(text).error().message, HasSubstr("'" + text + "' is not")) << text;
+  for (const auto* text : {"farm:sesame", "cache?key=sesame", "sesame@cache"})
+    EXPECT_THAT(parse_remote(text).error().message, HasSubstr("'...' is not")) << text;
+  EXPECT_THAT(parse_remotes("/mnt/kernels /b").error().message, HasSubstr("'/mnt/kernels' is not"));
+  EXPECT_THAT(parse_remotes("redis://user:12 sesame x@host").error().message,
+              HasSubstr("'...' is not"))
+      << "a password with a space in it";
+}
+
 TEST(RemoteAddress, TakesSeveralWithSpacesBetween) {
   const auto addresses = parse_remotes("  file:///a   redis://b ").value();
   ASSERT_EQ(addresses.size(), 2U);

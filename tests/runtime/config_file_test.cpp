@@ -106,21 +106,26 @@ TEST_F(ConfigFiles, HoldNoNonsense) {
     say("KILN_REMOTE" + sign + "redis://farm:sesame@host\n");
     EXPECT_THAT(refusal(), AllOf(HasSubstr(":1: 'KILN_REMOTE"), Not(HasSubstr("farm"))));
   }
-  for (const std::string line : {"farm:sesame@host=1", "sesame", "sesame@host=1"}) {
+  for (const std::string line : {"farm:sesame@host=1", "redis://farm:sesame", "sesame@host=1"}) {
     say(line + "\n");
     EXPECT_THAT(refusal(), HasSubstr(":1: '...' is no setting"));
   }
+  say("mode warn\n");
+  EXPECT_THAT(refusal(), HasSubstr(":1: 'mode...' is no setting"));
+  say("[kiln]\n");
+  EXPECT_THAT(refusal(), HasSubstr(":1: '[kiln]' is no setting"));
   say("KILN_MODE=redis://farm:sesame@host\n");
   EXPECT_THAT(refusal(), HasSubstr("KILN_MODE: '...' is not"));
   say(std::string(70'000, '#'));
   EXPECT_THAT(refusal(), HasSubstr("larger than 64 KiB"));
-  say("KILN_LGO=info\nKILN_OTHER_THING=1\n");
+  say("KILN_FOO=1\nKILN_LGO=info\nKILN_OTHER_THING=1\n");
   const auto unknown = settings()->unknown;
-  ASSERT_EQ(unknown.size(), 2U);
-  EXPECT_EQ(unknown[0].variable, "KILN_LGO");
-  EXPECT_EQ(unknown[0].meant, "KILN_LOG");
-  EXPECT_EQ(unknown[0].file, path_);
-  EXPECT_EQ(unknown[1].meant, "");
+  ASSERT_EQ(unknown.size(), 3U);
+  EXPECT_EQ(unknown[0].meant, "") << "two of its three letters are not KILN_LOG's";
+  EXPECT_EQ(unknown[1].variable, "KILN_LGO");
+  EXPECT_EQ(unknown[1].meant, "KILN_LOG");
+  EXPECT_EQ(unknown[1].file, path_);
+  EXPECT_EQ(unknown[2].meant, "");
 }
 
 // As of the variable, an empty list shall not open what it was to close.

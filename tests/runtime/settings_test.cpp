@@ -144,7 +144,8 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_COMPILE_MEMORY", "100M",
              "KILN_COMPILE_MEMORY: '104857600' is not enough for the compiler: use 512M or more"},
     Nonsense{"KILN_REMOTE", "cache.example",
-             "KILN_REMOTE: '...' is not a store that machines share: name one as file:///folder, "
+             "KILN_REMOTE: 'cache.example' is not a store that machines share: name one as "
+             "file:///folder, "
              "redis://host, redis+unix:///socket, http://host/path/, https://host/path/ or "
              "s3://bucket/prefix"},
     Nonsense{"KILN_REMOTE_HELPER", "kiln-remote",

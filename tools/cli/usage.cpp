@@ -1,6 +1,7 @@
 #include "usage.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -61,17 +62,67 @@ std::string meant_or(std::string_view word, const Names& known, std::string othe
   return meant ? fmt::format("did you mean '{}'?", *meant) : std::move(otherwise);
 }
 
+// A letter alone stands for the one option that begins with it: to any other letter it is a slip, and tells nothing.
+std::string option_meant_or(std::string_view option, const Names& known, std::string otherwise) {
+  constexpr std::size_t dash_and_letter = 2;
+  if (option.size() != dash_and_letter) return meant_or(option, known, std::move(otherwise));
+  const auto beginning = fmt::format("-{}", option);
+  Names fitting;
+  std::ranges::copy_if(known, std::back_inserter(fitting),
+                       [&](const auto& name) { return name.starts_with(beginning); });
+  return fitting.size() == 1 ? fmt::format("did you mean '{}'?", fitting.front())
+                             : std::move(otherwise);
+}
+
+// What other tools write with -o is an operand here.
+bool names_bundle_by_option(const std::string& verb, std::string_view option) {
+  return verb == "export" && (option.starts_with("-o") || option.starts_with("--out"));
+}
+
+std::string wrong_option(const GrammarDescription& grammar, const std::string& verb,
+                         const std::string& option) {
+  const auto remedy = names_bundle_by_option(verb, option)
+                          ? "the bundle is named without an option: kiln export x.kiln"
+                          : option_meant_or(option, option_names(grammar, verb),
+                                            fmt::format("kiln {} --help lists them", verb));
+  return fmt::format("kiln {} has no option '{}'; {}", verb, option, remedy);
+}
+
+bool chooses_programs_by_option(const GrammarDescription& grammar, const std::string& verb) {
+  const auto described = std::ranges::find(grammar.verbs, verb, &DescribedVerb::name);
+  const auto is_of_programs = [](const DescribedOption& option) {
+    return std::ranges::count(option.names, "--program") > 0;
+  };
+  return described->operands.empty() && std::ranges::any_of(described->options, is_of_programs);
+}
+
+// Where all options are known.
+std::string wrong_operand(const GrammarDescription& grammar, const std::string& verb,
+                          const UnreadWords& unread) {
+  if (unread.unexpected.empty() || !chooses_programs_by_option(grammar, verb))
+    return unread.parsers_words;
+  return fmt::format(
+      "kiln {0} has no place for '{1}'; --program '{1}' chooses the programs whose "
+      "names match",
+      verb, unread.unexpected.front());
+}
+
+std::string missing_verb(const Names& words) {
+  return words.back() == "--cache" ? "--cache wants a folder behind it, as in kiln --cache DIR ls"
+                                   : "a verb is missing, and tells what to do";
+}
+
 }  // namespace
 
 std::string what_is_wrong(const GrammarDescription& grammar, const UnreadWords& unread) {
   const auto verbs = verb_names(grammar);
   if (const auto option = option_before_verb(unread); !option.empty()) {
-    return fmt::format(
-        "'{}' stands before the verb, where no verb takes it; {}", option,
-        meant_or(option, option_names(grammar, {}), "an option of one verb stands behind that"));
+    return fmt::format("'{}' stands before the verb, where no verb takes it; {}", option,
+                       option_meant_or(option, option_names(grammar, {}),
+                                       "an option of one verb stands behind that"));
   }
   const auto place = place_of_verb(unread.words);
-  if (place == unread.words.end()) return "a verb is missing, and tells what to do";
+  if (place == unread.words.end()) return missing_verb(unread.words);
   const auto& verb = *place;
   if (std::find(verbs.begin(), verbs.end(), verb) == verbs.end()) {
     return fmt::format("there is no verb '{}'; {}", verb,
@@ -79,14 +130,12 @@ std::string what_is_wrong(const GrammarDescription& grammar, const UnreadWords& 
   }
   const auto option = std::ranges::find_if(unread.unexpected,
                                            [](const auto& word) { return word.starts_with('-'); });
-  if (option == unread.unexpected.end()) return unread.parsers_words;
+  if (option == unread.unexpected.end()) return wrong_operand(grammar, verb, unread);
   const auto name = option->substr(0, option->find('='));
   const auto end_of_options = std::find(unread.words.begin(), unread.words.end(), "--");
   if (std::find(end_of_options, unread.words.end(), *option) != unread.words.end())
     return fmt::format("'{}' stands behind '--', where nothing is an option: put it before", name);
-  return fmt::format(
-      "kiln {} has no option '{}'; {}", verb, name,
-      meant_or(name, option_names(grammar, verb), fmt::format("kiln {} --help lists them", verb)));
+  return wrong_option(grammar, verb, name);
 }
 
 }  // namespace kiln::cli

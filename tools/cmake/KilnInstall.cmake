@@ -34,13 +34,15 @@ install(EXPORT kiln-targets NAMESPACE kiln:: DESTINATION "${kiln_cmake_dir}" COM
 install(DIRECTORY cache/include/ runtime/include/
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
 
+# Where no find_package() looks: one whose bin/ is in PATH would be found before what is installed, and lacks the targets.
+set(kiln_package_dir "${PROJECT_BINARY_DIR}/tools/cmake")
 configure_package_config_file(tools/cmake/kiln-config.cmake.in
-  "${PROJECT_BINARY_DIR}/kiln-config.cmake" INSTALL_DESTINATION "${kiln_cmake_dir}")
-write_basic_package_version_file("${PROJECT_BINARY_DIR}/kiln-config-version.cmake"
+  "${kiln_package_dir}/kiln-config.cmake" INSTALL_DESTINATION "${kiln_cmake_dir}")
+write_basic_package_version_file("${kiln_package_dir}/kiln-config-version.cmake"
   COMPATIBILITY ${kiln_cxx_compatibility})
 install(FILES
-  "${PROJECT_BINARY_DIR}/kiln-config.cmake"
-  "${PROJECT_BINARY_DIR}/kiln-config-version.cmake"
+  "${kiln_package_dir}/kiln-config.cmake"
+  "${kiln_package_dir}/kiln-config-version.cmake"
   device/embed.cmake
   DESTINATION "${kiln_cmake_dir}" COMPONENT development)
 

@@ -1,5 +1,6 @@
 #include "compile/worker/worker_pool.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -38,6 +39,12 @@ tl::unexpected<Error> out_of_memory(const CompileJob& job, std::uint64_t memory)
               fmt::format("the compiler ran out of memory: its worker may have {} MiB of address "
                           "space; KILN_COMPILE_MEMORY sets how much",
                           memory >> 20));
+}
+
+// Where this process was put, a worker, which goes there by name, may not get: the user has no right to, or the name is too
+// long.
+bool can_be_entered(const std::string& directory) {
+  return directory.empty() || ::faccessat(AT_FDCWD, directory.c_str(), X_OK, AT_EACCESS) == 0;
 }
 
 // Gives a place back, whatever happened there.
@@ -85,6 +92,10 @@ Result<CompileOutcome> WorkerPool::run(const CompileJob& job, std::stop_token st
         "not compiled: this process was forked amid the call, and its parent has the workers");
   }
   if (const auto nvrtc = compiler_.identity(); !nvrtc) return tl::unexpected(nvrtc.error());
+  if (const auto here = working_directory(); !can_be_entered(here)) {
+    return run_without(job, fmt::format("a worker cannot go to the working directory '{}'", here),
+                       stop);
+  }
   const auto place = queue_->take(job.prelude, stop);
   if (!place) return cancelled(job);
   const Holding holding(*queue_, *place);

@@ -39,8 +39,8 @@ struct WorkerPoolOptions {
 /// When a worker dies, a fresh one tries its job once more. When that one dies as well, the job fails with
 /// worker_failed, and the error says how the worker died. After a worker ran out of memory there is a
 /// second try only if the fresh worker may have more. The pool kills a worker whose job is stopped or takes
-/// too long, and replaces a worker that has grown. Where no worker can be started, the pool warns once and
-/// compiles in this process, unless the compiler's variables (NVRTC_*) could change the result there.
+/// too long, and replaces a worker that has grown. Where no worker can be started, or none can stand where this process does,
+/// the pool warns once and compiles in this process, unless the compiler's variables (NVRTC_*) could change the result there.
 ///
 /// Borrows compiler and reporter. All calls must have returned before the destructor, which ends the
 /// workers. In a forked child the pool may be destroyed, and nothing else.

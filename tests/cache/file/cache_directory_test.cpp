@@ -36,7 +36,8 @@ TEST(DefaultCacheDirectory, SaysWhatToDoWhenThereIsNone) {
     ASSERT_FALSE(directory);
     EXPECT_EQ(directory.error().code, ErrorCode::cache_unusable);
     EXPECT_NE(directory.error().message.find("HOME"), std::string::npos);
-    EXPECT_NE(directory.error().message.find("name a cache directory"), std::string::npos);
+    EXPECT_NE(directory.error().message.find("name a cache directory with KILN_CACHE_DIR"),
+              std::string::npos);
   }
 }
 

@@ -243,6 +243,26 @@ TEST(Host, AWorkerStandsWhereItDoes) {
             0);
 }
 
+// As where a user was put into a folder of somebody else, who may not go there by its name.
+TEST(Host, WhereAWorkerCannotStandItCompilesItself) {
+  EXPECT_EQ(run_in_child([] {
+              const ScratchDirectory scratch;
+              std::filesystem::current_path(scratch.path());
+              for (int depth = 0; depth < 30; ++depth) {
+                const std::string name(200, 'd');  // In all more than a path may have.
+                std::filesystem::create_directory(name);
+                std::filesystem::current_path(name);
+              }
+              Pool pool(1);
+              const auto outcome = pool.run(plain_job(1));
+              const bool told = pool.warnings().find("cannot go to the working directory '/") !=
+                                std::string::npos;
+              std::filesystem::current_path("/");
+              return outcome && told && children().empty() ? 0 : 1;
+            }),
+            0);
+}
+
 TEST(Host, VariablesOfTheCompilerReachNeitherWorkerNorKey) {
   EXPECT_EQ(run_in_child([] {
               const bool mapped_before = is_mapped("libnvrtc");

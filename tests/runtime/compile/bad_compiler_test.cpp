@@ -53,8 +53,24 @@ class BadCompiler : public CompileFixture {
 TEST_F(BadCompiler, IsNotThere) {
   const auto error = failure();
   EXPECT_EQ(error.code, ErrorCode::compiler_missing);
-  EXPECT_THAT(error.message, AllOf(HasSubstr(library_.string() + " (KILN_NVRTC): no such file"),
-                                   HasSubstr("nvidia-cuda-nvrtc")));
+  EXPECT_THAT(error.message,
+              AllOf(HasSubstr(library_.string() + " (KILN_NVRTC): no such file"),
+                    HasSubstr("Correct KILN_NVRTC; or unset it"), HasSubstr("nvidia-cuda-nvrtc")));
+}
+
+TEST_F(BadCompiler, OfCuda12HasAFolderForEachWheelOfHeaders) {
+  const auto wheels = scratch_ / "nvidia";
+  const auto library = wheels / "cuda_nvrtc/lib/nvrtc.so.12";
+  fs::create_directories(library.parent_path());
+  fs::create_symlink(real(), library);
+  for (const auto* name : {"cuda_runtime", "cuda_cccl", "cuda_nvcc"})
+    fs::create_directories(wheels / name / "include");
+  write_file(wheels / "cuda_runtime/include/cuda_fp16.h", "");
+  const ScopedVariable compiler("KILN_NVRTC", library.string());
+  const auto runtime = Runtime::open({.cache_disabled = true, .log_level = LogLevel::off}).value();
+  EXPECT_THAT(runtime.compiler().include_dirs,
+              ElementsAre(wheels / "cuda_cccl/include", wheels / "cuda_runtime/include",
+                          wheels / "cuda_nvcc/include"));
 }
 
 TEST_F(BadCompiler, LeavesItsHeadersToBeFound) {

@@ -47,7 +47,7 @@ Setting find_setting(const Settings& settings, const std::string& name) {
     if (setting.variable == name) return setting;
     known.push_back(setting.variable);
   }
-  const auto meant = system::nearest_name(name, known);
+  const auto meant = system::nearest_name_behind("KILN_", name, known);
   refuse(ErrorCode::invalid_argument,
          fmt::format("'{}' is no setting; {}", name,
                      meant ? fmt::format("did you mean {}?", *meant) : "kiln config lists them"));

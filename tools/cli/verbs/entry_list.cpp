@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "kiln/target.h"
 #include "output.h"
 
 namespace kiln::cli {
@@ -66,6 +67,12 @@ std::chrono::seconds age_of(std::string_view option, const std::string& text) {
         fmt::format("{} {}: an age is a number and a unit, such as 30d, 12h or 90m", option, text));
   }
   return *age;
+}
+
+void check_architectures(const ListWords& words) {
+  // Entries of PTX are of virtual ones, too.
+  for (const auto& arch : words.archs)
+    static_cast<void>(value_of("--arch", Target::parse(arch, ImageKind::ptx)));
 }
 
 std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,

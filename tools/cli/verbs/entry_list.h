@@ -21,6 +21,9 @@ namespace kiln::cli {
 /// The age that an option gives: "90s", "12h", "30d". Errors: invalid_argument, naming the option.
 [[nodiscard]] std::chrono::seconds age_of(std::string_view option, const std::string& text);
 
+/// Refuses an --arch that no entry can be of. Errors: those of Target::parse().
+void check_architectures(const ListWords& words);
+
 /// The entries that the words ask for, in the order given; whatever their kernels are. Errors: invalid_argument.
 [[nodiscard]] std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,
                                                        const ListWords& words);

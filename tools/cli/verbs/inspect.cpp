@@ -27,6 +27,13 @@ CacheOptions options_of(const Globals& globals, const Settings& settings, Cache:
   return options;
 }
 
+// Who names a file where a cache is asked for may have meant either.
+Result<Cache> open_bundle_as_cache(const std::filesystem::path& file, const CacheOptions& options) {
+  auto bundle = Cache::open_bundle(file, options);
+  if (!bundle) bundle.error().message += "; where a cache was meant, name its directory";
+  return bundle;
+}
+
 }  // namespace
 
 RuntimeOptions asked_settings(const Globals& globals) {
@@ -75,8 +82,8 @@ void refuse_bundle(const Settings& settings) {
 Result<Cache> open_for_inspection(const Globals& globals) {
   const auto settings = settings_of(globals);
   const auto options = options_of(globals, settings, Cache::Access::read_only);
-  auto opened = names_bundle(settings) ? Cache::open_bundle(settings.cache_directory, options)
-                                       : Cache::open(settings.cache_directory, options);
+  if (names_bundle(settings)) return open_bundle_as_cache(settings.cache_directory, options);
+  auto opened = Cache::open(settings.cache_directory, options);
   if (!opened && opened.error().code == ErrorCode::not_found) {
     opened.error().message += fmt::format(": {} makes it, and --cache names another{}",
                                           ways_to_fill, way_to_bundles(settings));

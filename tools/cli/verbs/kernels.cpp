@@ -185,6 +185,7 @@ std::vector<std::string> kernel_orders() {
 }
 
 ExitCode list_kernels(const Globals& globals, const KernelsWords& words) {
+  check_architectures(words);
   auto cache = open_for_inspection(globals).value();
   auto kernels = read_kernels(cache, wanted_entries(cache.list().value(), words), words.kernel);
   const auto all = kernels.rows.size();

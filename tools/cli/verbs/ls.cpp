@@ -119,6 +119,7 @@ std::vector<std::string> sort_orders() {
 }
 
 ExitCode list_entries(const Globals& globals, const LsWords& words) {
+  check_architectures(words);
   if (words.store) {
     const auto fits = [&](const EntrySummary& entry) {
       return is_wanted(entry, words) && !wanted_entries({entry}, words).empty();

@@ -25,6 +25,16 @@ Cache or_failure(Result<Cache> cache) {
   return std::move(cache).value();
 }
 
+Result<Cache> open_cache_in(const std::filesystem::path& folder, CacheOptions options) {
+  std::error_code error;
+  auto cache = Cache::open(std::filesystem::absolute(folder, error), std::move(options));
+  if (!cache && cache.error().code == ErrorCode::not_found) {
+    cache.error().message +=
+        ": name a bundle that `kiln export` wrote, or a directory that kiln has used as a cache";
+  }
+  return cache;
+}
+
 // A bundle is made by a database, which wants a file.
 ExitCode write_to_standard_output(
     const Globals& globals,
@@ -64,7 +74,7 @@ Cache open_shipped(const std::filesystem::path& file, const Settings& settings) 
                        .shipped = true};
   if (!std::filesystem::is_directory(file, error))
     return or_failure(Cache::open_bundle(file, std::move(options)));
-  return or_failure(Cache::open(std::filesystem::absolute(file, error), std::move(options)));
+  return or_failure(open_cache_in(file, std::move(options)));
 }
 
 Json skipped_json(const std::vector<Finding>& skipped) {

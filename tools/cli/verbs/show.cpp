@@ -49,7 +49,7 @@ std::string general_text(const StoredEntry& entry, const std::vector<std::string
        {"compiled", fmt::format("{}, {} ago, in {}", format_time(summary.created),
                                 format_age(summary.created, std::time(nullptr)),
                                 format_duration(summary.compile_us))},
-       {"says signed by", lines(signers)},
+       {"says signed by", signers.empty() ? "nobody" : lines(signers)},
        {"source", fmt::format("{}, digest {}", format_bytes(entry.request.source_bytes),
                               entry.request.source.hex())},
        {"options", lines(entry.request.options)},
