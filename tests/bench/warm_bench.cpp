@@ -1,9 +1,10 @@
 // The warm start of an engine: 1,000 kernels with embedded headers, from opening the runtime to the last image, in a new
-// process; alone, with a prefetch() of all of them, and beside a process that only reads the same images from plain files.
+// process; alone, with a prefetch() of all of them, both of compressed and of plain images, and beside a process that only
+// reads the same images from files.
 //
 //   kiln_warm_bench                        all of it, as a benchmark
-//   kiln_warm_bench --make DIR             makes DIR/cache and DIR/images/NUMBER, for a comparison with others
-//   kiln_warm_bench --child WAY DIR        one start: prints its milliseconds and the images' bytes; WAY as below
+//   kiln_warm_bench --make DIR             makes DIR/compressed and DIR/plain, which are caches, and DIR/files/NUMBER
+//   kiln_warm_bench --child WAY DIR        one start: prints its milliseconds and the images' bytes; WAY as below, DIR one of these
 
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -90,24 +92,21 @@ template <class T> __global__ void filled(T* out, T value) { out[threadIdx.x] = 
   return images;
 }
 
-/// Compiles the programs, which are small, and gives each entry one of the real images in the place of its own.
-void make(const fs::path& folder) {
-  const auto images = real_images();
-  {
-    auto runtime = Runtime::open(options_for(folder / "cache")).value();
-    std::vector<PrefetchItem> items;
-    for (std::size_t number = 0; number < kernel_count(); ++number)
-      items.push_back({program(number), target()});
-    if (!runtime.prefetch(items).failures.empty()) std::abort();
-  }
-  fs::create_directories(folder / "images");
-  Cache cache = Cache::open(folder / "cache").value();
+void compile_all(const fs::path& directory) {
+  auto runtime = Runtime::open(options_for(directory)).value();
+  std::vector<PrefetchItem> items;
+  for (std::size_t number = 0; number < kernel_count(); ++number)
+    items.push_back({program(number), target()});
+  if (!runtime.prefetch(items).failures.empty()) std::abort();
+}
+
+/// Gives each entry one of these images in the place of its own.
+void replace_images(Cache cache, const std::vector<std::string>& images) {
   std::size_t number = 0;
   const auto all = cache.list().value();
   for (const auto& summary : all) {
     auto entry = cache.entry(summary.key).value();
-    const auto& image = images[number % images.size()];
-    entry.artifact.image = Bytes(image);
+    entry.artifact.image = Bytes(images[number++ % images.size()]);
     cache
         .put({.request = entry.request,
               .dependencies = entry.dependencies,
@@ -115,7 +114,20 @@ void make(const fs::path& folder) {
               .artifact = entry.artifact,
               .texts = {}})
         .value();
-    std::ofstream(folder / "images" / std::to_string(number++), std::ios::binary) << image;
+  }
+}
+
+/// Compiles the programs, which are small; their images are then real ones.
+void make(const fs::path& folder) {
+  const auto images = real_images();
+  compile_all(folder / "compressed");
+  fs::copy(folder / "compressed", folder / "plain");
+  replace_images(Cache::open(folder / "compressed").value(), images);
+  replace_images(Cache::open(folder / "plain", {.plain_images = true}).value(), images);
+  fs::create_directories(folder / "files");
+  for (std::size_t number = 0; number < kernel_count(); ++number) {
+    std::ofstream(folder / "files" / std::to_string(number), std::ios::binary)
+        << images[number % images.size()];
   }
 }
 
@@ -135,9 +147,9 @@ std::size_t served_bytes(Runtime& runtime, const Program& program) {
 }
 
 /// The programs are the engine's own, and made before the clock begins; the runtime ends behind it.
-Start start_kiln(const fs::path& folder, const std::vector<Program>& programs, bool ahead) {
+Start start_kiln(const fs::path& directory, const std::vector<Program>& programs, bool ahead) {
   const auto began = Clock::now();
-  auto runtime = Runtime::open(options_for(folder / "cache")).value();
+  auto runtime = Runtime::open(options_for(directory)).value();
   if (ahead) {
     std::vector<PrefetchItem> items;
     for (const auto& each : programs) items.push_back({each, target()});
@@ -152,7 +164,7 @@ Start read_files(const fs::path& folder, const std::vector<Program>& programs) {
   const auto began = Clock::now();
   std::size_t bytes = 0;
   for (std::size_t number = 0; number < programs.size(); ++number) {
-    const auto path = folder / "images" / std::to_string(number);
+    const auto path = folder / std::to_string(number);
     std::string image(fs::file_size(path), '\0');
     std::ifstream(path, std::ios::binary).read(image.data(), static_cast<long>(image.size()));
     bytes += image.size();
@@ -165,7 +177,7 @@ int run_child(const std::string& way, const fs::path& folder) {
   for (std::size_t number = 0; number < kernel_count(); ++number)
     programs.push_back(program(number));
   const auto start =
-      way == "files" ? read_files(folder, programs) : start_kiln(folder, programs, way == "ahead");
+      way == "read" ? read_files(folder, programs) : start_kiln(folder, programs, way == "ahead");
   std::printf("%f %zu\n", start.ms, start.bytes);
   return 0;
 }
@@ -188,14 +200,22 @@ const fs::path& made_folder() {
   return scratch.path();
 }
 
+constexpr std::pair<const char*, const char*> starts[] = {{"one", "compressed"},
+                                                          {"ahead", "compressed"},
+                                                          {"one", "plain"},
+                                                          {"ahead", "plain"},
+                                                          {"read", "files"}};
+
 /// In turns, so that a busy machine disturbs all alike.
 void warm_start(benchmark::State& state) {
   std::map<std::string, Times> times;
   for ([[maybe_unused]] auto iteration : state) {
-    for (const auto* way : {"one", "ahead", "files"})
-      times[way].add_microseconds(1e3 * child(way, made_folder()).ms);
+    for (const auto& [way, directory] : starts) {
+      const auto took = child(way, made_folder() / directory);
+      times[std::string(directory) + '_' + way].add_microseconds(1e3 * took.ms);
+    }
   }
-  for (const auto& [way, all] : times) state.counters[way + "_ms"] = all.p50() / 1e3;
+  for (const auto& [start, all] : times) state.counters[start + "_ms"] = all.p50() / 1e3;
 }
 
 BENCHMARK(warm_start)->Iterations(7)->Unit(benchmark::kMillisecond);

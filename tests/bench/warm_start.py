@@ -20,7 +20,7 @@ def keys(images):
 
 
 def sorted_images(folder):
-    return sorted((folder / "images").iterdir(), key=lambda path: int(path.name))
+    return sorted((folder / "files").iterdir(), key=lambda path: int(path.name))
 
 
 def fill(folder):
@@ -63,7 +63,8 @@ def main():
         subprocess.run([arguments.bench, "--make", folder], check=True)
         fill(folder)
         ways = {"cuda.core": [sys.executable, __file__, "--child", folder],
-                **{f"kiln, {way}": [arguments.bench, "--child", way, folder] for way in ("one", "ahead")}}
+                **{f"{cache}, {way}": [arguments.bench, "--child", way, folder / cache]
+                   for cache in ("compressed", "plain") for way in ("one", "ahead")}}
         times = {way: [] for way in ways}
         sizes = set()
         for _ in range(arguments.times):
@@ -77,8 +78,8 @@ def main():
         print(f"{len(sorted_images(folder))} images, {sizes.pop() / 1e6:.1f} MB")
         for way in ways:
             median = statistics.median(times[way])
-            where = "cuda.core" if way == "cuda.core" else "cache"
-            print(f"{way:12} {median:8.1f} ms  {median / peer:5.2f}  {bytes_below(folder / where) / 1e6:8.1f} MB on the disk")
+            size = bytes_below(folder / way.partition(",")[0])
+            print(f"{way:17} {median:8.1f} ms  {median / peer:5.2f}  {size / 1e6:8.1f} MB on the disk")
     return 0
 
 
