@@ -165,7 +165,7 @@ Result<std::vector<std::filesystem::path>> parse_paths(const char* variable,
 Result<std::string> parse_toolchains(const char* variable, const std::string& value) {
   if (EligibleToolchains::parse(value)) return value;
   return refuse(variable, value,
-                "a rule for compilers: use own, same-major, any, or one as `kiln ls` names it, "
+                "a rule for compilers: use own, same-major, any, or one as `kiln show` names it, "
                 "such as 'NVRTC 12.8'");
 }
 

@@ -164,7 +164,7 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_MODE", "never", "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
     Nonsense{"KILN_TOOLCHAINS", "mine",
              "KILN_TOOLCHAINS: 'mine' is not a rule for compilers: use own, same-major, any, or "
-             "one as `kiln ls` names it, such as 'NVRTC 12.8'"},
+             "one as `kiln show` names it, such as 'NVRTC 12.8'"},
     Nonsense{"KILN_PCH_LARGE_PAGES", "huge",
              "KILN_PCH_LARGE_PAGES: 'huge' is not a switch: use 1 or 0 (or true/false, yes/no, "
              "on/off)"},

@@ -156,7 +156,10 @@ std::string WorkerProcess::death() const {
 }
 
 bool WorkerProcess::ran_out_of_memory() const noexcept {
-  return status_ && WIFEXITED(*status_) && WEXITSTATUS(*status_) == worker_out_of_memory_status;
+  if (!status_) return false;
+  if (WIFEXITED(*status_)) return WEXITSTATUS(*status_) == worker_out_of_memory_status;
+  // The compiler's back end does not fail: it says so, and ends the process.
+  return WTERMSIG(*status_) == SIGABRT && last_words_.find("out of memory") != std::string::npos;
 }
 
 bool WorkerProcess::was_killed() const noexcept {

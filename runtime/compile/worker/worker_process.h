@@ -53,6 +53,7 @@ class WorkerProcess {
 
   /// How the process ended, once wait() said that it did: "was killed by signal 11 (SIGSEGV)".
   [[nodiscard]] std::string death() const;
+  /// Once listen() has read what it said.
   [[nodiscard]] bool ran_out_of_memory() const noexcept;
   /// By SIGKILL, which no program brings upon itself.
   [[nodiscard]] bool was_killed() const noexcept;

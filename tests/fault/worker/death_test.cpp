@@ -109,8 +109,8 @@ TEST(Deaths, CostTheirOwnJobAlone) {
   EXPECT_EQ(pool.warnings(), "");
 }
 
-// How many workers took the job that takes all memory.
-int workers_devoured(std::uint64_t usual, std::uint64_t most) {
+// How many workers took a job that takes all memory.
+int workers_devoured(const CompileJob& job, std::uint64_t usual, std::uint64_t most) {
   const ScratchDirectory scratch;
   const auto starts = scratch / "starts";
   const auto executable = scratch / "worker";
@@ -121,7 +121,7 @@ int workers_devoured(std::uint64_t usual, std::uint64_t most) {
     options.executable = executable;
     options.memory = {usual, most};
   });
-  expect_failure(pool.run(devouring_job()), ErrorCode::worker_failed,
+  expect_failure(pool.run(job), ErrorCode::worker_failed,
                  {"devouring.cu", "ran out of memory", fmt::format("{} MiB", most >> 20),
                   "KILN_COMPILE_MEMORY"});
   return static_cast<int>(read_file(starts).size());
@@ -129,8 +129,10 @@ int workers_devoured(std::uint64_t usual, std::uint64_t most) {
 
 TEST(Deaths, WhatTakesAllMemoryIsTriedAgainOnlyWithMore) {
   constexpr auto mebibyte = std::uint64_t{1} << 20;
-  EXPECT_EQ(workers_devoured(512 * mebibyte, 512 * mebibyte), 1);
-  EXPECT_EQ(workers_devoured(512 * mebibyte, 700 * mebibyte), 2);
+  for (const auto& job : {devouring_job(), devouring_back_end_job()}) {
+    EXPECT_EQ(workers_devoured(job, 512 * mebibyte, 512 * mebibyte), 1);
+    EXPECT_EQ(workers_devoured(job, 512 * mebibyte, 700 * mebibyte), 2);
+  }
 }
 
 TEST(Deaths, TheMemoryOfTheMachineIsSharedByItsWorkers) {

@@ -50,6 +50,13 @@ __global__ void kernel(long* out) { *out = T<28, 0>::value; }
 )");
 }
 
+CompileJob devouring_back_end_job() {
+  return job_of("devouring.cu", R"(
+__device__ char huge[1u << 26] = {1};
+__global__ void kernel(float* x) { x[0] = huge[3]; }
+)");
+}
+
 CompileJob optimising_job() {
   return job_of("optimising.cu", R"(
 __global__ void kernel(float* values) {

@@ -15,6 +15,8 @@ namespace kiln::test {
 [[nodiscard]] CompileJob spinning_job();
 /// The front end instantiates 2^28 templates.
 [[nodiscard]] CompileJob devouring_job();
+/// The back end writes 64 MiB out.
+[[nodiscard]] CompileJob devouring_back_end_job();
 /// The optimiser works for some seconds.
 [[nodiscard]] CompileJob optimising_job();
 
