@@ -17,6 +17,10 @@ namespace {
 
 bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
 
+[[noreturn]] void stay_until_the_end() noexcept {
+  for (;;) ::pause();
+}
+
 // Called before the handlers that were there at the fork, nvJitLink's among them.
 void end_without_handlers_of_parent(int status, void*) {
   std::cout.flush();
@@ -30,7 +34,10 @@ void end_without_handlers_of_parent(int status, void*) {
 // One for each thread. It is made before what NVRTC keeps for the thread, and so destroyed after that.
 struct ProcessEnd::Presence {
   Presence() { ++get().threads_; }
-  ~Presence() { --get().threads_; }
+  ~Presence() {
+    --get().threads_;
+    if (Work::of_this_thread && get().ends_soon()) stay_until_the_end();
+  }
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
 };
@@ -56,6 +63,16 @@ struct ProcessEnd::Adopted {
   };
   Adopted* next = nullptr;
 };
+
+// NVRTC calls exit() on a thread that it works on, once its handler of a signal has called it on another one: of the two
+// statuses that of the handler counts.
+bool ProcessEnd::ends_soon() const noexcept {
+  constexpr std::chrono::seconds patience(1);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!ending_.stop_requested() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return ending_.stop_requested();
+}
 
 ProcessEnd::Stay::Stay() noexcept : awaited_(is_main_thread() ? 0 : 1) {
   ++of_this_thread;

@@ -42,6 +42,20 @@ class ProcessEnd {
     friend class ProcessEnd;
   };
 
+  /// While one exists, its thread, for which the end waits, works in NVRTC. Should NVRTC end the process there, in which another
+  /// thread is ending it already, this one stays where it is, and that other's status counts.
+  class Work {
+   public:
+    Work() noexcept { of_this_thread = true; }
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+    ~Work() { of_this_thread = false; }
+
+   private:
+    inline static thread_local bool of_this_thread = false;
+    friend class ProcessEnd;
+  };
+
   /// The one of this process; never destroyed.
   static ProcessEnd& get();
 
@@ -71,6 +85,7 @@ class ProcessEnd {
 
   ProcessEnd();
   void wait() noexcept;
+  [[nodiscard]] bool ends_soon() const noexcept;
   void add(Adopted* thread) noexcept;
   bool join_the_ended() noexcept;
   void begin_in_child() noexcept;

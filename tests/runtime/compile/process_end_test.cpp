@@ -82,6 +82,33 @@ TEST(ProcessEnd, WaitsForACallOnAThreadOfTheHosts) {
   EXPECT_EQ(status, 0);
 }
 
+// As NVRTC does on its own thread, once its handler of a signal has ended the process on the main one.
+TEST(ProcessEnd, AThreadAtWorkThatEndsTheProcessTooDoesNotChangeTheStatus) {
+  if (is_sanitized) GTEST_SKIP() << "what the thread has is a leak to a sanitizer";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    std::atexit([] {
+      if (::gettid() != ::getpid()) ::_exit(1);
+    });
+    std::atomic<bool> works = false;
+    std::thread([&works] {
+      auto& end = ProcessEnd::get();
+      static_cast<void>(end.wait_for_this_thread());
+      const ProcessEnd::Work work;
+      works = true;
+      while (!end.ending().stop_requested()) std::this_thread::sleep_for(1ms);
+      std::exit(0);  // NOLINT(concurrency-mt-unsafe)
+    }).detach();
+    while (!works) std::this_thread::sleep_for(1ms);
+    std::exit(4);  // NOLINT(concurrency-mt-unsafe): with all that it undoes.
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+}
+
 std::size_t pages_mapped() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
