@@ -137,8 +137,8 @@ std::string as_expression(const KernelDeclaration& kernel) {
 // The kernel that was probably meant, of another namespace or of nearly this name; else all that the source declares. Nothing
 // where it is declared, and its arguments are wrong: that is in the log.
 std::string meant_by(std::string_view expression, const CompileJob& job) {
-  const bool has_arguments = expression.find('<') != std::string_view::npos;
-  auto asked = trimmed(expression.substr(0, expression.find('<')));
+  const auto arguments = expression.find('<');
+  auto asked = trimmed(expression.substr(0, arguments));
   if (asked.starts_with("::")) asked.remove_prefix(2);
   const auto colon = asked.rfind(':');
   const auto name = colon == std::string_view::npos ? asked : asked.substr(colon + 1);
@@ -147,7 +147,7 @@ std::string meant_by(std::string_view expression, const CompileJob& job) {
   std::vector<std::string> expressions;
   for (const auto& kernel : kernels) {
     if (kernel.scope + kernel.name == asked) {
-      return kernel.is_template && !has_arguments
+      return kernel.is_template && arguments == std::string_view::npos
                  ? fmt::format("; it is a template: name an instance of it, {}",
                                as_expression(kernel))
                  : "";

@@ -36,6 +36,8 @@ struct ProcessEnd::Presence {
   Presence() { ++get().threads_; }
   ~Presence() {
     --get().threads_;
+    // Amid work it ends since NVRTC calls exit() here, as it does once its handler of a signal has called it on another thread:
+    // of the two statuses that of the handler counts.
     if (Work::of_this_thread && get().ends_soon()) stay_until_the_end();
   }
   Presence(const Presence&) = delete;
@@ -64,8 +66,7 @@ struct ProcessEnd::Adopted {
   Adopted* next = nullptr;
 };
 
-// NVRTC calls exit() on a thread that it works on, once its handler of a signal has called it on another one: of the two
-// statuses that of the handler counts.
+// The other thread, which was interrupted first, may not have come as far yet.
 bool ProcessEnd::ends_soon() const noexcept {
   constexpr std::chrono::seconds patience(1);
   const auto deadline = std::chrono::steady_clock::now() + patience;

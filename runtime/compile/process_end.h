@@ -42,8 +42,8 @@ class ProcessEnd {
     friend class ProcessEnd;
   };
 
-  /// While one exists, its thread, for which the end waits, works in NVRTC. Should NVRTC end the process there, in which another
-  /// thread is ending it already, this one stays where it is, and that other's status counts.
+  /// While one exists, its thread works in NVRTC, and wait_for_this_thread() was true there. Where NVRTC calls exit() on it while
+  /// another thread is ending the process, this one goes no further, and the other's status counts.
   class Work {
    public:
     Work() noexcept { of_this_thread = true; }

@@ -92,20 +92,20 @@ Result<CompileOutcome> WorkerPool::run(const CompileJob& job, std::stop_token st
         "not compiled: this process was forked amid the call, and its parent has the workers");
   }
   if (const auto nvrtc = compiler_.identity(); !nvrtc) return tl::unexpected(nvrtc.error());
-  if (const auto here = working_directory(); !can_be_entered(here)) {
+  const auto here = working_directory();
+  if (!can_be_entered(here)) {
     return run_without(job, fmt::format("a worker cannot go to the working directory '{}'", here),
                        stop);
   }
   const auto place = queue_->take(job.prelude, stop);
   if (!place) return cancelled(job);
   const Holding holding(*queue_, *place);
-  return run_at(*place, job, stop);
+  return run_at(*place, job, frame_of(MessageKind::job, encode_request(job, here)), stop);
 }
 
 Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& job,
-                                          const std::stop_token& stop) {
+                                          const std::string& request, const std::stop_token& stop) {
   const StopSignal signal(stop);
-  const auto request = frame_of(MessageKind::job, encode_request(job, working_directory()));
   Place& own = places_[place];
   auto memory = options_.memory.usual;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {

@@ -64,8 +64,9 @@ class WorkerPool : public CompileService {
     bool ran_out_of_memory = false;  ///< Whether its last worker ended for that.
   };
 
+  /// `request` is the job as it is sent.
   Result<CompileOutcome> run_at(std::size_t place, const CompileJob& job,
-                                const std::stop_token& stop);
+                                const std::string& request, const std::stop_token& stop);
   Result<CompileOutcome> run_without(const CompileJob& job, const std::string& why,
                                      const std::stop_token& stop);
   Start make_ready(std::size_t place, std::uint64_t memory, const StopSignal& stop);
