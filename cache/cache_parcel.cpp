@@ -31,7 +31,7 @@ storage::RawEntry row_of(storage::Parcel parcel) {
           .toolchain = parcel.toolchain.identity,
           .dependencies_id = parcel.dependencies_frame.empty() ? std::nullopt : std::optional(0),
           .material = std::move(parcel.material),
-          .payload = std::move(parcel.payload),
+          .payload = storage::ImageBuffer(std::move(parcel.payload)),
           .toolchain_text = std::move(parcel.toolchain.text),
           .dependencies_frame = std::move(parcel.dependencies_frame),
           .kernels_frame = std::move(parcel.kernels_frame),

@@ -59,13 +59,13 @@ std::string encode_artifact(const Artifact& artifact) {
   return out.take();
 }
 
-std::optional<Artifact> decode_artifact(ImageRecord record) {
+std::optional<Artifact> decode_artifact(ImageBuffer record) {
   FieldReader in(record.view());
   Artifact artifact;
   artifact_fields(in, artifact);
   const auto image = in.bytes(Tag::image);
   if (!in.finished()) return std::nullopt;
-  artifact.image = ImageRecord::image_of(std::move(record), image.size());
+  artifact.image = std::move(record).image(image.size());
   return artifact;
 }
 

@@ -15,7 +15,7 @@ namespace kiln::storage {
 [[nodiscard]] std::string encode_artifact(const Artifact& artifact);
 
 /// The inverse; nothing for anything else. Fills only what the record holds. The record's memory becomes the image's.
-[[nodiscard]] std::optional<Artifact> decode_artifact(ImageRecord record);
+[[nodiscard]] std::optional<Artifact> decode_artifact(ImageBuffer record);
 
 /// The record of an entry's kernels alone, which is listed without the artifact.
 [[nodiscard]] std::string encode_kernels(const std::vector<ListedKernel>& kernels);

@@ -132,13 +132,12 @@ std::optional<std::string> FrameDecoder::decode(std::string_view frame, const Fr
   return raw;
 }
 
-std::optional<ImageRecord> FrameDecoder::decode_image(std::string frame, std::size_t image_size,
+std::optional<ImageBuffer> FrameDecoder::decode_image(ImageBuffer frame, std::size_t image_size,
                                                       const FrameOwner& owner) {
-  const auto parts = parts_of(frame, owner);
+  const auto parts = parts_of(frame.view(), owner);
   if (!parts) return std::nullopt;
-  if (parts->codec == Codec::plain)
-    return ImageRecord::at_end_of(std::move(frame), parts->raw_size);
-  ImageRecord record(parts->raw_size, image_size);
+  if (parts->codec == Codec::plain) return std::move(frame).last(parts->raw_size);
+  ImageBuffer record(parts->raw_size, image_size);
   if (!decompress(context_.get(), *parts, record.bytes.get())) return std::nullopt;
   return record;
 }

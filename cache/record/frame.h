@@ -62,8 +62,8 @@ class FrameDecoder {
   /// Nothing for anything but a sound frame of this owner in a known version.
   [[nodiscard]] std::optional<std::string> decode(std::string_view frame, const FrameOwner& owner);
 
-  /// The same of an artifact's record. Takes the frame, and does not copy what is plain in it. `image_size`: as of ImageRecord.
-  [[nodiscard]] std::optional<ImageRecord> decode_image(std::string frame, std::size_t image_size,
+  /// The same of an artifact's record. Takes the frame, and does not copy what is plain in it. `image_size`: as of ImageBuffer.
+  [[nodiscard]] std::optional<ImageBuffer> decode_image(ImageBuffer frame, std::size_t image_size,
                                                         const FrameOwner& owner);
 
   /// How many bytes the frame says that it holds; nothing for a damaged frame. Decompresses nothing.

@@ -96,26 +96,42 @@ std::shared_ptr<char> image_memory(std::size_t size) {
   return memory;
 }
 
-ImageRecord::ImageRecord(std::size_t record_size, std::size_t image_size) : size(record_size) {
-  const auto before = (alignment - (record_size - image_size) % alignment) % alignment;
-  const auto memory = image_memory(before + record_size);
+ImageBuffer::ImageBuffer(std::size_t buffer_size, std::size_t image_size) : size(buffer_size) {
+  const auto before = (alignment - (buffer_size - image_size) % alignment) % alignment;
+  const auto memory = image_memory(before + buffer_size);
   bytes = {memory, memory.get() + before};
 }
 
-ImageRecord ImageRecord::at_end_of(std::string text, std::size_t record_size) {
-  const auto owned = std::make_shared<std::string>(std::move(text));
-  return {std::shared_ptr<char>(owned, owned->data() + (owned->size() - record_size)), record_size};
+ImageBuffer ImageBuffer::copy_of(std::string_view text, std::size_t image_size) {
+  if (text.size() < image_size) return ImageBuffer(std::string(text));
+  ImageBuffer copy(text.size(), image_size);
+  if (!text.empty()) std::memcpy(copy.bytes.get(), text.data(), text.size());
+  return copy;
 }
 
-Bytes ImageRecord::image_of(ImageRecord record, std::size_t image_size) {
-  char* image = record.bytes.get() + (record.size - image_size);
-  const auto beyond = reinterpret_cast<std::uintptr_t>(image) % alignment;
+ImageBuffer::ImageBuffer(std::string text) {
+  const auto owned = std::make_shared<std::string>(std::move(text));
+  bytes = {owned, owned->data()};
+  size = owned->size();
+}
+
+ImageBuffer ImageBuffer::last(std::size_t count) && {
+  char* const begin = bytes.get() + (size - count);
+  ImageBuffer rest;
+  rest.bytes = {std::move(bytes), begin};
+  rest.size = count;
+  return rest;
+}
+
+Bytes ImageBuffer::image(std::size_t image_size) && {
+  char* begin = bytes.get() + (size - image_size);
+  const auto beyond = reinterpret_cast<std::uintptr_t>(begin) % alignment;
   // Drivers read structures there. What is shorter than its alignment has none.
-  if (beyond != 0 && beyond <= record.size - image_size) {
-    std::memmove(image - beyond, image, image_size + 1);
-    image -= beyond;
+  if (beyond != 0 && beyond <= size - image_size) {
+    std::memmove(begin - beyond, begin, image_size + 1);
+    begin -= beyond;
   }
-  return {std::shared_ptr<const char>(std::move(record.bytes), image), image_size};
+  return {std::shared_ptr<const char>(std::move(bytes), begin), image_size};
 }
 
 }  // namespace kiln::storage

@@ -18,26 +18,34 @@ namespace kiln::storage {
 /// last of them. One page is kept for the next image.
 [[nodiscard]] std::shared_ptr<char> image_memory(std::size_t size);
 
-/// A record whose memory may become that of the image which it ends with.
-struct ImageRecord {
-  std::shared_ptr<char> bytes;  ///< Nobody else's; a zero byte follows them.
+/// A record, or the frame of one, whose memory may become that of the image which it ends with.
+struct ImageBuffer {
+  std::shared_ptr<char> bytes;  ///< Nobody else's; a zero byte follows them. Null of an empty one.
   std::size_t size = 0;
 
-  /// Not initialised. It lies so that an image of `image_size`, if that is its size, is aligned as the heap's memory.
-  ImageRecord(std::size_t record_size, std::size_t image_size);
+  ImageBuffer() = default;
+  ImageBuffer(ImageBuffer&&) noexcept = default;
+  ImageBuffer& operator=(ImageBuffer&&) noexcept = default;
+  ImageBuffer(const ImageBuffer&) = delete;
+  ImageBuffer& operator=(const ImageBuffer&) = delete;
+  ~ImageBuffer() = default;
 
-  /// The last bytes of a text. REQUIRES: it has as many.
-  [[nodiscard]] static ImageRecord at_end_of(std::string text, std::size_t record_size);
+  /// Not initialised. It lies so that an image of `image_size`, if that is its size, is aligned as the heap's memory.
+  ImageBuffer(std::size_t buffer_size, std::size_t image_size);
+
+  /// Laid out likewise. What is too small to hold such an image takes none of the memory that is for images.
+  [[nodiscard]] static ImageBuffer copy_of(std::string_view text, std::size_t image_size);
+
+  /// What a text holds, where it lies.
+  explicit ImageBuffer(std::string text);
 
   [[nodiscard]] std::string_view view() const noexcept { return {bytes.get(), size}; }
 
-  /// The last bytes of the record, aligned, which takes a move of them where the record does not lie so.
-  /// REQUIRES: it has as many.
-  [[nodiscard]] static Bytes image_of(ImageRecord record, std::size_t image_size);
+  /// So many of the last bytes, where they lie. REQUIRES: it has as many.
+  [[nodiscard]] ImageBuffer last(std::size_t count) &&;
 
- private:
-  ImageRecord(std::shared_ptr<char> with_bytes, std::size_t record_size) noexcept
-      : bytes(std::move(with_bytes)), size(record_size) {}
+  /// The last bytes, aligned, which takes a move of them where the buffer does not lie so. REQUIRES: it has as many.
+  [[nodiscard]] Bytes image(std::size_t image_size) &&;
 };
 
 }  // namespace kiln::storage

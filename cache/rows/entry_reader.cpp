@@ -51,9 +51,9 @@ std::optional<RawEntry> read_row(Connection& connection, Statement& row, const D
   RawEntry entry{.id = row.integer(0), .key = row.digest(1), .toolchain = row.digest(2)};
   entry.compile_us = row.count(4);
   entry.material = row.blob(5);
-  entry.payload = row.blob(6);
   entry.toolchain_text = row.text(7);
   entry.image_bytes = row.count(8);
+  entry.payload = ImageBuffer::copy_of(row.blob(6), entry.image_bytes);
   if (row.is_null(3)) return entry;
   entry.dependencies_id = row.integer(3);
   if (!read_dependencies(connection, entry, roots)) return std::nullopt;
@@ -66,8 +66,8 @@ RecordSizes sizes_of(const RawEntry& row) {
   sizes.dependencies = row.dependencies_id
                            ? FrameDecoder::sound_size(row.dependencies_frame, dependencies_owner())
                            : record_of_no_dependencies().size();
-  sizes.artifact =
-      FrameDecoder::sound_size(row.payload, payload_owner(*row.key, digest_of(row.material)));
+  sizes.artifact = FrameDecoder::sound_size(row.payload.view(),
+                                            payload_owner(*row.key, digest_of(row.material)));
   return sizes;
 }
 
@@ -135,7 +135,7 @@ std::optional<std::string> decode_frame(std::string_view frame, const FrameOwner
   return with_decoder([&](FrameDecoder& decoder) { return decoder.decode(frame, owner); });
 }
 
-std::optional<ImageRecord> decode_image(std::string frame, std::size_t image_size,
+std::optional<ImageBuffer> decode_image(ImageBuffer frame, std::size_t image_size,
                                         const FrameOwner& owner) {
   return with_decoder([&](FrameDecoder& decoder) {
     return decoder.decode_image(std::move(frame), image_size, owner);

@@ -31,7 +31,7 @@ struct RawEntry {
   std::optional<std::int64_t> dependencies_id = {};  ///< None for an entry without dependencies.
   std::uint64_t compile_us = 0;
   std::string material = {};
-  std::string payload = {};
+  ImageBuffer payload = {};
   std::string toolchain_text = {};
   std::uint64_t image_bytes = 0;             ///< As the row says, which nothing protects.
   std::string dependencies_frame = {};       ///< Empty where there is none, or its row is missing.
@@ -92,7 +92,7 @@ using MayDecode = std::function<bool(RecordKind kind, std::string_view record)>;
 /// As FrameDecoder's, with a context that the calling thread keeps.
 [[nodiscard]] std::optional<std::string> decode_frame(std::string_view frame,
                                                       const FrameOwner& owner);
-[[nodiscard]] std::optional<ImageRecord> decode_image(std::string frame, std::size_t image_size,
+[[nodiscard]] std::optional<ImageBuffer> decode_image(ImageBuffer frame, std::size_t image_size,
                                                       const FrameOwner& owner);
 
 /// How a row's request material relates to the one asked for.

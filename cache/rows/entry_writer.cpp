@@ -141,7 +141,7 @@ std::optional<PreparedEntry> prepare_again(RawEntry row, const MayDecode& may_de
   const auto request = Request::from_material(row.material);
   const auto identity = identify(row, digest_of(row.material), may_decode);
   PreparedEntry prepared;
-  prepared.payload = row.payload;
+  prepared.payload = row.payload.view();
   std::string record;
   const MayDecode keep_record = [&](RecordKind kind, std::string_view read) {
     if (contents != nullptr) record = read;

@@ -38,10 +38,10 @@ std::optional<std::uint64_t> signed_bytes(const RawEntry& row,
   return most;
 }
 
-bool read_payload(Connection& connection, std::int64_t id, std::string& payload) {
-  Statement row(connection, "SELECT payload FROM entries WHERE id = ?", id);
+bool read_payload(Connection& connection, RawEntry& entry) {
+  Statement row(connection, "SELECT payload FROM entries WHERE id = ?", entry.id);
   const auto there = row.next();
-  if (there == true) payload = row.blob(0);
+  if (there == true) entry.payload = ImageBuffer::copy_of(row.blob(0), entry.image_bytes);
   return there.has_value();
 }
 
@@ -51,22 +51,22 @@ bool is_too_long(Connection& connection) { return connection.last_code() == SQLI
 
 std::optional<RawEntry> read_signed_row(Connection& connection, std::int64_t id, const Digest& key,
                                         const TrustedKeys& keys) {
-  const RawEntry bare{.id = id, .key = key, .toolchain = {}};
+  const auto bare = [&] { return RawEntry{.id = id, .key = key, .toolchain = {}}; };
   const auto bare_if_too_long = [&] {
-    return is_too_long(connection) ? std::optional(bare) : std::nullopt;
+    return is_too_long(connection) ? std::optional(bare()) : std::nullopt;
   };
   auto signatures = read_signatures(connection, key, keys);
   if (!signatures) return std::nullopt;
-  if (signatures->empty()) return bare;
+  if (signatures->empty()) return bare();
   auto row = read_small_columns(connection, id, key);
   if (!row) return bare_if_too_long();
   if (!row->key) return row;
   const auto bytes = signed_bytes(*row, *signatures, keys);
-  if (!bytes) return bare;
+  if (!bytes) return bare();
   auto kernels = read_kernels(connection, key);
   if (!kernels && !is_too_long(connection)) return std::nullopt;
   const LongestValue longest(connection, *bytes);
-  if (!read_payload(connection, id, row->payload)) return bare_if_too_long();
+  if (!read_payload(connection, *row)) return bare_if_too_long();
   row->kernels_frame = std::move(kernels).value_or(std::string());
   row->signatures = std::move(*signatures);
   return row;

@@ -204,7 +204,7 @@ void Verifier::examine_payload(const EntryRow& row) {
     }
     return;
   }
-  auto record = decode_image(row.payload, row.image_bytes, owner);
+  auto record = decode_image(ImageBuffer(row.payload), row.image_bytes, owner);
   const bool sound = record.has_value();
   const auto artifact = sound ? decode_artifact(*std::move(record)) : std::nullopt;
   if (!artifact) {
@@ -364,7 +364,7 @@ void Verifier::examine_kernels(const KernelsRow& row) {
     return;
   }
   if (!subject_.deep || !row.request) return;
-  auto record = decode_image(row.payload, 0, payload_owner(row.key, *row.request));
+  auto record = decode_image(ImageBuffer(row.payload), 0, payload_owner(row.key, *row.request));
   const auto artifact = record ? decode_artifact(*std::move(record)) : std::nullopt;
   // A damaged entry is a finding of its own.
   if (artifact && !std::ranges::equal(*listed, artifact->kernels, {}, &ListedKernel::info)) {

@@ -174,9 +174,7 @@ TEST(FalseFrames, AreMadeOfSoundOnes) {
 }
 
 bool accepts_artifact(std::string_view record) {
-  return storage::decode_artifact(
-             storage::ImageRecord::at_end_of(std::string(record), record.size()))
-      .has_value();
+  return storage::decode_artifact(storage::ImageBuffer(std::string(record))).has_value();
 }
 bool accepts_request(std::string_view record) { return Request::from_material(record).has_value(); }
 bool accepts_dependencies(std::string_view record) {

@@ -14,8 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint64_t which = input.number(1) % 12;
   const std::string_view record = input.rest();
   if (which == 0) {
-    const auto artifact = storage::decode_artifact(
-        storage::ImageRecord::at_end_of(std::string(record), record.size()));
+    const auto artifact = storage::decode_artifact(storage::ImageBuffer(std::string(record)));
     fuzz::require(!artifact || storage::encode_artifact(*artifact) == record, "artifact");
   } else if (which == 1) {
     const auto request = Request::from_material(record);

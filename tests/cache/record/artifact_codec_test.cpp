@@ -21,7 +21,7 @@ Artifact kept(Artifact artifact) {
 }
 
 std::optional<Artifact> artifact_in(const std::string& record) {
-  return decode_artifact(ImageRecord::at_end_of(record, record.size()));
+  return decode_artifact(ImageBuffer(record));
 }
 
 TEST(ArtifactCodec, GoesBothWays) {

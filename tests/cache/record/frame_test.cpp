@@ -20,7 +20,7 @@ std::string encode(std::string_view raw) { return FrameEncoder().encode(raw, own
 // Both ways, which must agree.
 std::optional<std::string> decode(std::string_view frame, const FrameOwner& of = owner) {
   const auto decoded = FrameDecoder().decode(frame, of);
-  const auto record = FrameDecoder().decode_image(std::string(frame), 0, of);
+  const auto record = FrameDecoder().decode_image(ImageBuffer::copy_of(frame, 0), 0, of);
   EXPECT_EQ(record ? std::optional(std::string(record->view())) : std::nullopt, decoded);
   return decoded;
 }

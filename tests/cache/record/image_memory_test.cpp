@@ -53,11 +53,11 @@ TEST(ImageMemory, IsAlignedAsTheHeapIs) {
 TEST(ImageMemory, ARecordsImageIsAlignedWhereverItWouldLie) {
   for (std::size_t before = 0; before < 40; ++before) {
     for (const std::size_t told : {std::size_t{100}, std::size_t{7}, std::size_t{5000}}) {
-      ImageRecord record(before + 100, told);
+      ImageBuffer record(before + 100, told);
       const char* const would_lie = record.bytes.get() + before;
       std::memset(record.bytes.get(), 'r', before);
       std::memset(record.bytes.get() + before, 'i', 100);
-      const auto image = ImageRecord::image_of(std::move(record), 100);
+      const auto image = std::move(record).image(100);
       EXPECT_EQ(image, Bytes(std::string(100, 'i')));
       EXPECT_EQ(image.data()[100], '\0');
       if (before >= alignof(std::max_align_t)) {
@@ -72,9 +72,26 @@ TEST(ImageMemory, ARecordsImageIsAlignedWhereverItWouldLie) {
 }
 
 TEST(ImageMemory, ARecordMayBeTheEndOfAText) {
-  const auto record = ImageRecord::at_end_of("header record image", 12);
+  auto record = ImageBuffer(std::string("header record image")).last(12);
   EXPECT_EQ(record.view(), "record image");
-  EXPECT_EQ(std::string_view(ImageRecord::image_of(record, 5)), "image");
+  EXPECT_EQ(std::string_view(std::move(record).image(5)), "image");
+}
+
+TEST(ImageMemory, TheImageOfACopiedFrameIsNotMoved) {
+  for (std::size_t before = 0; before < 40; ++before) {
+    auto frame = ImageBuffer::copy_of(std::string(before, 'f') + std::string(100, 'i'), 100);
+    const char* const lies = frame.bytes.get() + before;
+    const auto image = std::move(frame).last(100).image(100);
+    EXPECT_EQ(image.data(), lies);
+    EXPECT_EQ(image, Bytes(std::string(100, 'i')));
+    EXPECT_EQ(image.data()[100], '\0');
+  }
+}
+
+TEST(ImageMemory, WhatIsTooSmallForItsImageIsCopiedAsItIs) {
+  EXPECT_EQ(ImageBuffer::copy_of("compressed", 5000).view(), "compressed");
+  EXPECT_EQ(ImageBuffer::copy_of("", 0).view(), "");
+  EXPECT_EQ(ImageBuffer::copy_of("", 5000).view(), "");
 }
 
 TEST(ImageMemory, ImagesOfAThreadShareALargePage) {

@@ -36,7 +36,7 @@ RawEntry row_of(const PreparedEntry& entry) {
           .dependencies_id = 1,
           .compile_us = entry.compile_us,
           .material = entry.material,
-          .payload = entry.payload,
+          .payload = ImageBuffer::copy_of(entry.payload, entry.image_bytes),
           .toolchain_text = entry.toolchain_text,
           .image_bytes = entry.image_bytes,
           .dependencies_frame = entry.dependencies_frame,
@@ -58,12 +58,13 @@ class Proofs : public ::testing::Test {
       for (const auto& key : {farm_, stranger_}) {
         auto prepared = prepare(samples_.back().entry(), {}, Images::compressed, key);
         (key.public_key() == farm_.public_key() ? rows_ : strangers_)
-            .push_back(row_of(prepared.value()));
+            .push_back(std::move(prepared.value()));
       }
     }
   }
 
-  [[nodiscard]] Served serve(RawEntry row, const Sample& wanted) const {
+  [[nodiscard]] Served serve(const PreparedEntry& entry, const Sample& wanted) const {
+    auto row = row_of(entry);
     Served served;
     const auto material = wanted.request.material();
     const auto digest = digest_of(material);
@@ -79,7 +80,7 @@ class Proofs : public ::testing::Test {
   }
 
   /// Whether nothing is served but what was signed.
-  [[nodiscard]] ::testing::AssertionResult holds(const RawEntry& row, const Sample& wanted,
+  [[nodiscard]] ::testing::AssertionResult holds(const PreparedEntry& row, const Sample& wanted,
                                                  bool unchanged = false) const {
     const auto served = serve(row, wanted);
     if (served.dependencies && *served.dependencies != wanted.dependencies)
@@ -97,13 +98,13 @@ class Proofs : public ::testing::Test {
   const SigningKey stranger_ = SigningKey::generate("farm-1").value();
   const TrustedKeys trusted_ = trust(farm_);
   std::vector<Sample> samples_;
-  std::vector<RawEntry> rows_;
-  std::vector<RawEntry> strangers_;
+  std::vector<PreparedEntry> rows_;
+  std::vector<PreparedEntry> strangers_;
 };
 
-std::vector<std::string RawEntry::*> texts_of_rows() {
-  return {&RawEntry::material, &RawEntry::payload, &RawEntry::toolchain_text,
-          &RawEntry::dependencies_frame};
+std::vector<std::string PreparedEntry::*> texts_of_rows() {
+  return {&PreparedEntry::material, &PreparedEntry::payload, &PreparedEntry::toolchain_text,
+          &PreparedEntry::dependencies_frame};
 }
 
 /// A bit flipped, a piece cut off, put in or written over.
@@ -164,27 +165,27 @@ TEST_F(Proofs, AnothersFieldsAreNotTaken) {
 TEST_F(Proofs, AnImageThatIsSoundAndNotSignedServesNot) {
   auto other = samples_[0];
   other.artifact.image = test::random_bytes(600, 77);
-  auto row = row_of(prepare(other.entry(), {}, Images::plain, {}).value());
-  EXPECT_FALSE(Proof::of(row, trusted_));
+  auto row = prepare(other.entry(), {}, Images::plain, {}).value();
+  EXPECT_FALSE(Proof::of(row_of(row), trusted_));
   row.signatures = rows_[0].signatures;
-  ASSERT_TRUE(Proof::of(row, trusted_));
+  ASSERT_TRUE(Proof::of(row_of(row), trusted_));
   EXPECT_FALSE(serve(row, samples_[0]).artifact);
   EXPECT_TRUE(serve(row, samples_[0]).dependencies);
 
   other = samples_[0];
   other.artifact.kernels[0].symbol = "another";
-  row = row_of(prepare(other.entry(), {}, Images::plain, {}).value());
+  row = prepare(other.entry(), {}, Images::plain, {}).value();
   row.signatures = rows_[0].signatures;
   EXPECT_FALSE(serve(row, samples_[0]).artifact) << "lowered names are signed, too";
 
   other = samples_[0];
   other.dependencies.lookups[0].content = digest_of("another header");
-  row = row_of(prepare(other.entry(), {}, Images::plain, {}).value());
+  row = prepare(other.entry(), {}, Images::plain, {}).value();
   row.signatures = rows_[0].signatures;
   EXPECT_FALSE(serve(row, samples_[0]).dependencies);
 
   other = samples_[0];
-  row = row_of(prepare(other.entry(), {}, Images::plain, {}).value());
+  row = prepare(other.entry(), {}, Images::plain, {}).value();
   row.signatures = rows_[0].signatures;
   EXPECT_TRUE(holds(row, samples_[0], true)) << "how it is stored does not matter";
 }
@@ -192,9 +193,8 @@ TEST_F(Proofs, AnImageThatIsSoundAndNotSignedServesNot) {
 // XXH3 finds damage and no malice: two texts of one digest are told apart.
 TEST_F(Proofs, TextsAreComparedByWhatNobodyCanForge) {
   Contents contents;
-  const auto proof = Proof::of(rows_[0], trusted_).value();
-  auto row = rows_[0];
-  ASSERT_TRUE(prepare_again(row, {}, &contents));
+  const auto proof = Proof::of(row_of(rows_[0]), trusted_).value();
+  ASSERT_TRUE(prepare_again(row_of(rows_[0]), {}, &contents));
   std::map<Digest, std::string> texts{{digest_of(samples_[0].source), samples_[0].source}};
   for (const auto& header : samples_[0].headers) texts[digest_of(header)] = header;
   const HashOfText hash = [&](const Digest& digest) {
