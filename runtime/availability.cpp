@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "compile/worker/worker_search.h"
+#include "image/driver_age.h"
 #include "kiln/caller_state.h"
 #include "kiln/runtime.h"
 #include "runtime_impl.h"
@@ -99,13 +100,12 @@ Availability Runtime::driver() const {
     details.push_back(fmt::format("device {}: {}, compute capability {}.{}", each.handle, each.name,
                                   each.major, each.minor));
   }
-  return {
-      true,
+  auto description =
       fmt::format("CUDA {}.{}, {} (sm_{}{}), {}", cuda.version() / 1000, cuda.version() % 1000 / 10,
-                  device->name, device->major, device->minor, cuda.path().string()),
-      {},
-      cuda.path(),
-      std::move(details)};
+                  device->name, device->major, device->minor, cuda.path().string());
+  if (const auto too_old = too_old_for(toolchain(), cuda.version()); !too_old.empty())
+    description += "; " + too_old;
+  return {true, std::move(description), {}, cuda.path(), std::move(details)};
 }
 
 Availability Runtime::linker() const {

@@ -63,8 +63,8 @@ std::string_view remedy_of(int code) {
              "KILN_CACHE_READONLY=1";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return "; the next `kiln compile` begins a new generation, and `kiln import` may bring back "
-             "what is sound in this one";
+      return "; the first `kiln compile` that comes upon it begins a new generation, and `kiln "
+             "import` may bring back what is sound in this one";
     case SQLITE_INTERRUPT:
       return "; it takes more time than what a cache holds can: it is not asked again";
     case SQLITE_TOOBIG:

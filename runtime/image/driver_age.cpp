@@ -18,6 +18,11 @@ std::string driver_for(int major) {
   return fmt::format("one for CUDA {}", major);
 }
 
+std::string remedy_of(int built_major, int driver_major) {
+  return fmt::format("update the driver ({}), or compile with an NVRTC of CUDA {} (KILN_NVRTC)",
+                     driver_for(built_major), driver_major);
+}
+
 }  // namespace
 
 bool is_too_new(std::string_view toolchain, std::string_view kind, int driver_version) {
@@ -28,6 +33,13 @@ bool is_too_new(std::string_view toolchain, std::string_view kind, int driver_ve
   return kind == to_string(ImageKind::ptx) && built->minor > driver.minor;
 }
 
+std::string too_old_for(std::string_view toolchain, int driver_version) {
+  const auto built = version_of(toolchain);
+  if (!built || !is_too_new(toolchain, to_string(ImageKind::cubin), driver_version)) return {};
+  return fmt::format("too old for what {} compiles here: {}", toolchain,
+                     remedy_of(built->major, version_of_driver(driver_version).major));
+}
+
 std::string why_too_old(const Artifact& artifact, int driver_version) {
   const auto built = version_of(artifact.toolchain);
   if (!built || !is_too_new(artifact.toolchain, artifact.kind, driver_version)) return {};
@@ -36,9 +48,7 @@ std::string why_too_old(const Artifact& artifact, int driver_version) {
       fmt::format("it was built against {}.{} ({}) but the driver is {}.{}", built->major,
                   built->minor, artifact.toolchain, driver.major, driver.minor);
   if (built->major > driver.major) {
-    return fmt::format(
-        "{}: update the driver ({}), or compile with an NVRTC of CUDA {} (KILN_NVRTC)", versions,
-        driver_for(built->major), driver.major);
+    return fmt::format("{}: {}", versions, remedy_of(built->major, driver.major));
   }
   return fmt::format(
       "{}, and PTX needs a driver as new as its compiler: update the driver, prewarm a cubin for "

@@ -27,9 +27,11 @@ class Decisions {
   explicit Decisions(std::vector<ConfigFile> files) : files_(std::move(files)) {}
 
   /// `parse` reads what is not an option: the value's type leaves that little to be checked, by check() and refuse().
-  template <class T, class Parse>
+  /// `text` writes what it reads.
+  template <class T, class Parse, class Text = decltype(text_of_any)>
   std::optional<T> decide(const char* variable, const std::optional<T>& option, const Parse& parse,
-                          const std::optional<std::type_identity_t<T>>& usual = std::nullopt) {
+                          const std::optional<std::type_identity_t<T>>& usual = std::nullopt,
+                          const Text& text = text_of_any) {
     auto value = option;
     const auto said = option ? std::nullopt : given(variable);
     if (!option) value = usual;
@@ -39,15 +41,15 @@ class Decisions {
       check(variable, parsed);
       if (parsed) value = std::move(*parsed);
     }
-    if (value) listing_.back().value = text_of(*value);
+    if (value) listing_.back().value = text(*value);
     return value;
   }
 
   /// Of a setting that always is something.
-  template <class T, class Parse>
+  template <class T, class Parse, class Text = decltype(text_of_any)>
   T decide_or(const char* variable, const std::optional<T>& option, const Parse& parse,
-              const std::type_identity_t<T>& usual) {
-    return decide(variable, option, parse, std::optional<T>(usual)).value_or(usual);
+              const std::type_identity_t<T>& usual, const Text& text = text_of_any) {
+    return decide(variable, option, parse, std::optional<T>(usual), text).value_or(usual);
   }
 
   /// Of a setting that is text as an option too: that is read as well. Listed as it was said; nothing where nobody said it.

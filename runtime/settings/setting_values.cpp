@@ -200,9 +200,7 @@ Result<std::optional<std::uint32_t>> parse_group(const char* variable, const std
 std::string text_of(unsigned workers) {
   return workers == automatic_workers ? "auto" : fmt::format("{}", workers);
 }
-std::string text_of(std::uint64_t bytes) {
-  return bytes == automatic_memory ? "auto" : fmt::format("{}", bytes);
-}
+std::string text_of(std::uint64_t count) { return fmt::format("{}", count); }
 std::string text_of(std::chrono::milliseconds value) {
   return fmt::format("{}", static_cast<double>(value.count()) / 1000);
 }
@@ -219,6 +217,14 @@ std::string text_of(LogLevel value) {
     if (level == value) return std::string(name);
   }
   return {};
+}
+
+std::string text_of_size(std::uint64_t bytes) {
+  if (bytes == automatic_memory) return "auto";
+  constexpr std::string_view units = "KMGT";
+  std::size_t steps = 0;
+  for (; steps < units.size() && bytes != 0 && bytes % 1024 == 0; ++steps) bytes /= 1024;
+  return fmt::format("{}{}", bytes, steps == 0 ? "" : units.substr(steps - 1, 1));
 }
 
 }  // namespace kiln::settings

@@ -47,12 +47,18 @@ Result<std::optional<std::uint32_t>> parse_group(const char* variable, const std
 
 std::string text_of(bool value);
 std::string text_of(unsigned workers);
-std::string text_of(std::uint64_t bytes);
+std::string text_of(std::uint64_t count);
 std::string text_of(std::chrono::milliseconds value);
 std::string text_of(const std::filesystem::path& value);
 std::string text_of(const std::vector<std::filesystem::path>& paths);
 std::string text_of(Mode value);
 std::string text_of(LogLevel value);
+
+/// Where a value's type tells how it is written.
+inline constexpr auto text_of_any = [](const auto& value) { return text_of(value); };
+
+/// As parse_memory() and parse_size() read it: with a unit if it is a whole number of that, 5G.
+std::string text_of_size(std::uint64_t bytes);
 
 /// That a value is not `expected`, a noun and what to use.
 Error nonsense(std::string_view variable, std::string_view value, std::string_view expected);

@@ -62,8 +62,9 @@ void decide_cache(const RuntimeOptions& options, Decisions& decisions, Settings&
       decisions.decide_or("KILN_CACHE_DISABLE", options.cache_disabled, parse_flag, false);
   settings.cache_read_only =
       decisions.decide_or("KILN_CACHE_READONLY", options.cache_read_only, parse_flag, false);
-  settings.cache_max_bytes = decisions.decide_or("KILN_CACHE_MAX_SIZE", options.cache_max_bytes,
-                                                 parse_size, CacheOptions().max_bytes);
+  settings.cache_max_bytes =
+      decisions.decide_or("KILN_CACHE_MAX_SIZE", options.cache_max_bytes, parse_size,
+                          CacheOptions().max_bytes, text_of_size);
   settings.cache_plain_images =
       decisions.decide_or("KILN_CACHE_PLAIN_IMAGES", options.cache_plain_images, parse_flag, false);
   settings.cache_trust = decide_trust(options, decisions);
@@ -143,7 +144,7 @@ void decide_compiling(const RuntimeOptions& options, Decisions& decisions, Setti
                                                   parse_seconds, std::chrono::seconds(60));
   settings.precompiled_max_bytes =
       decisions.decide_or("KILN_PCH_MAX_SIZE", options.precompiled_max_bytes, parse_size_or_none,
-                          usual_precompiled_bytes);
+                          usual_precompiled_bytes, text_of_size);
   settings.precompiled_large_pages = decisions.decide_or(
       "KILN_PCH_LARGE_PAGES", options.precompiled_large_pages, parse_flag, true);
 
@@ -168,10 +169,10 @@ void decide_workers(const RuntimeOptions& options, Decisions& decisions, Setting
       decisions.decide_or(workers, options.compile_workers, parse_workers, automatic_workers);
   decisions.check(workers, parse_workers(workers, text_of(settings.compile_workers)));
   constexpr const char* memory = "KILN_COMPILE_MEMORY";
-  settings.compile_memory =
-      decisions.decide_or(memory, options.compile_memory, parse_memory, automatic_memory);
+  settings.compile_memory = decisions.decide_or(memory, options.compile_memory, parse_memory,
+                                                automatic_memory, text_of_size);
   if (settings.compile_memory < least_compile_memory) {
-    decisions.refuse(memory, nonsense(memory, text_of(settings.compile_memory),
+    decisions.refuse(memory, nonsense(memory, text_of_size(settings.compile_memory),
                                       "enough for the compiler: use 512M or more"));
   }
   settings.worker = decide_path("KILN_WORKER", options.worker, decisions);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
 
 namespace kiln {
@@ -19,6 +20,11 @@ std::string obstacle_of(const fs::path& file) {
   return ::access(file.c_str(), X_OK) == 0 ? "" : "may not be executed";
 }
 
+bool was_tried(const HelperSearch& search, const fs::path& file) {
+  return std::ranges::any_of(search.steps,
+                             [&](const auto& step) { return step.place == file.string(); });
+}
+
 bool try_file(HelperSearch& search, const std::string& origin, const fs::path& file) {
   const auto obstacle = obstacle_of(file);
   search.steps.push_back({origin, file.string(), obstacle.empty() ? "found" : obstacle});
@@ -29,7 +35,8 @@ bool try_file(HelperSearch& search, const std::string& origin, const fs::path& f
 bool try_around(HelperSearch& search, const std::string& origin, const fs::path& folder,
                 const std::string& name) {
   for (const auto* place : {KILN_HELPERS_FROM_LIBRARY, "../libexec/kiln", "."}) {
-    if (try_file(search, origin, (folder / place / name).lexically_normal())) return true;
+    const auto file = (folder / place / name).lexically_normal();
+    if (!was_tried(search, file) && try_file(search, origin, file)) return true;
   }
   return false;
 }

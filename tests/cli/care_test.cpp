@@ -1,8 +1,10 @@
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -262,6 +264,22 @@ TEST_F(Care, WhatIsOnlyReadSaysWhyNothingIsKept) {
                         {.environment = {{"KILN_CACHE_READONLY", "1"}}});
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.err, HasSubstr("only read here, as KILN_CACHE_READONLY says"));
+}
+
+TEST_F(Care, WhatIsAnothersSaysThatItIsOnlyRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a cache away";
+  constexpr uid_t other = 12345;
+  for (const auto& file : fs::recursive_directory_iterator(cache())) {
+    fs::permissions(file, fs::perms(0644));
+    ASSERT_EQ(::chown(file.path().c_str(), other, static_cast<gid_t>(-1)), 0);
+  }
+  ASSERT_EQ(::chown(cache().c_str(), other, static_cast<gid_t>(-1)), 0);
+  fs::permissions(cache(), fs::perms(0755));
+  const auto made =
+      run({"compile", source_, "--arch", "sm_90", "--name", "fill", "-D", "NEW"},
+          {.environment = {{"KILN_CACHE_TRUST_OWNERS", "12345"}}, .no_override = true});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("the cache is another user's, and only read here"));
 }
 
 TEST_F(Care, PinnedEntriesStay) {

@@ -191,6 +191,20 @@ TEST_F(ImagesTest, ADriverOfAnOlderMajorIsNamedWithTheRemedies) {
                 "NVRTC of CUDA 12 (KILN_NVRTC)"));
 }
 
+// Before anything is compiled.
+TEST_F(ImagesTest, TheDriverSaysItselfThatItIsTooOldForTheCompiler) {
+  set("FAKE_CUDA_VERSION", "12080");
+  const auto driver = Runtime::open(options(scratch_ / "cache"))->driver();
+  EXPECT_TRUE(driver.available) << "older images load";
+  EXPECT_THAT(driver.description, HasSubstr("CUDA 12.8, "));
+  EXPECT_THAT(driver.description,
+              HasSubstr("; too old for what NVRTC 13.0 compiles here: update the driver (R580 or "
+                        "newer), or compile with an NVRTC of CUDA 12 (KILN_NVRTC)"));
+  set("FAKE_CUDA_VERSION", "13000");
+  EXPECT_THAT(Runtime::open(options(scratch_ / "cache"))->driver().description,
+              Not(HasSubstr("too old")));
+}
+
 // Its own compiler is too new for the driver, and another one has been before.
 TEST_F(ImagesTest, OfAllThatServeTheDriverIsGivenWhatItTakes) {
   const auto keys = store(scratch_ / "cache", {"sm_90a"});

@@ -142,7 +142,7 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_COMPILE_WORKERS", "many",
              "KILN_COMPILE_WORKERS: 'many' is not a number of workers, at most 1024, or auto"},
     Nonsense{"KILN_COMPILE_MEMORY", "100M",
-             "KILN_COMPILE_MEMORY: '104857600' is not enough for the compiler: use 512M or more"},
+             "KILN_COMPILE_MEMORY: '100M' is not enough for the compiler: use 512M or more"},
     Nonsense{"KILN_REMOTE", "cache.example",
              "KILN_REMOTE: 'cache.example' is not a store that machines share: name one as "
              "file:///folder, "
@@ -249,16 +249,18 @@ TEST(Settings, NoKeyIsReadWhereAnotherSettingIsNonsense) {
   EXPECT_THAT(resolve_settings({}).error().message, StartsWith("KILN_SIGNING_KEY: "));
 }
 
-TEST(Settings, EachReachesItsField) {
+TEST(Settings, EachReachesItsFieldAndIsListedAsItWasSaid) {
   const ScratchDirectory folder;
   const auto key = folder / a_key;
   ASSERT_TRUE(SigningKey::generate("a").value().write(key));
   std::set<std::string> tried;
   for (const auto& row : sense) {
-    const ScopedVariable variable(row.variable, row.value == a_key ? key.c_str() : row.value);
+    const std::string value = row.value == a_key ? key.string() : row.value;
+    const ScopedVariable variable(row.variable, value.c_str());
     const auto settings = resolve_settings({});
     ASSERT_TRUE(settings) << settings.error().message;
     EXPECT_TRUE(row.reached(*settings)) << row.variable;
+    EXPECT_EQ(origin_of(*settings, row.variable), "environment " + value);
     tried.insert(row.variable);
   }
   const auto settings = resolve_settings({}).value();

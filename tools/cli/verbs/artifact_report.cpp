@@ -37,6 +37,15 @@ std::vector<std::string> artifact_cells(const Artifact& artifact) {
           artifact.key.hex().substr(0, 12)};
 }
 
+// Where nothing was tried that might have failed.
+const char* why_nothing_is_kept(const Runtime& runtime) {
+  const auto& settings = runtime.settings();
+  if (settings.cache_read_only) return "the cache is only read here, as KILN_CACHE_READONLY says";
+  if (settings.cache_disabled || !runtime.cache_fault().empty())
+    return "there is no cache to store it in";
+  return "the cache is another user's, and only read here";
+}
+
 }  // namespace
 
 std::filesystem::path output_path(const std::string& pattern, const std::string& arch) {
@@ -72,10 +81,7 @@ Runtime open_runtime(const Globals& globals, Keeping& keeping, const ProgramWord
     if (event.kind == EventKind::compile_end) wipe_under_way();
   };
   auto runtime = Runtime::open(std::move(options)).value();
-  const auto& settings = runtime.settings();
-  keeping.why_nothing_is = settings.cache_read_only
-                               ? "the cache is only read here, as KILN_CACHE_READONLY says"
-                               : "there is no cache to store it in";
+  keeping.why_nothing_is = why_nothing_is_kept(runtime);
   keeping.why_not = keeping.why_nothing_is;
   return runtime;
 }

@@ -1,6 +1,9 @@
 #include "compile/worker/worker_search.h"
 
 #include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -27,6 +30,13 @@ TEST(WorkerSearch, OneThatIsNamedIsFoundOrSaysWhyNot) {
   EXPECT_EQ(outcome(file), "may not be executed");
   fs::permissions(file, fs::perms::owner_all);
   EXPECT_EQ(outcome(file), "found");
+}
+
+TEST(WorkerSearch, NoPlaceIsLookedAtTwice) {
+  const auto search = find_helper("no-such-helper", "", std::nullopt);
+  std::set<std::string> places;
+  for (const auto& step : search.steps) EXPECT_TRUE(places.insert(step.place).second) << step.place;
+  EXPECT_FALSE(places.empty());
 }
 
 }  // namespace
