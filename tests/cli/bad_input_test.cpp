@@ -1,5 +1,8 @@
 // What the tool says of bad input, a row for each kind. One table over one cache, and so one file, though long.
 
+#include <algorithm>
+#include <string>
+
 #include "tool.h"
 
 namespace kiln::tests {
@@ -21,6 +24,11 @@ class BadInput : public ToolTest {
 
   [[nodiscard]] std::string listing() const { return run({"--json", "ls"}).out; }
 
+  static std::string in_one_line(std::string text) {
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+  }
+
   // The message for people, after what holds for every error was checked.
   std::string message_of(const std::vector<std::string>& arguments, int exit_code,
                          const std::string& code, const Circumstances& circumstances = {}) {
@@ -35,7 +43,8 @@ class BadInput : public ToolTest {
     if (documents.size() == 1) {
       const auto& error = documents[0]["error"];
       EXPECT_EQ(error["code"], code);
-      EXPECT_THAT(outcome.err, HasSubstr(error["message"].get<std::string>()));
+      // Its last words may be the first of the log, on their own line.
+      EXPECT_THAT(in_one_line(outcome.err), HasSubstr(in_one_line(error["message"])));
       EXPECT_THAT(outcome.err, HasSubstr(error["log"].get<std::string>()));
     }
     return outcome.err;
@@ -59,8 +68,10 @@ TEST_F(BadInput, ASourceWithErrorsGivesTheWholeLog) {
                            "  *x = second_mistake;\n"
                            "}\n");
   const auto message = message_of(compile_words({"--arch", "sm_80"}, source), 3, "compile_failed");
-  for (const auto* word : {"bad.cu", "sm_80", "first_mistake", "second_mistake"}) {
-    EXPECT_THAT(message, HasSubstr(word));
+  for (const auto* word : {"bad.cu", "sm_80", "\"first_mistake\" is", "\"second_mistake\" is"}) {
+    const auto at = message.find(word);
+    ASSERT_NE(at, std::string::npos) << word;
+    if (word[0] == '"') EXPECT_EQ(message.find(word, at + 1), std::string::npos) << "told twice";
   }
 }
 

@@ -121,7 +121,7 @@ TEST_F(Compile, NamesTheFileAsItWasGiven) {
   const auto wrong = file("wrong.cu", "extern \"C\" __global__ void f() { oops; }\n");
   const auto failed = run({"compile", wrong, "--arch", "sm_80"});
   EXPECT_EQ(failed.exit_code, 3);
-  EXPECT_THAT(failed.err, HasSubstr("could not compile it: " + wrong + "(1): error: identifier"));
+  EXPECT_THAT(failed.err, HasSubstr("could not compile it:\n" + wrong + "(1): error: identifier"));
   EXPECT_THAT(failed.err, HasSubstr("\n" + wrong + "(1): error: identifier"));
   EXPECT_THAT(failed.err, testing::Not(HasSubstr("/kiln/")));
   const auto unused = file("unused.cu", "extern \"C\" __global__ void f() { int oops; }\n");

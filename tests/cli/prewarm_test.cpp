@@ -148,6 +148,16 @@ TEST_F(Prewarm, NamesWhatFailsAndDoesTheRest) {
   EXPECT_EQ((*failed)["arch"], "sm_80");
 }
 
+TEST_F(Prewarm, TellsWhatTheCompilerWasGivenOnlyWhereAskedTo) {
+  auto wrong = plain(1);
+  wrong["source"] = "__global__ void k() { nothing; }";
+  const auto listed = manifest({wrong});
+  const auto brief = run({"prewarm", listed});
+  EXPECT_THAT(brief.err, HasSubstr("\"nothing\" is undefined\n"));
+  EXPECT_THAT(brief.err, testing::Not(HasSubstr("--gpu-architecture")));
+  EXPECT_THAT(run({"prewarm", listed, "--verbose"}).err, HasSubstr("--gpu-architecture=sm_80"));
+}
+
 TEST_F(Prewarm, RefusesNonsenseBeforeAnythingIsCompiled) {
   const auto good = many(1);
   const auto bad = file("bad.json", R"({"kiln_manifest":1,"programs":[{"name":"a.cu"}]})");

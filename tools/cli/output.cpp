@@ -100,6 +100,18 @@ bool is_plain_file_or_absent(const std::filesystem::path& path) {
       "it");
 }
 
+// A message that ends with a line of the log, without it: the log follows.
+std::string_view without_last_words(std::string_view message, std::string_view log) {
+  while (!log.empty()) {
+    const auto line = log.substr(0, log.find('\n'));
+    const auto before = message.substr(0, message.size() - std::min(message.size(), line.size()));
+    if (!line.empty() && message.ends_with(line) && before.ends_with(": "))
+      return before.substr(0, before.size() - 1);
+    log.remove_prefix(std::min(log.size(), line.size() + 1));
+  }
+  return message;
+}
+
 std::string_view value_of(const char* variable) {
   const char* value = system::variable(variable);
   return value != nullptr ? value : "";
@@ -135,7 +147,8 @@ void warn_once(std::string_view what) {
 }
 
 void report(const Globals& globals, const Error& error) {
-  say("{} {}\n", bold("kiln: error:", wants_colour(stderr)), printable(error.message, "\n\t"));
+  say("{} {}\n", bold("kiln: error:", wants_colour(stderr)),
+      printable(without_last_words(error.message, error.log), "\n\t"));
   print_whole(error.log);
   if (globals.json) print_json(error_json(error));
 }

@@ -21,6 +21,7 @@
 #include "verbs/inspect.h"
 #include "verbs/interrupt.h"
 #include "verbs/prewarm_plan.h"
+#include "verbs/program_words.h"
 #include "verbs/progress.h"
 
 namespace kiln::cli {
@@ -173,9 +174,11 @@ class Report {
   void print_failures(bool verbose) const {
     if (failures_.empty()) return;
     Table table({{"PROGRAM"}, {"ARCH"}, {"IMAGE"}, {"CODE"}, {"ERROR"}});
-    for (const auto& [program, arch, image, error] : failures_)
+    for (const auto& [program, arch, image, error] : failures_) {
+      const auto message = verbose ? error.message : without_options(error.message);
       table.add({program, arch, or_dash(image), to_string(error.code),
-                 error.message.substr(0, error.message.find('\n'))});
+                 message.substr(0, message.find('\n'))});
+    }
     say("{}", table.text(wants_colour(stderr), width_of(stderr)));
     for (const auto& [program, arch, image, error] : failures_) {
       if (verbose && !error.log.empty())
