@@ -3,6 +3,8 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <sstream>
 #include <string>
 
@@ -23,6 +25,19 @@ namespace fs = std::filesystem;
 const char* variable(const char* name) {
   const char* value = system::variable(name);
   return value != nullptr && *value == '/' ? value : nullptr;
+}
+
+// What lies in a folder under such a name with a version, newest first: "cuda-12.10" before "cuda-12.9".
+std::vector<fs::path> newest_first(const fs::path& folder, std::string_view beginning) {
+  const auto version = [&](const fs::path& versioned) {
+    const auto text = versioned.filename().string().substr(beginning.size());
+    const auto dot = text.find('.');
+    return std::pair(std::atoi(text.c_str()),
+                     dot == std::string::npos ? 0 : std::atoi(text.c_str() + dot + 1));
+  };
+  auto all = children(folder, beginning);
+  std::ranges::stable_sort(all, std::greater(), version);
+  return all;
 }
 
 class Search {
@@ -122,6 +137,21 @@ class Search {
     }
   }
 
+  // Where pip puts what no environment holds. Many a container has its wheels so.
+  void try_packages_of_machine() {
+    const auto before = steps_.size();
+    if (const char* home = variable("HOME")) {
+      for (const auto& python : newest_first(fs::path(home) / ".local/lib", "python"))
+        try_wheels("the user's Python packages", python / "site-packages");
+    }
+    for (const auto& python : newest_first("/usr/local/lib", "python")) {
+      for (const auto* folder : {"dist-packages", "site-packages"})
+        try_wheels("the machine's Python packages", python / folder);
+    }
+    if (steps_.size() == before)
+      note("outside an environment", "Python's packages", "none of NVIDIA's");
+  }
+
   [[nodiscard]] bool found() const { return found_; }
   std::vector<SearchStep> take_steps() { return std::move(steps_); }
 
@@ -150,14 +180,6 @@ class Search {
   bool found_ = false;
   std::vector<SearchStep> steps_;
 };
-
-// "cuda-12.10" is newer than "cuda-12.9".
-std::pair<int, int> version_in(const fs::path& folder) {
-  const auto name = folder.filename().string();
-  const auto dot = name.find('.');
-  return {std::atoi(name.c_str() + std::min<std::size_t>(name.size(), 5)),
-          dot == std::string::npos ? 0 : std::atoi(name.c_str() + dot + 1)};
-}
 
 // The version in the name of the real file, e.g. "13.0.88"; else the one in the soname.
 std::string version_of(const WantedLibrary& wanted, const fs::path& library) {
@@ -207,11 +229,8 @@ std::vector<std::pair<std::string, fs::path>> toolkits() {
   for (const auto* name : {"CUDA_PATH", "CUDA_HOME"}) {
     if (const char* root = variable(name)) found.emplace_back(fmt::format("${}", name), root);
   }
-  auto versions = children("/usr/local", "cuda-");
-  std::stable_sort(versions.begin(), versions.end(), [](const auto& left, const auto& right) {
-    return version_in(left) > version_in(right);
-  });
-  for (const auto& folder : versions) found.emplace_back("toolkit", folder);
+  for (const auto& folder : newest_first("/usr/local", "cuda-"))
+    found.emplace_back("toolkit", folder);
   found.emplace_back("toolkit", "/usr/local/cuda");
   return found;
 }
@@ -227,7 +246,7 @@ std::vector<SearchStep> search_library(const WantedLibrary& wanted,
   search.try_beside_nvrtc(beside_nvrtc);
   for (const auto attempt :
        {&Search::try_loaded, &Search::try_beside_this_library, &Search::try_environments,
-        &Search::try_loader, &Search::try_toolkits}) {
+        &Search::try_loader, &Search::try_toolkits, &Search::try_packages_of_machine}) {
     if (search.found()) break;
     (search.*attempt)();
   }

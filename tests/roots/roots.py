@@ -1,5 +1,5 @@
 """One build of kiln on machines of every kind: {no driver, a stub, one that works} x {no NVRTC, a wheel's, a
-toolkit's}, each a mount namespace of its own in which /usr/local holds nothing else of CUDA. In each, what
+toolkit's}, and wheels of the user's and of the machine's, outside an environment; each a mount namespace of its own in which /usr/local holds nothing else of CUDA. In each, what
 doctor says is what then happens: compiling, serving from a bundle, launching.
 
     roots.py KILN ENGINE BUNDLE CUDA_FOLDER FAKE_DRIVER STUB_DRIVER SCRATCH DRIVER NVRTC
@@ -17,7 +17,7 @@ import sys
 
 KERNEL = 'extern "C" __global__ void k(int* x) { *x = 1; }\n'
 SKIPPED = 77
-WHEEL = "venv/lib/python3.11/site-packages/nvidia/cu13"
+WHEEL = "nvidia/cu13"
 
 
 class Machine:
@@ -26,23 +26,27 @@ class Machine:
     def __init__(self, cuda, scratch, driver, nvrtc):
         self.cuda, self.scratch, self.driver, self.nvrtc = cuda, scratch, driver, nvrtc
         self.toolkit = "/usr/local/lib/toolkit"
+        packages = {"users_wheel": scratch / "home/.local/lib/python3.11/site-packages",
+                    "machines_wheel": pathlib.Path("/usr/local/lib/python3.12/dist-packages")}
+        self.wheel = packages.get(nvrtc, scratch / "venv/lib/python3.11/site-packages") / WHEEL
 
     def mounts(self):
         libraries = next(f for f in ("lib64", "lib") if (self.cuda / f / "libnvrtc.so.13").exists())
         kept = self.scratch / "kept"
-        wheel = self.scratch / WHEEL
-        for folder in (kept / "lib", kept / "include", wheel / "lib", wheel / "include"):
+        wheel = self.wheel
+        for folder in (kept / "lib", kept / "include"):
             folder.mkdir(parents=True, exist_ok=True)
         yield f"mount --bind {self.cuda / libraries} {kept}/lib"
         yield f"mount --bind {self.cuda}/include {kept}/include"
         # What hides the toolkit must not hide the tests.
         yield "for f in /usr/local/cuda*; do if [ -d $f ]; then mount -t tmpfs none $(readlink -f $f); fi; done"
         yield "mount -t tmpfs none /usr/local/lib"
+        yield f"mkdir -p {wheel}/lib {wheel}/include"
         if self.nvrtc == "toolkit":
             root = self.toolkit
             yield f"mkdir -p {root}/lib64 {root}/include"
             yield f"mount --bind {kept}/lib {root}/lib64 && mount --bind {kept}/include {root}/include"
-        if self.nvrtc == "wheel":
+        if self.nvrtc.endswith("wheel"):
             yield f"mount --bind {kept}/lib {wheel}/lib && mount --bind {kept}/include {wheel}/include"
         if self.nvrtc.endswith("builtins"):
             yield f"cp -L {kept}/lib/libnvrtc.so.13 {wheel}/lib/"
@@ -60,6 +64,8 @@ class Machine:
             found["CUDA_HOME"] = self.toolkit
         if self.nvrtc == "wheel" or self.nvrtc.endswith("builtins"):
             found["VIRTUAL_ENV"] = str(self.scratch / "venv")
+        if self.nvrtc == "users_wheel":
+            found["HOME"] = str(self.scratch / "home")
         return found
 
     def run(self, *command, last="true", **more):
@@ -79,13 +85,13 @@ class OrdinaryMachine(Machine):
         libraries = next(f for f in ("lib64", "lib") if (self.cuda / f / "libnvrtc.so.13").exists())
         if self.nvrtc == "toolkit":
             self.place(libraries, pathlib.Path(self.toolkit), "lib64", "lib*")
-        if self.nvrtc == "wheel":
-            self.place(libraries, self.scratch / WHEEL, "lib", "lib*")
+        if self.nvrtc.endswith("wheel"):
+            self.place(libraries, self.wheel, "lib", "lib*")
         if self.nvrtc.endswith("builtins"):
-            self.place(libraries, self.scratch / WHEEL, "lib", "libnvrtc.so.13")
+            self.place(libraries, self.wheel, "lib", "libnvrtc.so.13")
         if self.nvrtc == "others_builtins":
             others = next((self.cuda / libraries).glob("libnvrtc-builtins.so.*.*"))
-            shutil.copy(others, self.scratch / WHEEL / "lib/libnvrtc-builtins.so.13.99")
+            shutil.copy(others, self.wheel / "lib/libnvrtc-builtins.so.13.99")
         driver_folder = self.scratch / "driver"
         driver_folder.mkdir()
         if self.driver is not None:
@@ -122,6 +128,8 @@ def may_mount():
 
 def ordinary(parts, kiln):
     """The machine without rights, where this one has no CUDA of its own that would be found instead."""
+    if parts[-1] == "machines_wheel":
+        skip("no mounts are allowed here, and /usr/local/lib is this machine's")
     machine = OrdinaryMachine(*parts)
     bare = subprocess.run([kiln, "doctor", "--json"], env={"PATH": "/usr/bin:/bin", "KILN_CACHE_DIR": str(machine.scratch)},
                           capture_output=True, text=True)
@@ -154,8 +162,8 @@ def check(machine, kiln, engine, bundle, expects_launch):
     expect(found == wanted, f"doctor says {found}, not {wanted}", outcome)
     # A farm needs no driver.
     expect(outcome.returncode == (0 if expects_compile else 1), "doctor's status", outcome)
-    places = {"none": "", "wheel": str(machine.scratch / WHEEL), "toolkit": machine.toolkit}
-    expect(compiler.startswith(places[machine.nvrtc]) and bool(compiler) == expects_compile,
+    places = {"none": "", "toolkit": machine.toolkit}
+    expect(compiler.startswith(places.get(machine.nvrtc, str(machine.wheel))) and bool(compiler) == expects_compile,
            f"doctor finds {compiler}", outcome)
 
     source = machine.scratch / "k.cu"
@@ -190,7 +198,7 @@ def check_builtins(machine, kiln):
     source.write_text(KERNEL)
     outcome = machine.run(kiln, "compile", source, "--arch", "sm_80", "--name", "k",
                           KILN_CACHE_DIR=str(machine.scratch / "cache"))
-    wanted = [str(machine.scratch / WHEEL / "lib/libnvrtc.so.13"), "its builtins, libnvrtc-builtins.so."]
+    wanted = [str(machine.wheel / "lib/libnvrtc.so.13"), "its builtins, libnvrtc-builtins.so."]
     if machine.nvrtc == "others_builtins":
         wanted.append("libnvrtc-builtins.so.13.99 is that of another")
     expect(outcome.returncode == 3 and all(word in outcome.stderr for word in wanted),
