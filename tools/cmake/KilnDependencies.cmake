@@ -8,7 +8,7 @@ if(KILN_SELF_CONTAINED)
   add_link_options(-static-libstdc++ -static-libgcc LINKER:--as-needed,--strip-all)
 endif()
 
-# What kiln is built from. Only tl::expected shows in the public headers.
+# What kiln is built from. Only tl::expected shows in the public headers: KilnInstall.cmake.
 find_package(tl-expected REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(fmt REQUIRED)

@@ -34,10 +34,20 @@ install(EXPORT kiln-targets NAMESPACE kiln:: DESTINATION "${kiln_cmake_dir}" COM
 install(DIRECTORY cache/include/ runtime/include/
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
 
+# The one library that shows in the public headers comes along, for whoever has none. It is the copy that kiln was built
+# with; of a project that brings tl::expected as a target, whose headers have no place yet, there is none to be had.
+get_target_property(kiln_expected_dirs tl::expected INTERFACE_INCLUDE_DIRECTORIES)
+find_file(KILN_EXPECTED_HEADER tl/expected.hpp HINTS ${kiln_expected_dirs} DOC "tl::expected, which is installed along")
+mark_as_advanced(KILN_EXPECTED_HEADER)
+set(kiln_third_party_dir "${CMAKE_INSTALL_INCLUDEDIR}/kiln/third_party")
+if(KILN_EXPECTED_HEADER)
+  install(FILES "${KILN_EXPECTED_HEADER}" DESTINATION "${kiln_third_party_dir}/tl" COMPONENT development)
+endif()
+
 # Where no find_package() looks: one whose bin/ is in PATH would be found before what is installed, and lacks the targets.
 set(kiln_package_dir "${PROJECT_BINARY_DIR}/tools/cmake")
 configure_package_config_file(tools/cmake/kiln-config.cmake.in
-  "${kiln_package_dir}/kiln-config.cmake" INSTALL_DESTINATION "${kiln_cmake_dir}")
+  "${kiln_package_dir}/kiln-config.cmake" INSTALL_DESTINATION "${kiln_cmake_dir}" PATH_VARS kiln_third_party_dir)
 write_basic_package_version_file("${kiln_package_dir}/kiln-config-version.cmake"
   COMPATIBILITY ${kiln_cxx_compatibility})
 install(FILES

@@ -63,9 +63,8 @@ call C.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libkiln-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-# The targets of the CMake package are the worker, too; tl::expected shows in the public headers.
+# The targets of the CMake package are the worker, too.
 set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS library c_library tool)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS libexpected-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "CUDA kernels compiled at run time and kept: development files
 NVRTC behind a persistent, checksummed cache that all processes of a machine
 share. A hit needs no compiler, no driver and microseconds.
