@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/working_directory.h"
 #include "lookup/nearest_entry.h"
 #include "narrow/closure_of_readings.h"
 #include "narrow/narrow.h"
@@ -160,7 +161,9 @@ Closure Compilation::what_was_read(const std::optional<Readings>& readings) {
     return narrow(query_, whole, *readings, tools_.files);
   }
   auto read = closure();
-  if (!read.dependencies.lookups.empty() || !read.unresolved.empty())
+  const bool depends_on_files = !read.dependencies.lookups.empty() || !read.unresolved.empty();
+  // Else the working directory reaches the output, and another thread may have changed it.
+  if (depends_on_files || !may_name_roots(query_))
     read.not_stored = "kiln cannot see which headers this NVRTC reads";
   return read;
 }
@@ -182,7 +185,9 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
   if (compiled->precompiled) ++counters.precompiled;
   read_ = what_was_read(compiled->readings);
   auto& artifact = compiled->artifact;
-  record_output_paths(query_, artifact.image, read_);
+  record_output_paths(
+      query_, artifact.image,
+      compiled->readings ? compiled->readings->working_directory : working_directory(), read_);
   if (read_.not_stored.empty()) read_.not_stored = tools_.recorded.told_by(read_.dependencies);
   artifact.not_kept = read_.not_stored;
   auto texts = texts_of(query_.program, read_);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/working_directory.h"
 #include "manifest/recorded_programs.h"
 #include "source/output_paths.h"
 
@@ -86,7 +87,8 @@ void Pipeline::record(Compilation& asked, const Result<ServedArtifact>& obtained
   const auto flight = query.flight();
   if (!recorder_->wants(flight)) return;
   auto closure = asked.closure();
-  record_output_paths(query, obtained ? obtained->artifact->image : Bytes(), closure);
+  record_output_paths(query, obtained ? obtained->artifact->image : Bytes(), working_directory(),
+                      closure);
   const auto stored = obtained ? tools_.layers.stored(obtained->artifact->key)
                                : Result<StoredEntry>(tl::unexpected(obtained.error()));
   recorder_->note(flight, list_request(query, closure, stored, [&](const Digest& text) {

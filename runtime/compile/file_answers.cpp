@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "compile/process_end.h"
 #include "system/standard_streams.h"
 #include "vendor/library_imports.h"
 
@@ -103,6 +104,12 @@ char* answer_realpath(const char* path, char* resolved) {
   return ::realpath(path, resolved);
 }
 
+char* answer_getcwd(char* buffer, std::size_t size) {
+  return answering != nullptr ? answering->working_directory(buffer, size) : ::getcwd(buffer, size);
+}
+
+[[noreturn]] void answer_exit(int status) { ProcessEnd::get().exit(status); }
+
 template <class Function>
 void* address_of(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -138,6 +145,8 @@ vendor::ReplacedImports replace() {
       vendor::ImportReplacement{"opendir", address_of(answer_opendir)},
       vendor::ImportReplacement{"readlink", address_of(answer_readlink)},
       vendor::ImportReplacement{"realpath", address_of(answer_realpath)},
+      vendor::ImportReplacement{"getcwd", address_of(answer_getcwd)},
+      vendor::ImportReplacement{"exit", address_of(answer_exit)},
   };
   return vendor::replace_imports("nvrtc", replacements, unwelcome);
 }

@@ -31,9 +31,10 @@ namespace kiln {
 class FileSnapshot {
  public:
   /// `embedded` are the compile's, and must outlive this, and so must `roots`, which name its include directories, or are
-  /// nullptr. What lies in `own_folder` is kiln's and no header.
+  /// nullptr. What lies in `own_folder` is kiln's and no header. `told_directory` is where the compiler is told that it stands,
+  /// if its output is not to depend on that; empty for where this process stands now.
   FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder,
-               const NamedRoots* roots = nullptr);
+               const NamedRoots* roots = nullptr, std::string told_directory = {});
   FileSnapshot(const FileSnapshot&) = delete;
   FileSnapshot& operator=(const FileSnapshot&) = delete;
 
@@ -42,6 +43,9 @@ class FileSnapshot {
 
   /// As ::fopen(path, "r").
   std::FILE* open(const char* path);
+
+  /// As ::getcwd: the same as long as it lives, whatever another thread does.
+  char* working_directory(char* buffer, std::size_t size);
 
   /// Whether this path is kiln's, and the compiler may do with it what it likes.
   [[nodiscard]] bool is_own(std::string_view path) const;
@@ -110,6 +114,7 @@ class FileSnapshot {
   const NamedRoots* const roots_;
   const std::string own_folder_;
   const std::string working_directory_;
+  const std::string told_directory_;
   std::unordered_set<std::string_view> embedded_names_;
   std::unordered_map<std::string, Asked> files_;  ///< By the compiler's spelling.
   std::map<std::pair<dev_t, ino_t>, FilePtr> by_identity_;

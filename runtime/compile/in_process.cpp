@@ -1,5 +1,7 @@
 #include "compile/in_process.h"
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -20,6 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // An abandoned compile returns into this library's code, which a host that loaded it as a plugin may unload.
+bool process_ends() { return ProcessEnd::get().ending().stop_requested(); }
+
 void keep_this_library_loaded() {
   static std::once_flag once;
   std::call_once(once, [] { vendor::keep_loaded(&keep_this_library_loaded); });
@@ -72,12 +76,16 @@ class InProcessCompiler::Attempt {
     if (given_up_) abandoned_->remove();
   }
 
-  /// Nothing if it was stopped or the time is over first; then it goes on abandoned.
+  /// Nothing if it was stopped, the process ends or the time is over first; then it goes on abandoned.
   std::optional<Result<CompileOutcome>> wait(const std::stop_token& wish,
                                              Clock::time_point deadline) {
+    // The end of the process takes no lock, and so wakes nobody.
+    constexpr std::chrono::milliseconds look(10);
     std::unique_lock lock(mutex_);
-    if (ended_.wait_until(lock, wish, deadline, [this] { return outcome_.has_value(); })) {
-      return std::move(outcome_);
+    while (!wish.stop_requested() && !process_ends() && Clock::now() < deadline) {
+      const auto until = std::min(deadline, Clock::now() + look);
+      if (ended_.wait_until(lock, wish, until, [this] { return outcome_.has_value(); }))
+        return std::move(outcome_);
     }
     given_up_ = true;
     abandoned_->add();
@@ -131,7 +139,7 @@ Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_t
   if (!nvrtc) return tl::unexpected(nvrtc.error());
   const auto deadline = Clock::now() + timeout_;
   const auto given_up = [&] {
-    return stop.stop_requested() ? cancelled(job) : timed_out(job, timeout_);
+    return stop.stop_requested() || process_ends() ? cancelled(job) : timed_out(job, timeout_);
   };
   if (stop.stop_requested() || !abandoned_->wait_for_room(stop, deadline)) return given_up();
   keep_this_library_loaded();

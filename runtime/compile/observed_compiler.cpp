@@ -110,8 +110,10 @@ Result<CompileOutcome> ObservedCompiler::run(const Call& call) {
 }
 
 FileSnapshot ObservedCompiler::files_of(const Call& call) const {
-  return FileSnapshot(call.job.embedded, scratch_ ? scratch_->path().string() + '/' : std::string(),
-                      call.names());
+  constexpr const char* nowhere = "/kiln.cwd";
+  const auto& job = call.job;
+  return FileSnapshot(job.embedded, scratch_ ? scratch_->path().string() + '/' : std::string(),
+                      call.names(), hides_working_directory(job.options, job.kind) ? nowhere : "");
 }
 
 // Nothing is kept of it, so nobody need know what it read; and what is precompiled would be in no trace.

@@ -17,10 +17,6 @@ namespace {
 
 bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
 
-[[noreturn]] void stay_until_the_end() noexcept {
-  for (;;) ::pause();
-}
-
 // Called before the handlers that were there at the fork, nvJitLink's among them.
 void end_without_handlers_of_parent(int status, void*) {
   std::cout.flush();
@@ -34,12 +30,7 @@ void end_without_handlers_of_parent(int status, void*) {
 // One for each thread. It is made before what NVRTC keeps for the thread, and so destroyed after that.
 struct ProcessEnd::Presence {
   Presence() { ++get().threads_; }
-  ~Presence() {
-    --get().threads_;
-    // Amid work it ends since NVRTC calls exit() here, as it does once its handler of a signal has called it on another thread:
-    // of the two statuses that of the handler counts.
-    if (Work::of_this_thread && get().ends_soon()) stay_until_the_end();
-  }
+  ~Presence() { --get().threads_; }
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
 };
@@ -65,6 +56,32 @@ struct ProcessEnd::Adopted {
   };
   Adopted* next = nullptr;
 };
+
+// Lies on the stack of its thread, which stays.
+struct ProcessEnd::Parked {
+  const std::thread::native_handle_type thread;
+  const Parked* next;
+};
+
+void ProcessEnd::exit(int status) {
+  if (Work::of_this_thread && ends_soon()) park_this_thread();
+  std::exit(status);
+}
+
+void ProcessEnd::park_this_thread() noexcept {
+  Parked parked{::pthread_self(), parked_};
+  while (!parked_.compare_exchange_weak(parked.next, &parked)) {
+  }
+  --threads_;
+  for (;;) ::pause();
+}
+
+bool ProcessEnd::is_parked(std::thread::native_handle_type thread) const noexcept {
+  for (const auto* parked = parked_.load(); parked != nullptr; parked = parked->next) {
+    if (::pthread_equal(parked->thread, thread) != 0) return true;
+  }
+  return false;
+}
 
 // The other thread, which was interrupted first, may not have come as far yet.
 bool ProcessEnd::ends_soon() const noexcept {
@@ -108,6 +125,7 @@ void ProcessEnd::begin_in_child() noexcept {
   stays_ = Stay::of_this_thread;
   awaited_stays_ = Stay::awaited_of_this_thread = 0;
   of_parent_ = adopted_.exchange(nullptr);
+  parked_ = nullptr;
   // Those who listen lie on the stacks of threads that are not here.
   ending_ = std::stop_source();
 }
@@ -123,12 +141,13 @@ void ProcessEnd::add(Adopted* thread) noexcept {
   }
 }
 
-// Whether all have ended.
+// Whether all have ended, or never will.
 bool ProcessEnd::join_the_ended() noexcept {
   bool all = true;
   for (auto* thread = adopted_.exchange(nullptr); thread != nullptr;) {
     auto* const next = thread->next;
-    if (::pthread_tryjoin_np(thread->thread.native_handle(), nullptr) == EBUSY) {
+    const auto handle = thread->thread.native_handle();
+    if (!is_parked(handle) && ::pthread_tryjoin_np(handle, nullptr) == EBUSY) {
       all = false;
       add(thread);
     } else {

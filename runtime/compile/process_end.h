@@ -42,8 +42,7 @@ class ProcessEnd {
     friend class ProcessEnd;
   };
 
-  /// While one exists, its thread works in NVRTC, and wait_for_this_thread() was true there. Where NVRTC calls exit() on it while
-  /// another thread is ending the process, this one goes no further, and the other's status counts.
+  /// While one exists, its thread works in NVRTC, and wait_for_this_thread() was true there.
   class Work {
    public:
     Work() noexcept { of_this_thread = true; }
@@ -62,6 +61,11 @@ class ProcessEnd {
   /// Makes the end wait for this thread, until all that NVRTC keeps for it is destroyed. To be called before
   /// the thread uses NVRTC. False where the process is ending already.
   [[nodiscard]] bool wait_for_this_thread();
+
+  /// For NVRTC, in the place of the C library's: it calls exit() on a thread of its work once its handler of a signal has called it
+  /// on another. Of the two statuses the handler's counts: a thread at Work goes no further while another ends the
+  /// process, and nobody waits for it any more.
+  [[noreturn]] void exit(int status);
 
   /// Takes a thread for which nobody waits any more. The end waits until nothing of it is left: NVRTC also keeps what
   /// the system destroys after all that the language destroys.
@@ -82,10 +86,13 @@ class ProcessEnd {
   struct Presence;
   struct OfMainThread;
   struct Adopted;
+  struct Parked;
 
   ProcessEnd();
   void wait() noexcept;
   [[nodiscard]] bool ends_soon() const noexcept;
+  [[noreturn]] void park_this_thread() noexcept;
+  [[nodiscard]] bool is_parked(std::thread::native_handle_type thread) const noexcept;
   void add(Adopted* thread) noexcept;
   bool join_the_ended() noexcept;
   void begin_in_child() noexcept;
@@ -94,8 +101,9 @@ class ProcessEnd {
   std::atomic<int> threads_{0};
   std::atomic<int> stays_{0};
   std::atomic<int> awaited_stays_{0};
-  std::atomic<Adopted*> adopted_{nullptr};  ///< A list.
-  Adopted* of_parent_ = nullptr;            ///< In a forked child, which has none of them.
+  std::atomic<Adopted*> adopted_{nullptr};      ///< A list.
+  std::atomic<const Parked*> parked_{nullptr};  ///< Likewise.
+  Adopted* of_parent_ = nullptr;                ///< In a forked child, which has none of them.
   std::atomic<bool> forked_amid_calls_{false};
 };
 

@@ -160,7 +160,7 @@ class Replay {
       return lookup.tested ? Kind::untold : Kind::absent;
     }
     if (lookup.content.empty()) return Kind::appeared;
-    if (!lookup.path.empty() && lookup.path != here.place()) return Kind::elsewhere;
+    if (!lookup.path.empty() && !lies_at(here, lookup.path)) return Kind::elsewhere;
     if (lookup.modified_ns != 0 && lookup.modified_ns != here.stamp.modified_ns)
       return Kind::touched;
     if (lookup.reach == Dependency::Reach::presence) return std::nullopt;
@@ -170,6 +170,13 @@ class Replay {
     const bool is_any = lookup.reach != Dependency::Reach::file;
     if (!is_any && !(same == Same{lookup.same_path, lookup.same_file})) return Kind::identity;
     return std::nullopt;
+  }
+
+  // What an embedded header quotes, the compiler finds by a path that begins in the working directory.
+  [[nodiscard]] bool lies_at(const FoundHeader& here, const std::string& recorded) const {
+    if (here.place() == recorded) return true;
+    return here.embedded == nullptr && !recorded.starts_with('/') &&
+           below(recorded_.working_directory, here.path) == recorded;
   }
 
   bool has_content(std::size_t index) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,7 +106,12 @@ bool may_name_roots(const Query& query) {
   return !asks_for_line_information(query.program.options()) && !hides_strings(query.target.kind());
 }
 
-void record_output_paths(const Query& query, std::string_view image, Closure& closure) {
+bool hides_working_directory(const std::vector<std::string>& options, ImageKind kind) {
+  return hides_strings(kind) && !asks_for_line_information(options);
+}
+
+void record_output_paths(const Query& query, std::string_view image,
+                         const std::string& working_directory, Closure& closure) {
   const bool all = asks_for_line_information(query.program.options());
   const PlacesInImage places(query, image, closure);
   for (std::size_t index = 0; index < closure.found.size(); ++index) {
@@ -117,10 +121,10 @@ void record_output_paths(const Query& query, std::string_view image, Closure& cl
     lookup.path = found.place();
     if (all && found.embedded == nullptr) lookup.modified_ns = found.stamp.modified_ns;
   }
-  if (all) {
-    std::error_code failure;
-    closure.dependencies.working_directory = std::filesystem::current_path(failure).string();
-  }
+  if (!all) return;
+  closure.dependencies.working_directory = working_directory;
+  if (working_directory.empty() && closure.not_stored.empty())
+    closure.not_stored = "line information has the working directory, which has no name any more";
 }
 
 }  // namespace kiln

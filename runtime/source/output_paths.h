@@ -16,6 +16,10 @@ namespace kiln {
 /// bitcode, which names each header that it has a function of, is to tell where they lie.
 [[nodiscard]] bool may_name_roots(const Query& query);
 
+/// Whether the compiler is to be told that it stands in a place of no machine's: bitcode has the working directory, though
+/// nobody asked for it, and is to be the same wherever it is made. Line information is to have the real one.
+[[nodiscard]] bool hides_working_directory(const std::vector<std::string>& options, ImageKind kind);
+
 /// Whether an image of this kind shows a text. Bitcode shows none.
 [[nodiscard]] bool shows(std::string_view image, ImageKind kind, std::string_view text);
 
@@ -24,7 +28,9 @@ namespace kiln {
 /// in the image; if a text names `__FILE__` or the like, it is enough that the file's name stands there. (That a text names it
 /// says little: `assert` does, and hardly any kernel expands it.) Where one of the program's own texts does more with its place
 /// than report it, they are all of its headers' paths, since a hash of one stands nowhere. LTO-IR and OptiX-IR pack their
-/// strings, and have the path of each header that they have a function of: there they are all.
-void record_output_paths(const Query& query, std::string_view image, Closure& closure);
+/// strings, and have the path of each header that they have a function of: there they are all. `working_directory` is that of
+/// the compile; where it has no name (empty) and reaches the output, that is not to be stored.
+void record_output_paths(const Query& query, std::string_view image,
+                         const std::string& working_directory, Closure& closure);
 
 }  // namespace kiln

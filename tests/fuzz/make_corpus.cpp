@@ -163,7 +163,7 @@ void make_messages(const fs::path& folder) {
   job.expressions = {"kernel<1>"};
   job.options = {"-O2"};
   job.arch = "sm_80";
-  const auto request = kiln::encode_request(job, "/work");
+  const auto request = kiln::encode_request(job, {"/work", 1, 2});
   const auto outcome = kiln::encode_outcome(kiln::CompileOutcome{
       {.program = "k.cu",
        .arch = "sm_80",

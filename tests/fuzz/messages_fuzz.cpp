@@ -10,8 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view record = input.rest();
   if (which == 0) {
     const auto request = decode_request(record);
-    fuzz::require(!request || encode_request(request->job, request->working_directory) == record,
-                  "request");
+    fuzz::require(!request || encode_request(request->job, request->standing) == record, "request");
   } else if (which == 1) {
     const auto outcome = decode_outcome(record);
     fuzz::require(!outcome || encode_outcome(*outcome) == record, "outcome");

@@ -24,6 +24,7 @@
 
 #include "base/build_identity.h"
 #include "base/spawn.h"
+#include "base/working_directory.h"
 #include "compile/observed_compiler.h"
 #include "compile/worker/worker_protocol.h"
 #include "memory_limit.h"
@@ -120,6 +121,8 @@ class Worker {
   std::optional<int> work(std::string_view record) {
     const auto request = decode_request(record);
     if (!request || !service_) return exit_nonsense;
+    if (!go_to(request->standing))
+      return send(MessageKind::elsewhere, {}) ? std::nullopt : std::optional(exit_done);
     const auto outcome = compile(*request);
     if (ran_out_of_memory(outcome)) end_out_of_memory();
     if (!send(MessageKind::outcome, encode_outcome(outcome))) return exit_done;
@@ -134,14 +137,13 @@ class Worker {
                               "open a new runtime",
                               setup_->nvrtc));
     }
-    if (!request.working_directory.empty() && ::chdir(request.working_directory.c_str()) != 0) {
-      return fail(ErrorCode::io_failed,
-                  fmt::format("{}: a compile worker cannot stand in the working directory {}",
-                              request.job.program, request.working_directory));
-    }
     const auto& nvrtc = compiler_->open();
     if (!nvrtc) return tl::unexpected(nvrtc.error());
     return service_->run(*nvrtc, request.job);
+  }
+
+  static bool go_to(const Standing& wanted) {
+    return ::chdir(wanted.path.c_str()) == 0 && standing() == wanted;
   }
 
   static bool send(MessageKind kind, std::string_view payload) {

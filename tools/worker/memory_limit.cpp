@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <new>
@@ -60,6 +61,8 @@ void tell_crashes_apart() {
 void limit_memory(std::uint64_t bytes) {
   std::set_new_handler(end_out_of_memory);
   if (is_sanitized) return;
+  rlimit before{};
+  if (::getrlimit(RLIMIT_AS, &before) == 0) bytes = std::min<std::uint64_t>(bytes, before.rlim_max);
   constexpr std::uint64_t pieces = 8;
   piece = static_cast<std::size_t>(bytes / pieces);
   tell_crashes_apart();

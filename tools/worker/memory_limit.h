@@ -4,7 +4,7 @@
 
 namespace kiln {
 
-/// Bounds this process's address space. When that is used up, also by the compiler, the process ends with
+/// Bounds this process's address space, which may be bounded by less already. When that is used up, also by the compiler, the process ends with
 /// worker_out_of_memory_status. To be called once, from the main thread.
 void limit_memory(std::uint64_t bytes);
 

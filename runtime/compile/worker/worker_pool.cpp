@@ -1,6 +1,5 @@
 #include "compile/worker/worker_pool.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -35,16 +34,13 @@ bool wait_for(WorkerProcess& process, const StopSignal& stop) {
 }
 
 tl::unexpected<Error> out_of_memory(const CompileJob& job, std::uint64_t memory) {
+  const auto* const who = memory < most_address_space()
+                              ? "KILN_COMPILE_MEMORY sets how much"
+                              : "this process may give it no more (ulimit -v)";
   return fail(ErrorCode::worker_failed, job,
               fmt::format("the compiler ran out of memory: its worker may have {} MiB of address "
-                          "space; KILN_COMPILE_MEMORY sets how much",
-                          memory >> 20));
-}
-
-// Where this process was put, a worker, which goes there by name, may not get: the user has no right to, or the name is too
-// long.
-bool can_be_entered(const std::string& directory) {
-  return directory.empty() || ::faccessat(AT_FDCWD, directory.c_str(), X_OK, AT_EACCESS) == 0;
+                          "space; {}",
+                          memory >> 20, who));
 }
 
 // Gives a place back, whatever happened there.
@@ -92,15 +88,14 @@ Result<CompileOutcome> WorkerPool::run(const CompileJob& job, std::stop_token st
         "not compiled: this process was forked amid the call, and its parent has the workers");
   }
   if (const auto nvrtc = compiler_.identity(); !nvrtc) return tl::unexpected(nvrtc.error());
-  const auto here = working_directory();
-  if (!can_be_entered(here)) {
-    return run_without(job, fmt::format("a worker cannot go to the working directory '{}'", here),
+  const auto here = standing();
+  if (!here)
+    return run_without(job, "the working directory has no name by which a worker could go there",
                        stop);
-  }
   const auto place = queue_->take(job.prelude, stop);
   if (!place) return cancelled(job);
   const Holding holding(*queue_, *place);
-  return run_at(*place, job, frame_of(MessageKind::job, encode_request(job, here)), stop);
+  return run_at(*place, job, frame_of(MessageKind::job, encode_request(job, *here)), stop);
 }
 
 Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& job,
@@ -120,6 +115,12 @@ Result<CompileOutcome> WorkerPool::run_at(std::size_t place, const CompileJob& j
         replace_if_grown(place);
         return std::move(*outcome);
       }
+    }
+    if (reply == Reply::answered && answer.kind == MessageKind::elsewhere) {
+      // It may have no right to, or find another folder by that name.
+      return run_without(
+          job, fmt::format("a worker cannot go to the working directory '{}'", working_directory()),
+          stop);
     }
     if (reply == Reply::stopped) {
       end(place, true);

@@ -31,9 +31,14 @@ void visit(auto& record, Of<CompileJob> auto& job) {
                 prelude, prelude_repeats, names_roots, trace_file);
 }
 
+void visit(auto& record, Of<Standing> auto& standing) {
+  auto& [path, device, inode] = standing;
+  record.fields(path, device, inode);
+}
+
 void visit(auto& record, Of<WorkerRequest> auto& request) {
-  auto& [job, working_directory] = request;
-  record.fields(job, working_directory);
+  auto& [job, standing] = request;
+  record.fields(job, standing);
 }
 
 void visit(auto& record, Of<WorkerSetup> auto& setup) {
@@ -103,7 +108,7 @@ std::optional<Message> MessageAssembler::take() {
   if (broken_ || all.size() < header_size) return std::nullopt;
   const auto kind = static_cast<MessageKind>(all[magic.size()]);
   const auto size = decode<std::uint64_t>(all.substr(magic.size() + 1, 8));
-  if (kind < MessageKind::hello || kind > MessageKind::outcome || *size > most_payload) {
+  if (kind < MessageKind::hello || kind > MessageKind::elsewhere || *size > most_payload) {
     broken_ = true;
     return std::nullopt;
   }
@@ -120,8 +125,8 @@ std::optional<WorkerSetup> decode_setup(std::string_view record) {
 }
 
 // As a WorkerRequest, without a copy of the job.
-std::string encode_request(const CompileJob& job, std::string_view working_directory) {
-  return encode(job, std::string(working_directory));
+std::string encode_request(const CompileJob& job, const Standing& standing) {
+  return encode(job, standing);
 }
 
 std::optional<WorkerRequest> decode_request(std::string_view record) {

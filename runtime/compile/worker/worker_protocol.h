@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/working_directory.h"
 #include "compile/compile_job.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
@@ -14,10 +15,11 @@ namespace kiln {
 
 /// The kinds of messages between a runtime and its worker.
 enum class MessageKind : std::uint8_t {
-  hello = 1,    ///< Both ways, first: the sender's build identity.
-  setup = 2,    ///< To the worker, once: WorkerSetup.
-  job = 3,      ///< To the worker: WorkerRequest.
-  outcome = 4,  ///< From the worker, one for each job: Result<CompileOutcome>.
+  hello = 1,      ///< Both ways, first: the sender's build identity.
+  setup = 2,      ///< To the worker, once: WorkerSetup.
+  job = 3,        ///< To the worker: WorkerRequest.
+  outcome = 4,    ///< From the worker, one for each job: Result<CompileOutcome>;
+  elsewhere = 5,  ///< or that it cannot stand where the runtime does.
 };
 
 struct Message {
@@ -54,17 +56,18 @@ struct WorkerSetup {
   std::int64_t runtime_process = 0;  ///< The worker ends with this process.
 };
 
-/// One job and its working directory, which reaches the output with line information.
+/// One job and its working directory, which reaches the output with line information and is where an embedded header that
+/// quotes another is followed.
 struct WorkerRequest {
   CompileJob job;
-  std::string working_directory;  ///< Empty where the runtime has none.
+  Standing standing;
 };
 
 /// Write these values as records, and read them back. Each value has exactly one record. Decoding takes
 /// any bytes, gives nothing for bytes that no encoder wrote, and uses memory in proportion to its input.
 [[nodiscard]] std::string encode_setup(const WorkerSetup& setup);
 [[nodiscard]] std::optional<WorkerSetup> decode_setup(std::string_view record);
-[[nodiscard]] std::string encode_request(const CompileJob& job, std::string_view working_directory);
+[[nodiscard]] std::string encode_request(const CompileJob& job, const Standing& standing);
 [[nodiscard]] std::optional<WorkerRequest> decode_request(std::string_view record);
 [[nodiscard]] std::string encode_outcome(const Result<CompileOutcome>& outcome);
 [[nodiscard]] std::optional<Result<CompileOutcome>> decode_outcome(std::string_view record);

@@ -1,6 +1,7 @@
 #include "compile/worker/worker_search.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,8 +79,17 @@ std::size_t workers_for(unsigned wanted) {
   return std::clamp<std::size_t>(for_memory, 1, cores());
 }
 
+std::uint64_t most_address_space() {
+  rlimit limit{};
+  const bool told = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_max != RLIM_INFINITY;
+  return told ? limit.rlim_max : std::numeric_limits<std::uint64_t>::max();
+}
+
 WorkerMemory memory_for(std::uint64_t wanted, std::size_t workers) {
-  return memory_for(wanted, workers, std::min(memory_of_machine("MemTotal:"), group_memory()));
+  const auto most = most_address_space();
+  const auto memory =
+      memory_for(wanted, workers, std::min(memory_of_machine("MemTotal:"), group_memory()));
+  return {std::min(memory.usual, most), std::min(memory.most, most)};
 }
 
 WorkerMemory memory_for(std::uint64_t wanted, std::size_t workers, std::uint64_t machine) {

@@ -30,7 +30,11 @@ struct WorkerMemory {
   std::uint64_t most = 0;  ///< For a compile that has run out of the usual.
 };
 
-/// The limits on this machine for so many workers. What is wanted is both, unless it is automatic_memory.
+/// How much address space a process may have that this one starts, in bytes: its own hard limit.
+[[nodiscard]] std::uint64_t most_address_space();
+
+/// The limits on this machine for so many workers, at most most_address_space(). What is wanted is both, unless it is
+/// automatic_memory.
 [[nodiscard]] WorkerMemory memory_for(std::uint64_t wanted, std::size_t workers);
 
 /// The same on a machine with so much memory.

@@ -69,9 +69,10 @@ void expect_same(const Artifact& left, const Artifact& right) {
 
 TEST(WorkerProtocol, ARequestKeepsAll) {
   const auto job = whole_job();
-  const auto request = decode_request(encode_request(job, "/working/directory"));
+  const Standing standing{"/working/directory", 3, 4};
+  const auto request = decode_request(encode_request(job, standing));
   ASSERT_TRUE(request);
-  EXPECT_EQ(request->working_directory, "/working/directory");
+  EXPECT_EQ(request->standing, standing);
   EXPECT_EQ(request->job.program, job.program);
   EXPECT_EQ(request->job.source, job.source);
   ASSERT_EQ(request->job.embedded.size(), job.embedded.size());
@@ -133,7 +134,7 @@ TEST(WorkerProtocol, ASetupKeepsAll) {
 }
 
 TEST(WorkerProtocol, WhatIsCutOrTooLongIsNothing) {
-  const auto request = encode_request(whole_job(), "/working/directory");
+  const auto request = encode_request(whole_job(), {"/working/directory", 3, 4});
   const auto outcome = encode_outcome(whole_outcome());
   for (std::size_t size = 0; size < request.size(); ++size) {
     EXPECT_FALSE(decode_request(request.substr(0, size))) << size;
