@@ -243,21 +243,32 @@ class OpenMetrics(unittest.TestCase):
         self.assertEqual((third["failures"], third["dropped"], third["lease_waits"]), (0, 0, 0))
 
     def test_waits_for_other_machines_are_counted(self):
-        store = f"file://{self.folder.name}/store"
+        # Whom a busy machine does not answer in time goes on alone, and says so.
+        for attempt in range(5):
+            served, remote = self.wait_for_another(attempt)
+            if served["origin"] == "remote":
+                self.assertEqual(remote["lease_waits"], 1)
+                return
+            self.assertGreater(remote["slow"] + remote["failures"], 0, (served["origin"], remote))
+        self.fail("the store was slow or failed each time")
+
+    def wait_for_another(self, attempt):
+        """What a machine gets that asks while another one compiles the same, and what it counts."""
+        store = f"file://{self.folder.name}/store{attempt}"
         body = "".join(f"y[{number}] += x[{number}] * x[y[{number}]];" for number in range(600))
         pathlib.Path(self.folder.name, "slow.cu").write_text(
             f'extern "C" __global__ void k(float* x, unsigned* y) {{ {body} }}', encoding="utf-8")
         words = ("compile", "slow.cu", "--arch", "sm_80", "--name", "k")
+        self.of_machine(f"first{attempt}")
         with subprocess.Popen([KILN, "--cache", self.cache, *words], cwd=self.folder.name, stdout=subprocess.DEVNULL,
                               env={**os.environ, "KILN_REMOTE": store}) as first:
-            leases = pathlib.Path(self.folder.name, "store/kiln-store.v1/leases")
+            leases = pathlib.Path(self.folder.name, f"store{attempt}/kiln-store.v1/leases")
             while not list(leases.rglob("*")) and first.poll() is None:
                 time.sleep(0.01)
             elsewhere = f"{store}?timeout=1998"
-            self.of_machine("second")
+            self.of_machine(f"second{attempt}")
             served = json.loads(self.run_tool("--json", *words, KILN_REMOTE=elsewhere))
-        self.assertEqual(served["origin"], "remote")
-        self.assertEqual(self.remotes(elsewhere)[0]["lease_waits"], 1)
+        return served, self.remotes(elsewhere)[0]
 
     @unittest.skipUnless(shutil.which("redis-server"), "redis-server is not installed")
     def test_failures_are_counted(self):
