@@ -101,7 +101,10 @@ Outcome check_owner(const fs::path& path, const struct stat& status, const Trust
 Outcome check_writers(const fs::path& path, const struct stat& status, const Trust& trust) {
   if (trust.cache.others || (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   return unusable(path, fmt::format("can be written by others (mode {:o})", status.st_mode & 07777),
-                  fmt::format("chmod go-w '{}'", path.string()));
+                  fmt::format("chmod go-w '{}'{}", path.string(),
+                              (status.st_mode & (S_IWGRP | S_IWOTH)) == S_IWGRP
+                                  ? ", or set KILN_CACHE_GROUP if its group shares it"
+                                  : ""));
 }
 
 // What is the group's is the members' alike, and nobody else's.

@@ -64,7 +64,7 @@ std::string_view remedy_of(int code) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return "; the first `kiln compile` that comes upon it begins a new generation, and `kiln "
-             "import` may bring back what is sound in this one";
+             "import` of this file may bring back what is sound in it";
     case SQLITE_INTERRUPT:
       return "; it takes more time than what a cache holds can: it is not asked again";
     case SQLITE_TOOBIG:

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 
-#include "compile/process_end.h"
 #include "system/standard_streams.h"
 #include "vendor/library_imports.h"
 
@@ -108,7 +108,9 @@ char* answer_getcwd(char* buffer, std::size_t size) {
   return answering != nullptr ? answering->working_directory(buffer, size) : ::getcwd(buffer, size);
 }
 
-[[noreturn]] void answer_exit(int status) { ProcessEnd::get().exit(status); }
+// NVRTC's front end sets up handlers that end the process, and leaves the default ones behind. They are the host's: told that all
+// are ignored, it leaves them alone.
+sighandler_t answer_signal(int, sighandler_t) { return SIG_IGN; }
 
 template <class Function>
 void* address_of(Function* function) {
@@ -146,7 +148,7 @@ vendor::ReplacedImports replace() {
       vendor::ImportReplacement{"readlink", address_of(answer_readlink)},
       vendor::ImportReplacement{"realpath", address_of(answer_realpath)},
       vendor::ImportReplacement{"getcwd", address_of(answer_getcwd)},
-      vendor::ImportReplacement{"exit", address_of(answer_exit)},
+      vendor::ImportReplacement{"signal", address_of(answer_signal)},
   };
   return vendor::replace_imports("nvrtc", replacements, unwelcome);
 }

@@ -98,7 +98,6 @@ class InProcessCompiler::Attempt {
     auto& end = ProcessEnd::get();
     if (!end.wait_for_this_thread()) return cancelled(job_);
     const std::stop_callback at_the_end(end.ending(), [this] { stop_.request_stop(); });
-    const ProcessEnd::Work work;
     try {
       return compiler_->run(nvrtc_, job_, stop_.get_token());
     } catch (const std::exception& thrown) {

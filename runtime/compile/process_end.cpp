@@ -57,41 +57,6 @@ struct ProcessEnd::Adopted {
   Adopted* next = nullptr;
 };
 
-// Lies on the stack of its thread, which stays.
-struct ProcessEnd::Parked {
-  const std::thread::native_handle_type thread;
-  const Parked* next;
-};
-
-void ProcessEnd::exit(int status) {
-  if (Work::of_this_thread && ends_soon()) park_this_thread();
-  std::exit(status);
-}
-
-void ProcessEnd::park_this_thread() noexcept {
-  Parked parked{::pthread_self(), parked_};
-  while (!parked_.compare_exchange_weak(parked.next, &parked)) {
-  }
-  --threads_;
-  for (;;) ::pause();
-}
-
-bool ProcessEnd::is_parked(std::thread::native_handle_type thread) const noexcept {
-  for (const auto* parked = parked_.load(); parked != nullptr; parked = parked->next) {
-    if (::pthread_equal(parked->thread, thread) != 0) return true;
-  }
-  return false;
-}
-
-// The other thread, which was interrupted first, may not have come as far yet.
-bool ProcessEnd::ends_soon() const noexcept {
-  constexpr std::chrono::seconds patience(1);
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!ending_.stop_requested() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return ending_.stop_requested();
-}
-
 ProcessEnd::Stay::Stay() noexcept : awaited_(is_main_thread() ? 0 : 1) {
   ++of_this_thread;
   ++get().stays_;
@@ -125,7 +90,6 @@ void ProcessEnd::begin_in_child() noexcept {
   stays_ = Stay::of_this_thread;
   awaited_stays_ = Stay::awaited_of_this_thread = 0;
   of_parent_ = adopted_.exchange(nullptr);
-  parked_ = nullptr;
   // Those who listen lie on the stacks of threads that are not here.
   ending_ = std::stop_source();
 }
@@ -141,13 +105,12 @@ void ProcessEnd::add(Adopted* thread) noexcept {
   }
 }
 
-// Whether all have ended, or never will.
+// Whether all have ended.
 bool ProcessEnd::join_the_ended() noexcept {
   bool all = true;
   for (auto* thread = adopted_.exchange(nullptr); thread != nullptr;) {
     auto* const next = thread->next;
-    const auto handle = thread->thread.native_handle();
-    if (!is_parked(handle) && ::pthread_tryjoin_np(handle, nullptr) == EBUSY) {
+    if (::pthread_tryjoin_np(thread->thread.native_handle(), nullptr) == EBUSY) {
       all = false;
       add(thread);
     } else {

@@ -42,30 +42,12 @@ class ProcessEnd {
     friend class ProcessEnd;
   };
 
-  /// While one exists, its thread works in NVRTC, and wait_for_this_thread() was true there.
-  class Work {
-   public:
-    Work() noexcept { of_this_thread = true; }
-    Work(const Work&) = delete;
-    Work& operator=(const Work&) = delete;
-    ~Work() { of_this_thread = false; }
-
-   private:
-    inline static thread_local bool of_this_thread = false;
-    friend class ProcessEnd;
-  };
-
   /// The one of this process; never destroyed.
   static ProcessEnd& get();
 
   /// Makes the end wait for this thread, until all that NVRTC keeps for it is destroyed. To be called before
   /// the thread uses NVRTC. False where the process is ending already.
   [[nodiscard]] bool wait_for_this_thread();
-
-  /// For NVRTC, in the place of the C library's: it calls exit() on a thread of its work once its handler of a signal has called it
-  /// on another. Of the two statuses the handler's counts: a thread at Work goes no further while another ends the
-  /// process, and nobody waits for it any more.
-  [[noreturn]] void exit(int status);
 
   /// Takes a thread for which nobody waits any more. The end waits until nothing of it is left: NVRTC also keeps what
   /// the system destroys after all that the language destroys.
@@ -86,13 +68,9 @@ class ProcessEnd {
   struct Presence;
   struct OfMainThread;
   struct Adopted;
-  struct Parked;
 
   ProcessEnd();
   void wait() noexcept;
-  [[nodiscard]] bool ends_soon() const noexcept;
-  [[noreturn]] void park_this_thread() noexcept;
-  [[nodiscard]] bool is_parked(std::thread::native_handle_type thread) const noexcept;
   void add(Adopted* thread) noexcept;
   bool join_the_ended() noexcept;
   void begin_in_child() noexcept;
@@ -101,9 +79,8 @@ class ProcessEnd {
   std::atomic<int> threads_{0};
   std::atomic<int> stays_{0};
   std::atomic<int> awaited_stays_{0};
-  std::atomic<Adopted*> adopted_{nullptr};      ///< A list.
-  std::atomic<const Parked*> parked_{nullptr};  ///< Likewise.
-  Adopted* of_parent_ = nullptr;                ///< In a forked child, which has none of them.
+  std::atomic<Adopted*> adopted_{nullptr};  ///< A list.
+  Adopted* of_parent_ = nullptr;            ///< In a forked child, which has none of them.
   std::atomic<bool> forked_amid_calls_{false};
 };
 

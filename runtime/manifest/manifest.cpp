@@ -413,6 +413,12 @@ Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& fi
                     "manifest, or a record that KILN_RECORD made",
                     file.string()));
   }
+  if (text->starts_with("SQLite format 3")) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{}: it is no manifest but a bundle or a cache: `kiln prewarm --from` "
+                            "and `kiln import` take those",
+                            file.string()));
+  }
   const auto documents = read_documents(*text);
   if (!documents) {
     if (is_no_json_at_all(file, *text)) {

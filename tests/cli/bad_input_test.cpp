@@ -498,7 +498,7 @@ TEST_F(Mistakes, InTheWords) {
       {{"diff", bundle_, none_},
        3,
        "io_failed",
-       "no file and no folder",
+       "no cache and no bundle",
        none_,
        "kiln ls lists the entries"},
       {{"diff", bundle_, bundle_, "--allow", "stack=1"},

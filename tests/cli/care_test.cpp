@@ -357,7 +357,8 @@ TEST_F(Care, ConfigSetsGetsAndForgets) {
   file(".config/kiln/config", "# mine\n KILN_LOG = info\nKILN_LOG=off\nKILN_MODE=warn");
   EXPECT_EQ(care({"config", "set", "KILN_LOG=debug"}).exit_code, 0);
   EXPECT_EQ(read(path), "# mine\nKILN_LOG=debug\nKILN_MODE=warn\n");
-  EXPECT_EQ(care({"config", "unset", "KILN_LOG"}).exit_code, 0);
+  EXPECT_THAT(care({"config", "unset", "KILN_LOG"}).out, HasSubstr("is no longer set in"));
+  EXPECT_THAT(care({"config", "unset", "KILN_LOG"}).out, HasSubstr("was not set in"));
   EXPECT_EQ(read(path), "# mine\nKILN_MODE=warn\n");
   EXPECT_EQ(care({"config", "get", "KILN_LOG"}).out, "warn\n");
 }

@@ -117,6 +117,13 @@ TEST_F(Compile, PrefersWhatLiesBesideTheFileToIncludeFolders) {
   compile({source, "--arch", "sm_80", "-I", scratch("include").string()});
 }
 
+TEST_F(Compile, NamesAnIncludeFolderThatIsNotThere) {
+  const auto source = file("k.cu", "__global__ void k() {}\n");
+  const auto compiled = run({"compile", source, "--arch", "sm_80", "--name", "k", "-I", "i3"});
+  EXPECT_EQ(compiled.exit_code, 0);
+  EXPECT_THAT(compiled.err, HasSubstr("-I i3: no such folder"));
+}
+
 TEST_F(Compile, NamesTheFileAsItWasGiven) {
   const auto wrong = file("wrong.cu", "extern \"C\" __global__ void f() { oops; }\n");
   const auto failed = run({"compile", wrong, "--arch", "sm_80"});

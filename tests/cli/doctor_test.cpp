@@ -182,6 +182,15 @@ TEST_F(Doctor, CannotServeFromADisabledCache) {
   EXPECT_THAT(findings["can_serve"]["reason"].get<std::string>(), HasSubstr("KILN_CACHE_DISABLE"));
 }
 
+TEST_F(Doctor, SaysWhereNothingMoreCanBeKept) {
+  compile({file("scale.cu", scale_source), "--arch", "sm_80", "--name", "fill"});
+  fs::permissions(cache(), fs::perms::owner_read | fs::perms::owner_exec);
+  const auto findings = examine(0, {.no_override = true});
+  fs::permissions(cache(), fs::perms::owner_all);
+  EXPECT_THAT(findings["can_serve"]["reason"].get<std::string>(),
+              HasSubstr("; nothing more can be kept: Permission denied"));
+}
+
 TEST_F(Doctor, CannotServeWhatCannotBeMade) {
   fs::create_directory(scratch("closed"));
   fs::permissions(scratch("closed"), fs::perms::owner_read | fs::perms::owner_exec);

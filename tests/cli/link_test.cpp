@@ -59,6 +59,18 @@ TEST_F(Link, EntriesOfTheCacheByTheirKeys) {
   EXPECT_EQ(run({"verify", "--deep"}).exit_code, 0);
 }
 
+// Where its source lies here, and has the same name.
+TEST_F(Link, EntriesByTheirNamesBesideTheirSources) {
+  static_cast<void>(compiled(caller_, {"--image", "ltoir", "--name", "scale<float>"}));
+  static_cast<void>(compiled(callee_, {"--image", "ltoir"}));
+  const auto before = fs::current_path();
+  fs::current_path(fs::path(caller_).parent_path());
+  const auto made = link({"caller.cu", "callee.cu", "--arch", "sm_90", "--as", "engine"});
+  EXPECT_EQ(made["program"], "engine");
+  EXPECT_EQ(run({"diff", "callee.cu", "callee.cu"}).exit_code, 0);
+  fs::current_path(before);
+}
+
 TEST_F(Link, Files) {
   for (const auto* kind : {"cubin", "ptx", "ltoir"}) {
     const auto a = scratch(std::string("a.") + kind).string();

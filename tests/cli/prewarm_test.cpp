@@ -148,6 +148,15 @@ TEST_F(Prewarm, NamesWhatFailsAndDoesTheRest) {
   EXPECT_EQ((*failed)["arch"], "sm_80");
 }
 
+TEST_F(Prewarm, NamesTheWordsForABundleThatIsGivenAsAManifest) {
+  finish(many(1));
+  const auto bundle = scratch("bundle.kiln").string();
+  ASSERT_EQ(run({"export", bundle}).exit_code, 0);
+  const auto refused = run({"prewarm", bundle});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("`kiln prewarm --from`"));
+}
+
 TEST_F(Prewarm, TellsWhatTheCompilerWasGivenOnlyWhereAskedTo) {
   auto wrong = plain(1);
   wrong["source"] = "__global__ void k() { nothing; }";

@@ -180,7 +180,7 @@ void add_options(CLI::App& app, Words& words) {
   app.add_option("--arch", words.architectures, "Architectures to compile for")->delimiter(',');
   app.add_flag("--verbose", words.verbose, "A row for each kernel");
   auto* serve = app.add_flag("--serve", words.serve,
-                             "Only ask for everything, and fail if something is not in the cache")
+                             "Only ask for everything; status 1 if something had to be compiled")
                     ->needs(cache);
   app.add_flag("--json", words.json, "Of --serve, as a document")->needs(serve);
 }

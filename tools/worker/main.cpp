@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <limits>
@@ -51,6 +52,8 @@ void close_all_above(int last) {
 void keep_out_of_the_way() {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
+  // A file that may not grow is an error, and ends nothing.
+  static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
   std::ofstream("/proc/self/oom_score_adj") << "500";
 }
 

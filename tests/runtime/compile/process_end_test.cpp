@@ -84,36 +84,6 @@ TEST(ProcessEnd, WaitsForACallOnAThreadOfTheHosts) {
   EXPECT_EQ(status, 0);
 }
 
-/// Less than the end waits for a thread that does not end.
-constexpr unsigned soon = 8;
-
-// As NVRTC does on its own thread, once its handler of a signal has ended the process on the main one.
-TEST(ProcessEnd, AThreadAtWorkThatEndsTheProcessTooIsNotWaitedForAndDoesNotChangeTheStatus) {
-  if (is_sanitized) GTEST_SKIP() << "what the thread has is a leak to a sanitizer";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(soon);
-    std::atexit([] {
-      if (::gettid() != ::getpid()) ::_exit(1);
-    });
-    std::atomic<bool> works = false;
-    auto& end = ProcessEnd::get();
-    end.adopt(std::thread([&works, &end] {
-      static_cast<void>(end.wait_for_this_thread());
-      const ProcessEnd::Work work;
-      works = true;
-      while (!end.ending().stop_requested()) std::this_thread::sleep_for(1ms);
-      end.exit(0);
-    }));
-    while (!works) std::this_thread::sleep_for(1ms);
-    std::exit(4);  // NOLINT(concurrency-mt-unsafe): with all that it undoes.
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 4);
-}
-
 // Takes the front end a second, in which it does not ask whether to go on.
 constexpr const char* slow_to_read = R"(
 template <int N, int M> struct T {
@@ -123,10 +93,21 @@ template <int M> struct T<0, M> { static constexpr long value = 1; };
 __global__ void k(long* out) { *out = T<13, 0>::value; }
 )";
 
-// The real thing: a host whose pool of threads is joined behind all that ends with the main thread.
-TEST(ProcessEnd, ASignalAmidACompileOnAThreadOfTheHostsEndsTheProcessSoon) {
-  if (is_sanitized) GTEST_SKIP() << "what the thread has is a leak to a sanitizer";
-  ASSERT_EQ(::pipe(ends.data()), 0);
+/// In this process, of which nobody else is told.
+Runtime compiling_itself() {
+  RuntimeOptions options;
+  options.cache_disabled = true;
+  options.compile_workers = 0;
+  return Runtime::open(options).value();
+}
+
+Result<Artifact> compile_slowly(Runtime runtime) {
+  const auto program = Program::make({.name = "k.cu", .source = slow_to_read}).value();
+  return runtime.compile(program, Target::parse("sm_80").value());
+}
+
+// A host whose pool of threads is joined behind all that ends with the main thread.
+TEST(ProcessEnd, DoesNotWaitForAHostThatWaitsForACompile) {
   const pid_t child = ::fork();
   if (child == 0) {
     struct Pool {
@@ -134,30 +115,42 @@ TEST(ProcessEnd, ASignalAmidACompileOnAThreadOfTheHostsEndsTheProcessSoon) {
       ~Pool() { thread.join(); }
     };
     static Pool pool;
-    RuntimeOptions options;
-    options.cache_disabled = true;
-    options.compile_workers = 0;
-    auto runtime = Runtime::open(options).value();
-    const auto program = Program::make({.name = "k.cu", .source = slow_to_read}).value();
-    pool.thread = std::thread([runtime, program]() mutable {
-      static_cast<void>(runtime.compile(program, Target::parse("sm_80").value()));
-    });
-    static_cast<void>(::write(ends[1], "x", 1));
-    for (;;) ::pause();
+    pool.thread =
+        std::thread([runtime = compiling_itself()] { static_cast<void>(compile_slowly(runtime)); });
+    std::this_thread::sleep_for(300ms);
+    std::exit(4);  // NOLINT(concurrency-mt-unsafe): with all that it undoes.
   }
-  ::close(ends[1]);
-  char byte = 0;
-  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
-  ::close(ends[0]);
-  std::this_thread::sleep_for(500ms);
-  ASSERT_EQ(::kill(child, SIGINT), 0);
-  const auto began = std::chrono::steady_clock::now();
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(soon));
-  // Where NVRTC has not set its handler up yet, or no more, the signal itself ends the process.
-  EXPECT_TRUE(WIFEXITED(status) ? WEXITSTATUS(status) == 4 : WTERMSIG(status) == SIGINT)
-      << std::hex << status;
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+}
+
+volatile std::sig_atomic_t signals = 0;
+
+// NVRTC has handlers of its own, which would end the process.
+TEST(ProcessEnd, ASignalAmidACompileIsTheHosts) {
+  struct sigaction mine {};
+  struct sigaction before {};
+  mine.sa_handler = [](int) { signals = signals + 1; };
+  for (const int number : {SIGINT, SIGTERM}) ASSERT_EQ(::sigaction(number, &mine, &before), 0);
+  std::atomic<bool> done = false;
+  std::thread sender([&done] {
+    while (!done) {
+      for (const int number : {SIGINT, SIGTERM}) ::kill(::getpid(), number);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  const auto artifact = compile_slowly(compiling_itself());
+  done = true;
+  sender.join();
+  EXPECT_TRUE(artifact) << artifact.error().message;
+  EXPECT_GT(signals, 0);
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction after {};
+    ASSERT_EQ(::sigaction(number, &before, &after), 0);
+    EXPECT_EQ(after.sa_handler, mine.sa_handler);
+  }
 }
 
 std::size_t pages_mapped() {

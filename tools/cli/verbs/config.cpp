@@ -141,10 +141,12 @@ void change(const Globals& globals, const std::string& name,
   if (value) mkdir(folder.c_str(), 0700);
   const FolderLock one_at_a_time(folder);
   const bool there = fs::exists(file, told_by_the_writing);
-  if (there || value)
-    write_file(file, with_value(there ? read_input(file) : std::string(), name, value), 0600);
+  const auto before = there ? read_input(file) : std::string();
+  const auto after = with_value(before, name, value);
+  if (there || value) write_file(file, after, 0600);
+  const auto* const done = value ? "is set" : after == before ? "was not set" : "is no longer set";
   print_report(globals, {{"variable", name}, {"file", file.string()}},
-               fmt::format("{} {} in {}\n", name, value ? "is set" : "is not set", file.string()));
+               fmt::format("{} {} in {}\n", name, done, file.string()));
 }
 
 // As in the file, a setting and its value may be one word.

@@ -119,17 +119,22 @@ Side read_entry(const Globals& globals, const std::string& word) {
   if (!key) {
     const auto& error = key.error();
     throw Failure({ErrorCode::io_failed,
-                   fmt::format("{}: no file and no folder, and {}", word, error.message), error.log,
-                   0});
+                   fmt::format("{}: no cache and no bundle, and {}", word, error.message),
+                   error.log, 0});
   }
   auto entries = cache.list().value();
   std::erase_if(entries, [&](const EntrySummary& entry) { return entry.key != *key; });
   return {true, read_kernels(cache, entries, "")};
 }
 
+// An entry is named after its source, which may lie here.
+bool is_source(const std::filesystem::path& file) {
+  return file.extension() == ".cu" || file.extension() == ".cuh";
+}
+
 Side read_side(const Globals& globals, const std::string& word) {
   std::error_code error;
-  if (!std::filesystem::exists(word, error)) return read_entry(globals, word);
+  if (!std::filesystem::exists(word, error) || is_source(word)) return read_entry(globals, word);
   auto cache = open_shipped(word, settings_of(globals));
   return {false, read_kernels(cache, cache.list().value(), "")};
 }

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -114,6 +116,13 @@ bool is_member(gid_t group) {
   return geteuid() == 0 || getegid() == group || std::ranges::find(groups, group) != groups.end();
 }
 
+// Why this user can put nothing into a folder that is there; empty where it can.
+std::string why_not_into(const fs::path& folder) {
+  // Root has every right, and yet writes nothing to what is mounted read-only.
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return std::strerror(errno);
+  return room_in(folder) == 0 ? "no room is left there" : "";
+}
+
 // What the first compile would find; doctor itself makes nothing.
 Verdict judge_absence(const Settings& settings, const fs::path& directory) {
   if (settings.cache_read_only) {
@@ -127,9 +136,8 @@ Verdict judge_absence(const Settings& settings, const fs::path& directory) {
     return {false, fmt::format("user {} is not in group {} (KILN_CACHE_GROUP)", geteuid(), *group)};
   }
   const auto ancestor = existing(directory);
-  if (access(ancestor.c_str(), W_OK | X_OK) != 0) {
-    return {false, ancestor.string() + " is not writable"};
-  }
+  if (const auto why = why_not_into(ancestor); !why.empty())
+    return {false, fmt::format("{} is not writable: {}", ancestor.string(), why)};
   return {true, "nothing is kept yet; the first compile makes the cache"};
 }
 
@@ -149,7 +157,10 @@ Verdict judge_cache(const Settings& settings, const fs::path& kept_in,
   const auto sums = cache->statistics();
   if (!sums) return {false, sums.error().message};
   statistics = *sums;
-  return {true, fmt::format("{} in {}", entries_text(*sums), cache->file().string())};
+  auto reason = fmt::format("{} in {}", entries_text(*sums), cache->file().string());
+  const auto why = settings.cache_read_only ? std::string() : why_not_into(kept_in);
+  if (!why.empty()) reason += fmt::format("; nothing more can be kept: {}", why);
+  return {true, std::move(reason)};
 }
 
 CacheFindings examine_cache(const Settings& settings) {

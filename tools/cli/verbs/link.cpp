@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ namespace kiln::cli {
 namespace {
 
 // How the linker's inputs begin; the two that are binary by their magic numbers.
-ImageKind kind_of(const std::string& file, const std::string& bytes) {
+std::optional<ImageKind> kind_of(const std::string& bytes) {
   if (bytes.starts_with("\x7f"
                         "ELF")) {
     return ImageKind::cubin;
@@ -27,29 +28,36 @@ ImageKind kind_of(const std::string& file, const std::string& bytes) {
     return ImageKind::ltoir;
   }
   if (bytes.find(".version") != std::string::npos) return ImageKind::ptx;
-  refuse(ErrorCode::invalid_argument,
-         fmt::format("{}: neither a cubin nor LTO-IR nor PTX, which alone are linked: kiln compile "
-                     "--image ltoir makes some",
-                     file));
+  return std::nullopt;
 }
 
-Artifact read_image(const std::string& file) {
+// Nothing for a file that is none.
+std::optional<Artifact> read_image(const std::string& file) {
   auto bytes = read_input(file);
+  const auto kind = kind_of(bytes);
+  if (!kind) return std::nullopt;
   Artifact artifact;
   artifact.program = std::filesystem::path(file).filename().string();
-  artifact.kind = to_string(kind_of(file, bytes));
+  artifact.kind = to_string(*kind);
   artifact.image = std::move(bytes);
   return artifact;
 }
 
-// A file, or an entry of the cache: that one brings its names along.
+// A file, or an entry of the cache, which brings its names along: its source may lie here under the same name.
 Artifact find_input(const Globals& globals, const std::string& word, bool newest) {
   std::error_code ignored;
-  if (std::filesystem::exists(word, ignored)) return read_image(word);
+  const bool is_there = std::filesystem::exists(word, ignored);
+  if (auto image = is_there ? read_image(word) : std::nullopt) return std::move(*image);
   auto opened = open_for_inspection(globals);
   const auto key =
       opened ? choose_entry(*opened, EntryWords{word, newest}) : tl::unexpected(opened.error());
   if (!key && key.error().code == ErrorCode::not_found) {
+    if (is_there) {
+      refuse(ErrorCode::invalid_argument,
+             fmt::format("{}: neither a cubin nor LTO-IR nor PTX, which alone are linked, nor the "
+                         "name of an entry: kiln compile --image ltoir makes some",
+                         word));
+    }
     refuse(ErrorCode::io_failed,
            fmt::format("{}: no such file, and {}", word, key.error().message));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "kiln/headers.h"
@@ -22,6 +23,11 @@ std::string name_of(const ProgramWords& words) {
 
 // As for other compilers, a program finds what lies beside it; one from standard input, what lies here.
 std::vector<fs::path> include_dirs_of(const ProgramWords& words) {
+  for (const auto& given : words.include_dirs) {
+    std::error_code untold;
+    if (!fs::is_directory(given, untold))
+      warn_once(fmt::format("-I {}: no such folder", given.string()));
+  }
   const auto folder = is_standard_input(words) ? fs::path() : words.file.parent_path();
   std::vector<fs::path> all{fs::absolute(folder / ".")};
   all.insert(all.end(), words.include_dirs.begin(), words.include_dirs.end());

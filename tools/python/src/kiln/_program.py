@@ -75,7 +75,8 @@ class Program:
         else:
             text = encoded(source, "the source")
         if name is None:
-            raise error_of("invalid_argument", "a program that is given as text has no name; give name='something.cu'")
+            raise error_of("invalid_argument", "a program that is given as text has no name; give name='something.cu', or "
+                           "pathlib.Path(...) for a file")
         self._name = name
         self._kernels = tuple(kernels)
         self._handle = make_handle(encoded(name, "the name"), encoded(text, f"{name}'s text"), self._kernels, folders,

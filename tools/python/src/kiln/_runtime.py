@@ -248,7 +248,9 @@ class Runtime:
         forget_callbacks(self._number)
 
     def __del__(self) -> None:
-        forget_callbacks(self._number)
+        # Of one that was given a wrong argument there is nothing.
+        if hasattr(self, "_number"):
+            forget_callbacks(self._number)
 
     def __enter__(self) -> Runtime:
         return self
