@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 }
 
 std::string read_file(const fs::path& path) {
+  if (fs::is_directory(path)) give_up(path.string() + " is a folder: name the files in it");
   std::ifstream file(path, std::ios::binary);
   if (!file) give_up("cannot read " + path.string());
   std::string text{std::istreambuf_iterator<char>(file), {}};

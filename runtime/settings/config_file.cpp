@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -76,6 +78,11 @@ std::string without_value(std::string_view line) {
   const auto name = line.substr(0, line.find_first_of("= \t:"));
   const bool is_name = line.starts_with("KILN_") || line.substr(name.size()).starts_with('=');
   if (may_hold_address(is_name ? name : line)) return "...";
+  // Alone on its line it may be one too; a word of letters is none.
+  const auto is_of_a_word = [](unsigned char c) {
+    return std::isalpha(c) || c == '_' || c == '[' || c == ']';
+  };
+  if (name.size() == line.size() && !std::ranges::all_of(line, is_of_a_word)) return "...";
   return fmt::format("{}{}", name, name.size() == line.size() ? "" : "...");
 }
 

@@ -492,6 +492,7 @@ TEST_F(Mistakes, InTheWords) {
       {{"ls", "--sort", "colour"}, 2, "invalid_argument", "colour", "--sort", "program"},
       {{"ls", "--age", "soon"}, 2, "invalid_argument", "soon", "--age", "such as 30d"},
       {{"ls", "--arch", "sm_9"}, 2, "unknown_arch", "'sm_9'", "--arch: ", "Known ones: sm_75"},
+      {{"ls", "--arch", "native"}, 2, "invalid_argument", "native", "--arch", "such as sm_90"},
       {{"kernels", "--arch", "sm_9"}, 2, "unknown_arch", "'sm_9'", "--arch: ", "Known ones: sm_75"},
       {{"ls", "--limit", "0"}, 2, "invalid_argument", "0 not in range", "--limit", "range 1 to"},
       {{"kernels", "--threads", "2000"}, 2, "invalid_argument", "2000", "--threads", "1 to 1024"},

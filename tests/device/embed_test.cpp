@@ -1,3 +1,5 @@
+#include <n/off.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -34,6 +36,7 @@ TEST(Embed, NamesAreTheSpellingsThatIncludeThem) {
                                                   "engine/b/info.h", "engine/b/part.cuh",
                                                   "engine/b/up.cuh"}));
   EXPECT_EQ(engine::test::device_headers().find("engine/a/missing.h"), nullptr);
+  EXPECT_NE(n::off().find("no/a/info.h"), nullptr);
 }
 
 Result<Artifact> compile(ProgramSpec spec) {

@@ -110,6 +110,12 @@ TEST_F(ConfigFiles, HoldNoNonsense) {
     say(line + "\n");
     EXPECT_THAT(refusal(), HasSubstr(":1: '...' is no setting"));
   }
+  for (const std::string line : {"wJalrXUtnFEMI/K7MDENG", "a1b2c3d4", "sesame-street"}) {
+    say(line + "\n");
+    EXPECT_THAT(refusal(), HasSubstr(":1: '...' is no setting"));
+  }
+  say("loud\n");
+  EXPECT_THAT(refusal(), HasSubstr(":1: 'loud' is no setting"));
   say("mode warn\n");
   EXPECT_THAT(refusal(), HasSubstr(":1: 'mode...' is no setting"));
   say("[kiln]\n");

@@ -71,8 +71,12 @@ std::chrono::seconds age_of(std::string_view option, const std::string& text) {
 
 void check_architectures(const ListWords& words) {
   // Entries of PTX are of virtual ones, too.
-  for (const auto& arch : words.archs)
-    static_cast<void>(value_of("--arch", Target::parse(arch, ImageKind::ptx)));
+  for (const auto& arch : words.archs) {
+    if (value_of("--arch", Target::parse(arch, ImageKind::ptx)).is_native()) {
+      refuse(ErrorCode::invalid_argument,
+             "--arch native: an entry is of an architecture by its name, such as sm_90");
+    }
+  }
 }
 
 std::vector<EntrySummary> wanted_entries(std::vector<EntrySummary> entries,
