@@ -167,6 +167,12 @@ std::FILE* FileSnapshot::open(const char* path) {
     errno = file->error;
     return nullptr;
   }
+  // A FIFO would keep the compiler waiting for a writer, and a device may have no end.
+  const auto mode = file->status.st_mode;
+  if (!S_ISREG(mode) && !S_ISDIR(mode)) {
+    errno = ENXIO;
+    return nullptr;
+  }
   // A folder can be opened too, and not be read.
   auto& asked = files_.at(path);
   const auto& on_disk = asked.path;

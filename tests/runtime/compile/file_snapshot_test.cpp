@@ -207,6 +207,33 @@ TEST_F(FileSnapshotTest, ARelativePathIsOfTheWorkingDirectory) {
   EXPECT_EQ(files_.readings().working_directory, fs::current_path().string());
 }
 
+TEST_F(FileSnapshotTest, TheCompilerStandsInOneFolder) {
+  const auto here = fs::current_path();
+  fs::current_path("/");
+  std::string buffer(here.string().size() + 1, '?');
+  EXPECT_STREQ(files_.working_directory(buffer.data(), buffer.size()), here.c_str());
+  EXPECT_EQ(files_.working_directory(buffer.data(), buffer.size() - 1), nullptr);
+  EXPECT_EQ(errno, ERANGE);
+  fs::current_path(here);
+}
+
+TEST_F(FileSnapshotTest, WhatLiesWhereItIsToldToStandLiesInTheWorkingDirectory) {
+  FileSnapshot files(embedded_, "", nullptr, "/nowhere");
+  char buffer[16];
+  EXPECT_STREQ(files.working_directory(buffer, sizeof buffer), "/nowhere");
+  (void)text_in(files, "/nowhere/not/here.h");
+  const auto readings = files.readings();
+  EXPECT_TRUE(readings.relative);
+  ASSERT_EQ(readings.files.size(), 1U);
+  EXPECT_EQ(readings.files[0].path, (fs::current_path() / "not/here.h").string());
+}
+
+TEST_F(FileSnapshotTest, AFifoIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("fifo.h").c_str(), 0600), 0);
+  EXPECT_EQ(files_.open(path("fifo.h").c_str()), nullptr);
+  EXPECT_EQ(errno, ENXIO);
+}
+
 TEST_F(FileSnapshotTest, ItsOwnFolderIsTheCompilers) {
   write_file(path("own/prelude.pch"), "one");
   EXPECT_EQ(text_in(files_, path("own/prelude.pch")), "one");
