@@ -71,7 +71,9 @@ TEST_F(BadInput, ASourceWithErrorsGivesTheWholeLog) {
   for (const auto* word : {"bad.cu", "sm_80", "\"first_mistake\" is", "\"second_mistake\" is"}) {
     const auto at = message.find(word);
     ASSERT_NE(at, std::string::npos) << word;
-    if (word[0] == '"') EXPECT_EQ(message.find(word, at + 1), std::string::npos) << "told twice";
+    if (word[0] == '"') {
+      EXPECT_EQ(message.find(word, at + 1), std::string::npos) << "told twice";
+    }
   }
 }
 
