@@ -81,11 +81,11 @@ std::FILE* open_text(std::shared_ptr<const std::string> text, std::function<void
 }  // namespace
 
 FileSnapshot::FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder,
-                           const NamedRoots* roots, std::string told_directory)
+                           const NamedRoots* roots, bool hides_working_directory)
     : roots_(roots),
       own_folder_(std::move(own_folder)),
       working_directory_(kiln::working_directory()),
-      told_directory_(told_directory.empty() ? working_directory_ : std::move(told_directory)),
+      stands_at_root_(hides_working_directory || working_directory_.empty()),
       events_(std::make_shared<std::uint32_t>(0)) {
   for (const auto& header : embedded) embedded_names_.insert(header.name);
 }
@@ -117,7 +117,9 @@ std::optional<Readings> FileSnapshot::readings_before_writing() const {
 // Of an embedded header NVRTC asks how the file of its bare name looks, when it reads it; 13.5 asks for that
 // name below the working directory. There is none: a header of that name is the embedded one.
 bool FileSnapshot::note_embedded(const std::string& path) {
-  const auto name = below(told_directory_, path).value_or(path);
+  const auto below_here =
+      working_directory_.empty() ? std::nullopt : below(working_directory_, path);
+  const std::string_view name = below_here.value_or(path);
   const auto at = embedded_names_.find(name);
   if (at != embedded_names_.end()) {
     note_embedded_read(*at, *events_ + 1);
@@ -150,14 +152,14 @@ int FileSnapshot::stat(const char* path, struct stat* status) {
   return 0;
 }
 
-char* FileSnapshot::working_directory(char* buffer, std::size_t size) {
-  const auto bytes = told_directory_.size() + 1;
-  if (told_directory_.empty() || (buffer != nullptr && size < bytes)) {
-    errno = told_directory_.empty() ? ENOENT : ERANGE;
+char* FileSnapshot::working_directory(char* buffer, std::size_t size) const {
+  const std::string_view told = stands_at_root_ ? std::string_view("/") : working_directory_;
+  if (buffer == nullptr) return ::strdup(told.data());
+  if (size <= told.size()) {
+    errno = ERANGE;
     return nullptr;
   }
-  if (buffer == nullptr) return ::strdup(told_directory_.c_str());
-  return static_cast<char*>(std::memcpy(buffer, told_directory_.c_str(), bytes));
+  return static_cast<char*>(std::memcpy(buffer, told.data(), told.size() + 1));
 }
 
 std::FILE* FileSnapshot::open(const char* path) {
@@ -204,10 +206,7 @@ void FileSnapshot::resolve(const std::string& asked_as, Asked& asked) {
     asked.path = std::move(resolved->path);
     return;
   }
-  const auto rest =
-      told_directory_ != working_directory_ ? below(told_directory_, asked_as) : std::nullopt;
-  asked.path = rest ? fmt::format("{}/{}", working_directory_, *rest) : asked_as;
-  relative_ |= rest.has_value();
+  asked.path = asked_as;
   if (roots_ != nullptr && asked_as.starts_with(NamedRoots::beginning()))
     doubt("the compiler asked for " + asked_as);
 }

@@ -31,10 +31,10 @@ namespace kiln {
 class FileSnapshot {
  public:
   /// `embedded` are the compile's, and must outlive this, and so must `roots`, which name its include directories, or are
-  /// nullptr. What lies in `own_folder` is kiln's and no header. `told_directory` is where the compiler is told that it stands,
-  /// if its output is not to depend on that; empty for where this process stands now.
+  /// nullptr. What lies in `own_folder` is kiln's and no header. Where the output is not to depend on where this process stands,
+  /// `hides_working_directory`.
   FileSnapshot(const std::vector<HeaderForCompiler>& embedded, std::string own_folder,
-               const NamedRoots* roots = nullptr, std::string told_directory = {});
+               const NamedRoots* roots = nullptr, bool hides_working_directory = false);
   FileSnapshot(const FileSnapshot&) = delete;
   FileSnapshot& operator=(const FileSnapshot&) = delete;
 
@@ -44,8 +44,10 @@ class FileSnapshot {
   /// As ::fopen(path, "r").
   std::FILE* open(const char* path);
 
-  /// As ::getcwd: the same as long as it lives, whatever another thread does.
-  char* working_directory(char* buffer, std::size_t size);
+  /// As ::getcwd, but the same as long as it lives, whatever another thread does; and it tells a directory always, since NVRTC reads
+  /// what it was not told. That is the root where the real one is hidden or has no name: from there, too, the compiler asks by names
+  /// that begin in the real one.
+  char* working_directory(char* buffer, std::size_t size) const;
 
   /// Whether this path is kiln's, and the compiler may do with it what it likes.
   [[nodiscard]] bool is_own(std::string_view path) const;
@@ -114,7 +116,7 @@ class FileSnapshot {
   const NamedRoots* const roots_;
   const std::string own_folder_;
   const std::string working_directory_;
-  const std::string told_directory_;
+  const bool stands_at_root_;
   std::unordered_set<std::string_view> embedded_names_;
   std::unordered_map<std::string, Asked> files_;  ///< By the compiler's spelling.
   std::map<std::pair<dev_t, ino_t>, FilePtr> by_identity_;

@@ -110,10 +110,9 @@ Result<CompileOutcome> ObservedCompiler::run(const Call& call) {
 }
 
 FileSnapshot ObservedCompiler::files_of(const Call& call) const {
-  constexpr const char* nowhere = "/kiln.cwd";
   const auto& job = call.job;
   return FileSnapshot(job.embedded, scratch_ ? scratch_->path().string() + '/' : std::string(),
-                      call.names(), hides_working_directory(job.options, job.kind) ? nowhere : "");
+                      call.names(), hides_working_directory(job.options, job.kind));
 }
 
 // Nothing is kept of it, so nobody need know what it read; and what is precompiled would be in no trace.

@@ -16,8 +16,8 @@ namespace kiln {
 /// bitcode, which names each header that it has a function of, is to tell where they lie.
 [[nodiscard]] bool may_name_roots(const Query& query);
 
-/// Whether the compiler is to be told that it stands in a place of no machine's: bitcode has the working directory, though
-/// nobody asked for it, and is to be the same wherever it is made. Line information is to have the real one.
+/// Whether the compiler is to be told that it stands in the root: bitcode has the working directory, though nobody asked for it,
+/// and is to be the same wherever it is made. Line information is to have the real one.
 [[nodiscard]] bool hides_working_directory(const std::vector<std::string>& options, ImageKind kind);
 
 /// Whether an image of this kind shows a text. Bitcode shows none.

@@ -16,7 +16,8 @@
 //   stored in the mode cache-only) is NVRTC_ERROR_INTERNAL_ERROR, and the log says why.
 // - A compile for sm_XX gives the cubin. Its PTX is looked up, or compiled, when it is first asked for. A program that is
 //   compiled again has the images of its last compile alone.
-// - `__FILE__` and line information say "/kiln/" before the program's name; the log does not. kiln chooses the seed of symbols
+// - `__FILE__` and line information say "/kiln/" before the program's name; the log does not. LTO-IR and OptiX-IR are those of a
+//   process that stands in "/". kiln chooses the seed of symbols
 //   and whether headers are precompiled: options that do so count for nothing. Those that write files are
 //   NVRTC_ERROR_INVALID_OPTION.
 // - Where a directive quotes a file of the folder of the program's name, `#include <…>` searches that folder too, first.

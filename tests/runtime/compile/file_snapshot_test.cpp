@@ -217,15 +217,17 @@ TEST_F(FileSnapshotTest, TheCompilerStandsInOneFolder) {
   fs::current_path(here);
 }
 
-TEST_F(FileSnapshotTest, WhatLiesWhereItIsToldToStandLiesInTheWorkingDirectory) {
-  FileSnapshot files(embedded_, "", nullptr, "/nowhere");
-  char buffer[16];
-  EXPECT_STREQ(files.working_directory(buffer, sizeof buffer), "/nowhere");
-  (void)text_in(files, "/nowhere/not/here.h");
-  const auto readings = files.readings();
-  EXPECT_TRUE(readings.relative);
-  ASSERT_EQ(readings.files.size(), 1U);
-  EXPECT_EQ(readings.files[0].path, (fs::current_path() / "not/here.h").string());
+TEST_F(FileSnapshotTest, WhereThatIsHiddenOrHasNoNameItIsTheRoot) {
+  char buffer[2];
+  const FileSnapshot hiding(embedded_, "", nullptr, true);
+  EXPECT_STREQ(hiding.working_directory(buffer, sizeof buffer), "/");
+  const auto here = fs::current_path();
+  fs::create_directory(path("gone"));
+  fs::current_path(path("gone"));
+  fs::remove(path("gone"));
+  const FileSnapshot nameless(embedded_, "");
+  EXPECT_STREQ(nameless.working_directory(buffer, sizeof buffer), "/");
+  fs::current_path(here);
 }
 
 TEST_F(FileSnapshotTest, AFifoIsNotWaitedFor) {
