@@ -126,13 +126,13 @@ TEST(ProcessEnd, DoesNotWaitForAHostThatWaitsForACompile) {
   EXPECT_EQ(WEXITSTATUS(status), 4);
 }
 
-volatile std::sig_atomic_t signals = 0;
+std::atomic<int> signals = 0;
 
 // NVRTC has handlers of its own, which would end the process.
 TEST(ProcessEnd, ASignalAmidACompileIsTheHosts) {
   struct sigaction mine {};
   struct sigaction before {};
-  mine.sa_handler = [](int) { signals = signals + 1; };
+  mine.sa_handler = [](int) { ++signals; };
   for (const int number : {SIGINT, SIGTERM}) ASSERT_EQ(::sigaction(number, &mine, &before), 0);
   std::atomic<bool> done = false;
   std::thread sender([&done] {

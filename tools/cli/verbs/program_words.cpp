@@ -25,7 +25,7 @@ std::string name_of(const ProgramWords& words) {
 std::vector<fs::path> include_dirs_of(const ProgramWords& words) {
   for (const auto& given : words.include_dirs) {
     std::error_code untold;
-    if (!fs::is_directory(given, untold))
+    if (!given.empty() && !fs::is_directory(given, untold))
       warn_once(fmt::format("-I {}: no such folder", given.string()));
   }
   const auto folder = is_standard_input(words) ? fs::path() : words.file.parent_path();
