@@ -139,7 +139,9 @@ void FileSnapshot::note_embedded_read(std::string_view name, std::uint32_t at) {
 
 int FileSnapshot::stat(const char* path, struct stat* status) {
   if (is_own(path)) return ::stat(path, status);
-  if (note_embedded(path)) {
+  // The compiler takes PWD's word for where it stands if that is this folder. Else it asks working_directory().
+  const bool asks_where_it_stands = std::string_view(path) == ".";
+  if (asks_where_it_stands || note_embedded(path)) {
     errno = ENOENT;
     return -1;
   }

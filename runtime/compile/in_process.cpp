@@ -21,9 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An abandoned compile returns into this library's code, which a host that loaded it as a plugin may unload.
 bool process_ends() { return ProcessEnd::get().ending().stop_requested(); }
 
+// An abandoned compile returns into this library's code, which a host that loaded it as a plugin may unload.
 void keep_this_library_loaded() {
   static std::once_flag once;
   std::call_once(once, [] { vendor::keep_loaded(&keep_this_library_loaded); });
@@ -82,6 +82,7 @@ class InProcessCompiler::Attempt {
     // The end of the process takes no lock, and so wakes nobody.
     constexpr std::chrono::milliseconds look(10);
     std::unique_lock lock(mutex_);
+    if (outcome_) return std::move(outcome_);
     while (!wish.stop_requested() && !process_ends() && Clock::now() < deadline) {
       const auto until = std::min(deadline, Clock::now() + look);
       if (ended_.wait_until(lock, wish, until, [this] { return outcome_.has_value(); }))

@@ -2,6 +2,7 @@
 // embedded header quotes.
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -51,6 +52,12 @@ class StandingTest : public CompileFixture, public ::testing::WithParamInterface
             .kernels = {"k"}};
   }
 
+  /// As a shell does.
+  static void go_to(const fs::path& folder) {
+    fs::current_path(folder);
+    ::setenv("PWD", folder.c_str(), 1);
+  }
+
   void stand_where_nothing_is() {
     const auto gone = scratch_ / "gone";
     fs::create_directory(gone);
@@ -72,19 +79,19 @@ class StandingTest : public CompileFixture, public ::testing::WithParamInterface
 };
 
 TEST_P(StandingTest, LineInformationOfAFolderThatIsGoneIsNotKept) {
-  fs::current_path(here_);
+  go_to(here_);
   EXPECT_EQ(compile(with_line_information(1))->not_kept, "");
   stand_where_nothing_is();
   const auto artifact = compile(with_line_information(2));
   ASSERT_TRUE(artifact) << artifact.error().message;
   EXPECT_THAT(artifact->not_kept, HasSubstr("the working directory, which has no name any more"));
   EXPECT_THAT(artifact->image.string(), Not(HasSubstr(here_.string())));
-  fs::current_path(there_);
+  go_to(there_);
   EXPECT_EQ(compile(with_line_information(2))->origin, Origin::compiled);
 }
 
 TEST_P(StandingTest, NothingIsFoundInAFolderWhereThisProcessStandsNoMore) {
-  fs::current_path(here_);
+  go_to(here_);
   EXPECT_TRUE(compile(quoting()));
   stand_where_nothing_is();
   auto another = quoting();
@@ -96,10 +103,10 @@ TEST_P(StandingTest, NothingIsFoundInAFolderWhereThisProcessStandsNoMore) {
 
 TEST_P(StandingTest, BitcodeIsTheSameWhereverItIsMade) {
   for (const auto kind : {ImageKind::ltoir, ImageKind::optixir}) {
-    fs::current_path(here_);
+    go_to(here_);
     const auto image = try_compile(plain(1), "sm_80", kind)->image;
     ASSERT_TRUE(Cache::open(cache_directory())->clear());
-    fs::current_path(there_);
+    go_to(there_);
     const auto again = try_compile(plain(1), "sm_80", kind);
     EXPECT_EQ(again->origin, Origin::compiled);
     EXPECT_EQ(again->image, image) << to_string(kind);
@@ -107,20 +114,29 @@ TEST_P(StandingTest, BitcodeIsTheSameWhereverItIsMade) {
 }
 
 TEST_P(StandingTest, WhatAnEmbeddedHeaderQuotesIsFoundAgainWithLineInformationToo) {
-  fs::current_path(here_);
+  go_to(here_);
   auto spec = quoting();
   spec.options = {"-lineinfo"};
   EXPECT_EQ(compile(spec)->not_kept, "");
   EXPECT_EQ(origin_of(spec), Origin::local);
-  fs::current_path(there_);
+  go_to(there_);
   const auto failed = compile(spec);
   EXPECT_FALSE(failed) << "it is not here";
+}
+
+// A link leads to the folder, and the shell says so.
+TEST_P(StandingTest, LineInformationIsOfTheFolderAndNotOfALinkToIt) {
+  fs::create_directory_symlink(here_, scratch_ / "link");
+  go_to(scratch_ / "link");
+  const auto image = compile(with_line_information(1))->image.string();
+  EXPECT_THAT(std::string(image), HasSubstr(here_.string()));
+  EXPECT_THAT(std::string(image), Not(HasSubstr((scratch_ / "link").string())));
 }
 
 // Another thread may go to and fro: the image has one folder, and that is the one it is kept for.
 TEST_P(StandingTest, LineInformationIsOfTheFolderThatItIsKeptFor) {
   std::atomic<bool> done = false;
-  fs::current_path(here_);
+  go_to(here_);
   std::thread walker([&] {
     while (!done) {
       fs::current_path(there_);
