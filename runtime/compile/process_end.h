@@ -8,7 +8,7 @@ namespace kiln {
 
 /// Keeps the end of the process from destroying what NVRTC still uses on kiln's threads. It tells these threads to
 /// stop, and waits for them, ten seconds at most; then the process ends all the same. Safe to use from any
-/// thread, and where a signal's handler calls exit(), as NVRTC's does.
+/// thread, and where a signal's handler calls exit(), as a host's may.
 ///
 /// NVRTC sets up what exit() destroys at any time in a compile, so that no handler of exit() is sure to run before.
 /// But what belongs to the main thread is destroyed before all handlers. So the wait is there: where the main thread
