@@ -15,7 +15,7 @@ install_packages() {
   apt-get update -q
   apt-get install -qy --no-install-recommends \
     cmake ninja-build pkg-config python3 dpkg-dev file g++-aarch64-linux-gnu qemu-user-static \
-    libexpected-dev libcli11-dev nlohmann-json3-dev \
+    libexpected-dev libcli11-dev libsodium-dev nlohmann-json3-dev \
     lib{sqlite3,zstd,xxhash,fmt,gtest,gmock}-dev:arm64 >/dev/null
 }
 

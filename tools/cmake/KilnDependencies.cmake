@@ -8,19 +8,36 @@ if(KILN_SELF_CONTAINED)
   add_link_options(-static-libstdc++ -static-libgcc LINKER:--as-needed,--strip-all)
 endif()
 
-# What kiln is built from. Only tl::expected shows in the public headers: KilnInstall.cmake.
-find_package(tl-expected REQUIRED)
-find_package(SQLite3 REQUIRED)
-find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
-pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-
-if(KILN_BUILD_TOOLS)
-  find_package(CLI11 REQUIRED)
+# What kiln is built from. Only tl::expected shows in the public headers: KilnInstall.cmake. With KILN_VENDORED none has to
+# be here: vendored/ fetches what is not.
+set(kiln_needed REQUIRED)
+if(KILN_VENDORED)
+  set(kiln_needed QUIET)
 endif()
+find_package(Threads REQUIRED)
+find_package(tl-expected ${kiln_needed})
+find_package(SQLite3 ${kiln_needed})
+find_package(fmt ${kiln_needed})
+find_package(nlohmann_json ${kiln_needed})
+find_package(PkgConfig ${kiln_needed})
+if(KILN_BUILD_TOOLS)
+  find_package(CLI11 ${kiln_needed})
+endif()
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(ZSTD ${kiln_needed} IMPORTED_TARGET libzstd)
+  pkg_check_modules(XXHASH ${kiln_needed} IMPORTED_TARGET libxxhash)
+endif()
+
+# Signatures: headers alone, at build time alone. libsodium is opened where a key is set.
+find_path(KILN_SODIUM_INCLUDE_DIR sodium.h DOC "Folder with sodium.h")
+
+if(KILN_VENDORED)
+  add_subdirectory("${CMAKE_CURRENT_LIST_DIR}/vendored" "${PROJECT_BINARY_DIR}/vendored")
+endif()
+if(NOT KILN_SODIUM_INCLUDE_DIR)
+  message(FATAL_ERROR "libsodium's header sodium.h was not found. Install it (Debian: libsodium-dev), or set KILN_SODIUM_INCLUDE_DIR.")
+endif()
+
 if(KILN_BUILD_TESTS)
   kiln_missing_packages(kiln_missing ${kiln_packages_of_tests})
   if(kiln_missing)
@@ -35,14 +52,10 @@ if(KILN_BUILD_TESTS)
   endif()
 endif()
 
-# Signatures: headers alone, at build time alone. libsodium is opened where a key is set.
-find_path(KILN_SODIUM_INCLUDE_DIR sodium.h DOC "Folder with sodium.h")
-if(NOT KILN_SODIUM_INCLUDE_DIR)
-  message(FATAL_ERROR "libsodium's header sodium.h was not found. Install it (Debian: libsodium-dev), or set KILN_SODIUM_INCLUDE_DIR.")
-endif()
-
 # What kiln-remote talks to servers with. Without it that serves folders alone.
-pkg_check_modules(HIREDIS QUIET IMPORTED_TARGET hiredis)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(HIREDIS QUIET IMPORTED_TARGET hiredis)
+endif()
 if(NOT KILN_SELF_CONTAINED)
   find_package(CURL QUIET)
 endif()

@@ -1,6 +1,13 @@
 # Everything that is installed, in one place, in four components: the shared libraries alone, that of the C API alone,
 # what is built against them, and the tool. Nothing below holds an absolute path: the tree can be moved.
 include(CMakePackageConfigHelpers)
+
+# A static kiln leaves its dependencies to whoever links it, who could not find those.
+get_property(kiln_vendored GLOBAL PROPERTY kiln_vendored)
+if(kiln_vendored AND NOT BUILD_SHARED_LIBS)
+  message(FATAL_ERROR "A static kiln cannot be installed with what KILN_VENDORED has fetched (${kiln_vendored}): "
+    "install these libraries on the system, or set BUILD_SHARED_LIBS=ON, or KILN_INSTALL=OFF.")
+endif()
 set(kiln_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/kiln")
 
 # Stripped, as by `cmake --install --strip`, but for the build type Debug. The build folder keeps what a debugger reads.
