@@ -221,7 +221,8 @@ Result<GcReport> Cache::remove(std::span<const Digest> keys) {
 Outcome Cache::pin(const Digest& key, bool pinned) {
   const CallerState caller;
   bool found = false;
-  auto written = impl_->write("pinning an entry", storage::writer_patience, [&](Hold& hold) {
+  const auto* doing = pinned ? "pinning an entry" : "unpinning an entry";
+  auto written = impl_->write(doing, storage::writer_patience, [&](Hold& hold) {
     const auto id = storage::entry_id(hold.connection(), key);
     found = id.has_value();
     if (!id) return Step::roll_back;

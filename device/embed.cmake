@@ -98,8 +98,8 @@ macro(kiln_embed_toolkit_command)
     set(arg_TOOLKIT_DIRS ${CUDAToolkit_INCLUDE_DIRS})
   endif()
   if(NOT arg_TOOLKIT_DIRS)
-    message(FATAL_ERROR "kiln_embed_headers(${target}): which toolkit? Give TOOLKIT_DIRS, or call "
-      "find_package(CUDAToolkit) before")
+    message(FATAL_ERROR "kiln_embed_headers(${target}): which toolkit? TOOLKIT_DIRS is not "
+      "given or empty: name the folder in which cuda.h lies, or call find_package(CUDAToolkit) before")
   endif()
   set(dirs)
   foreach(dir IN LISTS arg_TOOLKIT_DIRS)

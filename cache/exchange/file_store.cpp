@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "exchange/store_folder.h"
+#include "file/generation.h"
 #include "file/wall_clock.h"
 #include "kiln/exchange.h"
 
@@ -247,9 +248,10 @@ class FileStore final : public ObjectStore {
 };
 
 tl::unexpected<Error> no_store(const fs::path& folder) {
-  return fail(ErrorCode::not_found,
-              fmt::format("there is no store in '{}'; the first compile or kiln push makes one",
-                          folder.string()));
+  return fail(ErrorCode::not_found, fmt::format("there is no store in '{}'; {}", folder.string(),
+                                                storage::current_generation(folder) == 0
+                                                    ? "the first compile or kiln push makes one"
+                                                    : "it is a cache, which kiln import takes in"));
 }
 
 /// Made where it is to be and is not there; nothing where it is not.

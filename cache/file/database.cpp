@@ -165,6 +165,13 @@ bool is_locked(const Opened& opened) {
          (opened.connection.last_code() & 0xff) == SQLITE_BUSY;
 }
 
+/// Whether a file that anybody may have named was never a cache. Of a cache's own file, no database means damage.
+bool is_no_cache(const Opened& opened) {
+  const bool is_no_database =
+      opened.content == Content::corrupt && (opened.connection.last_code() & 0xff) == SQLITE_NOTADB;
+  return is_no_database || opened.content == Content::none || opened.content == Content::foreign;
+}
+
 /// Takes back what the dead writer left, if that may be: a look does it, by who may write.
 void finish_commit(const fs::path& directory, const fs::path& file, const CacheOptions& options) {
   const auto lock = FileLock::acquire(directory / lock_name, writer_patience, trust_of(options));
@@ -272,6 +279,11 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
                                   Writers writers) {
   Trust trust{.cache = options.trust, .owned_by_root = true};
   trust.cache.group.reset();  // It says who shares a directory; a bundle has an owner.
+  std::error_code told_by_the_opening;
+  if (fs::is_directory(file, told_by_the_opening))
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("bundle '{}' is a folder; name a file that `kiln export` wrote",
+                            file.string()));
   const auto descriptor = open_private_file(file, trust);
   if (!descriptor) return tl::unexpected(descriptor.error());
   if (*descriptor < 0) {
@@ -281,7 +293,12 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
   auto opened = look_at(Connection::open(*descriptor, file), writers);
   ::close(*descriptor);
   if (!opened) return tl::unexpected(opened.error());
-  if (opened->content == Content::none) opened->content = Content::foreign;
+  if (is_no_cache(*opened)) {
+    return fail(
+        ErrorCode::cache_unusable,
+        fmt::format("'{}' is not a kiln bundle; name one that `kiln export` wrote", file.string()),
+        {}, SQLITE_NOTADB);
+  }
   return current_or_refused(std::move(*opened), file, 0);
 }
 

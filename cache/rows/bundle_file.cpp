@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Bundles go into container images, and users other than the one who wrote them read them.
-constexpr mode_t bundle_mode = 0644;
+constexpr mode_t rights_of_bundles = 0644;  ///< Less what the umask takes.
 
 constexpr std::string_view suffix = ".kiln-tmp";
 constexpr int most_tries = 4;
@@ -64,11 +64,11 @@ void remove_what_was_left_behind(const fs::path& folder, const fs::path& bundle)
   }
 }
 
-/// Makes the file and locks it. Gives -1 with errno where it cannot be made, and -1 with errno 0 where another process
+/// Makes the file, with the rights that the process gives to new ones, and locks it. Gives -1 with errno where it cannot be made, and -1 with errno 0 where another process
 /// took the new file for one that was left behind.
 int make_locked(const fs::path& file) {
   const int descriptor =
-      system::open_file(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+      system::open_file(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, rights_of_bundles);
   if (descriptor < 0) return -1;
   // Where locks do not work, the other process has no lock either, and removes nothing.
   const bool taken = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -135,7 +135,6 @@ Result<std::uint64_t> BundleFile::publish() {
   transaction_.reset();
   connection_.reset();
   struct stat status;
-  if (::fchmod(descriptor_, bundle_mode) != 0) return failure("setting its rights");
   if (::fsync(descriptor_) != 0 || ::fstat(descriptor_, &status) != 0) return failure("syncing");
   const fs::path place = folder_ / bundle_.filename();
   if (::rename(temporary_.c_str(), place.c_str()) != 0) return failure("putting it in its place");

@@ -170,11 +170,6 @@ Verifier::Progress Verifier::check_schema(Connection& connection) {
   if (!kernels || !signatures) return stopped(connection, "the schema");
   has_kernels_ = *kernels;
   has_signatures_ = *signatures;
-  if (!subject_.bundle) return Progress::done;
-  const auto texts = connection.integer("SELECT EXISTS(SELECT 1 FROM texts)");
-  if (!texts) return stopped(connection, "texts");
-  // A bundle may have been made without sources.
-  has_texts_ = *texts != 0;
   return Progress::done;
 }
 

@@ -101,7 +101,6 @@ class Verifier {
   std::int64_t position_ =
       std::numeric_limits<std::int64_t>::min();  ///< How far a stage is: an id.
   std::int64_t passed_ = 0;                      ///< Or a number of rows.
-  bool has_texts_ = true;
   bool has_kernels_ = false;
   bool has_signatures_ = false;
   std::chrono::steady_clock::time_point until_{};

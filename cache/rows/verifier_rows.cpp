@@ -161,7 +161,7 @@ void Verifier::read_entry(Statement& row) {
   entry.image_bytes = static_cast<std::uint64_t>(row.integer(11));
   entry.kernels = static_cast<std::uint64_t>(row.integer(12));
   entry.dependencies = row.is_null(13) ? digest_of_no_dependencies() : row.digest(14);
-  if (has_texts_ && row.integer(15) == 0) add("entry", entry.name, "its source is not kept");
+  if (row.integer(15) == 0) ++report_.texts_left_out;
   if (!subject_.bundle && row.integer(16) == 0) {
     add("entry", entry.name, "it has no use mark, and so is never evicted");
   }
@@ -275,7 +275,7 @@ void Verifier::read_set(Connection& connection, Statement& row) {
   if (digest != digest_of(*material)) {
     add("dependency set", name, "its content is not the one of its digest");
   }
-  if (has_texts_) check_texts_of(connection, row.integer(0), name, *set);
+  check_texts_of(connection, row.integer(0), name, *set);
 }
 
 void Verifier::check_texts_of(Connection& connection, std::int64_t set, const std::string& name,
@@ -288,9 +288,8 @@ void Verifier::check_texts_of(Connection& connection, std::int64_t set, const st
     const auto was_read = [&](const Dependency& lookup) {
       return lookup.content == header && lookup.is_read();
     };
-    if (kept == false && std::ranges::any_of(dependencies.lookups, was_read)) {
-      add("dependency set", name, fmt::format("its header {} is not kept", header.hex()));
-    }
+    if (kept == false && std::ranges::any_of(dependencies.lookups, was_read))
+      ++report_.texts_left_out;
     if (kept != true) continue;
     const auto linked = connection.has_row(
         "SELECT 1 FROM set_texts WHERE dependencies = ? AND text = ?", set, text.integer(0));

@@ -203,6 +203,18 @@ Outcome read_file(const fs::path& file, std::vector<PublicKey>& keys) {
   return {};
 }
 
+bool holds_public_key(const fs::path& file) {
+  const auto text = read_keys(file, fault_of_public, O_NOFOLLOW);
+  return text && PublicKey::parse(trimmed(*text)).has_value();
+}
+
+tl::unexpected<Error> no_signing_key(const fs::path& file, bool is_public) {
+  return bad(fmt::format(
+      "key file '{}' holds {}", file.string(),
+      is_public ? "a public key, and no signing key: that is the .key which was written beside it"
+                : "no signing key; kiln key generate makes one"));
+}
+
 Outcome read_folder(const fs::path& folder, std::vector<PublicKey>& keys) {
   struct stat status;
   const auto bad_folder = [&](const std::string& problem) {
@@ -316,6 +328,7 @@ Result<SigningKey> SigningKey::read(const fs::path& file) {
         "a signing key is named by the absolute path of its file; what was given is none, and is "
         "not repeated");
   auto text = read_keys(file, fault_of_secret, O_NOFOLLOW);
+  if (!text && holds_public_key(file)) return no_signing_key(file, true);
   if (!text) return tl::unexpected(std::move(text.error()));
   const auto line = trimmed(*text);
   const auto colon = line.find(':');
@@ -330,9 +343,7 @@ Result<SigningKey> SigningKey::read(const fs::path& file) {
   }
   ::explicit_bzero(seed.data(), seed.size());
   ::explicit_bzero(text->data(), text->size());
-  if (!sound)
-    return bad(fmt::format("key file '{}' holds no signing key; kiln key generate makes one",
-                           file.string()));
+  if (!sound) return no_signing_key(file, holds_public_key(file));
   return SigningKey(std::move(secret));
 }
 

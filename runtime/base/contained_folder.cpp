@@ -122,7 +122,7 @@ Result<ContainedFolder> ContainedFolder::make(const fs::path& folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   system::Descriptor opened(system::open_file(folder.c_str(), O_RDONLY | O_DIRECTORY));
-  if (!opened) return cannot_write(folder);
+  if (!opened) return cannot_write(folder, failure ? failure.message() : std::strerror(errno));
   // Who writes here marks it first, so that what another process has written already is marked.
   if (holds_anything(opened.get()) && !is_marked(opened.get())) {
     return fail(ErrorCode::invalid_argument,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -11,12 +13,14 @@ namespace {
 
 constexpr std::size_t differences_in_a_summary = 4;
 
-std::string in_a_summary(const NearestEntry& nearest) {
+/// `reason` is what has been said: the only difference may be that.
+std::string in_a_summary(const NearestEntry& nearest, std::string_view reason) {
   auto text = fmt::format("; nearest is {} ({} for {}", nearest.key.hex().substr(0, 12),
                           nearest.program, nearest.arch);
   if (nearest.kind != "cubin") text += ", " + nearest.kind;
   text += ')';
   const auto& differences = nearest.differences;
+  if (differences.size() == 1 && differences.front().text == reason) return text;
   const auto shown = std::min(differences.size(), differences_in_a_summary);
   for (std::size_t index = 0; index < shown; ++index) {
     text += (index == 0 ? ": " : "; ") + differences[index].text;
@@ -65,7 +69,7 @@ std::string Explanation::summary() const {
     return remark.empty() ? text : text + "; " + remark;
   }
   text += reason;
-  if (nearest) text += in_a_summary(*nearest);
+  if (nearest) text += in_a_summary(*nearest, reason);
   if (!not_stored.empty()) text += "; what is compiled is not kept: " + not_stored;
   return text;
 }

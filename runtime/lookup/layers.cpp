@@ -68,7 +68,7 @@ void Layers::open_bundles(const Settings& settings) {
     if (opened) {
       bundles_.push_back(std::move(*opened));
     } else {
-      lose("going on without a bundle", opened.error().message);
+      lose("going on without a bundle (KILN_BUNDLES)", opened.error().message);
     }
   };
   for (const auto& file : settings.bundles) add(Cache::open_bundle(file, options));

@@ -406,6 +406,13 @@ bool is_no_json_at_all(const fs::path& file, std::string_view text) {
 
 Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& file) {
   const auto text = read_file(file);
+  std::error_code no_folder;
+  if (fs::is_directory(file, no_folder)) {
+    return fail(ErrorCode::io_failed,
+                fmt::format("cannot read the manifest {}: it is no file but a folder; `kiln "
+                            "prewarm --from` and `kiln import` take that of a cache",
+                            file.string()));
+  }
   if (!text) {
     return fail(
         ErrorCode::io_failed,

@@ -244,7 +244,11 @@ Result<std::optional<HelperConnection>> HelperConnections::connect_to(
       return welcomed(std::move(socket));
     if (errno == EAGAIN) return timed_out();
     if (errno != ECONNREFUSED) return failed(in_words(errno));
-    if (has_started) return failed("it ends as soon as it is started");
+    if (has_started)
+      return failed(
+          fmt::format("'{}' ends as soon as it is started; is it kiln-remote? "
+                      "KILN_REMOTE_HELPER names one",
+                      executable_.string()));
     auto started = start(name);
     if (!started) return tl::unexpected(std::move(started.error()));
     has_started = *started;

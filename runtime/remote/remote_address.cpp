@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,7 +43,9 @@ bool has_sound_port(std::string_view host) {
   const auto colon = host.find(':', name_end);
   if (colon == std::string_view::npos) return true;
   const auto port = host.substr(colon + 1);
-  return !port.empty() && port.find_first_not_of("0123456789") == std::string_view::npos;
+  std::uint16_t number = 0;
+  const auto [end, fault] = std::from_chars(port.data(), port.data() + port.size(), number);
+  return fault == std::errc() && end == port.data() + port.size() && number != 0;
 }
 
 std::string without_secrets(std::string_view url) {
@@ -89,7 +95,7 @@ std::string as_it_may_be_repeated(std::string_view text) {
 bool is_plain(std::string_view setting) {
   return setting.find("://") == std::string_view::npos &&
          setting.find_first_of("@?") == std::string_view::npos &&
-         (setting.starts_with('/') || has_sound_port(setting));
+         (setting.starts_with('/') || setting.starts_with("file:") || has_sound_port(setting));
 }
 
 tl::unexpected<Error> not_shared(std::string_view shown, std::string_view expected) {
@@ -106,9 +112,12 @@ tl::unexpected<Error> no_address(std::string_view text, std::string_view setting
   const auto shown = is_plain(setting) ? std::string(text) : as_it_may_be_repeated(text);
   if (text.starts_with('/'))
     return not_shared(shown, "name a folder with file:// before its path: file:///folder");
-  return not_shared(shown,
-                    "name one as file:///folder, redis://host, redis+unix:///socket, "
-                    "http://host/path/, https://host/path/ or s3://bucket/prefix");
+  return not_shared(
+      shown, fmt::format("name one as file:///folder, redis://host, redis+unix:///socket, "
+                         "http://host/path/, https://host/path/ or s3://bucket/prefix{}",
+                         setting.find(' ') == std::string_view::npos
+                             ? ""
+                             : "; spaces separate stores, and one in a path is written %20"));
 }
 
 std::optional<RemoteAddress::Kind> kind_in(std::string_view url) {
@@ -127,7 +136,7 @@ Outcome check_place(const RemoteAddress& address, std::string_view text) {
   if (!is_path && (host.empty() || host.starts_with(':')))
     return no_remote(text, "it names no server");
   if (!is_path && !has_sound_port(host))
-    return no_remote(text, "what stands behind the server's ':' is no port");
+    return no_remote(text, "what stands behind the server's ':' is no port from 1 to 65535");
   // A password with a '/' in it would pass for a path, which is shown to everybody.
   if (!is_path && address.url.find('@', end_of_host(address.url)) != std::string::npos)
     return no_remote(text,

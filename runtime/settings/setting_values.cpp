@@ -33,6 +33,13 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
   return id;
 }
 
+// Whether it would be a size if its number were a smaller one.
+bool is_too_large(const std::string& size) {
+  const auto rest = size.find_first_not_of("0123456789");
+  return rest != 0 && parse_bytes("1" + size.substr(std::min(rest, size.size()))) &&
+         !parse_bytes(size);
+}
+
 constexpr unsigned most_workers = 1024;
 
 tl::unexpected<Error> refuse(std::string_view variable, std::string_view value,
@@ -101,6 +108,8 @@ Result<Mode> parse_mode(const char* variable, const std::string& value) {
 
 Result<std::uint64_t> parse_size(const char* variable, const std::string& value) {
   const auto bytes = parse_bytes(value);
+  if (!bytes && is_too_large(value))
+    return refuse(variable, value, "below 16777216T: use a smaller size, such as 5G");
   if (!bytes || *bytes == 0) {
     return refuse(variable, value,
                   "a size above nothing: use a number with K, M, G or T, such as 5G");
@@ -113,7 +122,11 @@ Result<std::uint64_t> parse_memory(const char* variable, const std::string& valu
 }
 
 Result<std::uint64_t> parse_size_or_none(const char* variable, const std::string& value) {
-  return value == "0" ? Result<std::uint64_t>(0) : parse_size(variable, value);
+  if (parse_bytes(value) == 0) return 0;
+  auto bytes = parse_size(variable, value);
+  if (!bytes && !is_too_large(value))
+    return refuse(variable, value, "a size: use a number with K, M, G or T, such as 5G; or 0");
+  return bytes;
 }
 
 Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std::string& value) {

@@ -106,6 +106,19 @@ TEST_F(CacheBundle, LargeContentGivesTheSameBytesToo) {
   EXPECT_TRUE(test::read_file(out_ / "first") == test::read_file(out_ / "second"));
 }
 
+TEST_F(CacheBundle, HasTheRightsOfNewFiles) {
+  const auto rights_under = [this](mode_t mask) {
+    const auto before = ::umask(mask);
+    const auto written = open("cache").export_bundle(out_ / "b");
+    ::umask(before);
+    EXPECT_TRUE(written);
+    return test::mode_of(out_ / "b");
+  };
+  EXPECT_EQ(rights_under(022), 0644);
+  EXPECT_EQ(rights_under(002), 0644);
+  EXPECT_EQ(rights_under(077), 0600);
+}
+
 TEST_F(CacheBundle, AnEmptyCacheGivesAnEmptyBundle) {
   EXPECT_EQ(open("cache").export_bundle(out_ / "b").value().entries, 0u);
   expect_bundle_serves(out_ / "b", {});

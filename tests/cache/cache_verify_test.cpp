@@ -244,8 +244,7 @@ TEST_F(CacheVerify, ADamagedTextIsFound) {
   expect_found("UPDATE texts SET frame = (SELECT frame FROM texts WHERE id = 2) WHERE id = 1",
                "text");
   expect_found("UPDATE texts SET id = 99 WHERE id = 2", "link");
-  expect_found("DELETE FROM texts WHERE id = 1", "entry");
-  expect_found("DELETE FROM texts WHERE id = 2", "dependency set");
+  expect_found("DELETE FROM texts WHERE id = 2", "link");
   expect_found("INSERT INTO texts SELECT 99, randomblob(16), raw_bytes, frame FROM texts LIMIT 1",
                "text");
 }
@@ -355,9 +354,32 @@ TEST_F(CacheVerify, WorksOnABundle) {
   }
   test::run_sql(file_, "DELETE FROM texts; DELETE FROM set_texts");
   Cache bundle = Cache::open_bundle(file_).value();
-  EXPECT_EQ(text_of(bundle.verify(true).value().findings), "") << "made without sources";
+  const auto without_sources = bundle.verify(true).value();
+  EXPECT_EQ(text_of(without_sources.findings), "");
+  EXPECT_GE(without_sources.texts_left_out, without_sources.entries);
   test::run_sql(file_, "UPDATE entries SET payload = x'00' WHERE id = 1");
   EXPECT_EQ(Cache::open_bundle(file_)->verify(false)->findings.size(), 1u);
+}
+
+TEST_F(CacheVerify, ASourceThatIsNotKeptIsCounted) {
+  test::run_sql(file_, "DELETE FROM texts WHERE id = 1");
+  const auto report = Cache::open(folder_.path(), {read_only})->verify(true).value();
+  EXPECT_EQ(text_of(report.findings), "");
+  EXPECT_GE(report.texts_left_out, 1u);
+}
+
+TEST_F(CacheVerify, WhatCameWithoutItsSourcesIsSound) {
+  const auto shipped = folder_.path() / "shipped.kiln";
+  const auto taken = folder_.path() / "taken";
+  ASSERT_TRUE(Cache::open(folder_.path())->export_bundle(shipped, {.without_sources = true}));
+  Cache cache = Cache::open(taken).value();
+  Cache bundle = Cache::open_bundle(shipped).value();
+  const auto imported = cache.import(bundle).value();
+  EXPECT_GT(imported.added, 0u);
+  const auto report = cache.verify(true).value();
+  EXPECT_EQ(text_of(report.findings), "");
+  EXPECT_GE(report.texts_left_out, imported.added);
+  EXPECT_EQ(Cache::open(folder_.path())->verify(true)->texts_left_out, 0u);
 }
 
 TEST_F(CacheVerify, NamesTheGenerationsKeptAside) {

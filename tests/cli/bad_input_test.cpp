@@ -290,6 +290,7 @@ TEST_F(Mistakes, InAProgram) {
       file("templated.cu", "template <class T> __global__ void scaled(T* x) { *x *= 2; }\n");
   const auto bad = file("bad.cu", "__global__ void fill(int* x) {\n  *x = mistaken;\n}\n");
   const auto lost = file("lost.cu", "#include <engine/lost.h>\n");
+  const auto fatbin = file("silu.fatbin", "\x50\xed\x55\xba.version 9.0\n.target sm_80\n");
   const auto cub = file("cub.cu", "#include <cub/no_such.cuh>\n");
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"compile", good_, "--name", "fill", "--arch", "sm_80"});
@@ -320,6 +321,12 @@ TEST_F(Mistakes, InAProgram) {
        "No such file",
        none_,
        "check its name"},
+      {{"compile", "", "--arch", "sm_80"},
+       3,
+       "io_failed",
+       "No such file",
+       "cannot read '': ",
+       "check its name"},
       {{"compile", folder_, "--arch", "sm_80"},
        3,
        "io_failed",
@@ -330,12 +337,6 @@ TEST_F(Mistakes, InAProgram) {
        2,
        "unknown_arch",
        "'sm_8O'",
-       "--arch: ",
-       "Known ones: sm_75"},
-      {{"compile", good_, "--arch", ""},
-       2,
-       "unknown_arch",
-       "architecture ''",
        "--arch: ",
        "Known ones: sm_75"},
       {{"compile", good_, "--arch", "compute_80"},
@@ -355,7 +356,6 @@ TEST_F(Mistakes, InAProgram) {
       {with({"--image", "elf"}), 2, "invalid_argument", "'elf'", "--image: ", "use cubin, ptx"},
       {with({"--option=-arch=sm_80"}), 2, "invalid_option", "'-arch=sm_80'", "good.cu",
        "--arch on the command line"},
-      {with({"--option", ""}), 2, "invalid_option", "option is empty", "good.cu", "leave it out"},
       {{"compile", templated, "--arch", "sm_80", "--name", "scaled"},
        3,
        "unknown_kernel",
@@ -363,10 +363,6 @@ TEST_F(Mistakes, InAProgram) {
        "templated.cu",
        "it is a template: name an instance of it, scaled<…>"},
       {with({"--name", "flil"}), 3, "unknown_kernel", "'flil'", "good.cu", "did you mean fill?"},
-      {with({"--name", ""}), 2, "invalid_argument", "expression '' is empty", "good.cu",
-       "such as scale<float>"},
-      {with({"-I", ""}), 2, "invalid_argument", "'' is not a path", "include directory",
-       "name a folder"},
       {with({"--arch", "sm_90", "-o", "x.cubin"}), 2, "invalid_argument", "2 architectures",
        "-o x.cubin", "name a file with {arch} in it"},
       {with({"-o", folder_}), 3, "io_failed", "Is a directory", folder_, "name a file in it"},
@@ -383,6 +379,18 @@ TEST_F(Mistakes, InAProgram) {
        "neither a cubin nor LTO-IR nor PTX",
        good_,
        "kiln compile --image ltoir makes some"},
+      {{"link", fatbin, "--arch", "sm_80"},
+       2,
+       "invalid_argument",
+       "neither a cubin nor LTO-IR nor PTX",
+       fatbin,
+       "kiln compile --image ltoir makes some"},
+      {{"link", good_, "--arch", "sm_90a,sm_100"},
+       2,
+       "invalid_argument",
+       "for one architecture",
+       "--arch sm_90a,sm_100",
+       "name one"},
       {{"link", bundle_, "--arch", "sm_80", "--image", "elf"},
        2,
        "invalid_argument",
@@ -434,6 +442,8 @@ TEST_F(Mistakes, InAManifest) {
   };
   expect({
       {prewarm(none_), 3, "io_failed", "it is no file", none_, "name a manifest"},
+      {prewarm(folder_), 3, "io_failed", "it is no file but a folder", folder_,
+       "`kiln prewarm --from`"},
       {prewarm(torn), 2, "invalid_argument", "unexpected end of input",
        torn + ": no JSON: parse error at line 2, column 1", "expected string literal"},
       {prewarm(good_), 2, "invalid_argument", "it is no manifest", good_,
@@ -476,13 +486,22 @@ TEST_F(Mistakes, InAManifest) {
       {{"prewarm", "--from", text_},
        3,
        "cache_unusable",
-       "is corrupt",
+       "is not a kiln bundle",
        text_,
        "name one that `kiln export` wrote"},
   });
 }
 
 TEST_F(Mistakes, InTheWords) {
+  const auto cubin = file("engine.cubin",
+                          "\x7f"
+                          "ELF" +
+                              std::string(2000, 'x'));
+  const auto empty = file("empty.kiln", "");
+  const auto store = scratch("store").string();
+  fs::create_directory(store);
+  EXPECT_EQ(run({"push", "--to", "file://" + store}).exit_code, 0);
+  const auto torn = file("torn.kiln", read(bundle_).substr(0, 8192));
   expect({
       {{"lss"}, 2, "invalid_argument", "there is no verb", "'lss'", "did you mean 'ls'?"},
       {{"ls", "--srot=size"},
@@ -520,12 +539,6 @@ TEST_F(Mistakes, InTheWords) {
        "at most 1",
        "--source",
        "--log"},
-      {{"extract", "fill", "--sources", ""},
-       2,
-       "invalid_argument",
-       "name a folder",
-       "--sources",
-       "folder"},
       {{"gc", "--max-size", "5X"}, 2, "invalid_argument", "5X", "--max-size", "such as 500M"},
       {{"gc", "--older-than", "3y"}, 2, "invalid_argument", "3y", "--older-than", "such as 30d"},
       {{"clear"}, 2, "invalid_argument", "every entry", "clear", "--yes"},
@@ -538,6 +551,18 @@ TEST_F(Mistakes, InTheWords) {
        "no cache at",
        folder_,
        "name a bundle that `kiln export` wrote, or a directory that kiln has used as a cache"},
+      {{"import", store},
+       3,
+       "io_failed",
+       "it is a store",
+       store,
+       "kiln pull --from 'file://" + store + "'"},
+      {{"ls", "--cache", store},
+       1,
+       "not_found",
+       "it is a store",
+       store,
+       "kiln ls --store 'file://" + store + "'"},
       {{"push", "--to", folder_},
        2,
        "invalid_argument",
@@ -547,8 +572,38 @@ TEST_F(Mistakes, InTheWords) {
       {{"merge", bundle_, text_, "-o", nowhere_},
        3,
        "cache_unusable",
-       "is corrupt",
+       "is not a kiln bundle",
        text_,
+       "name one that `kiln export` wrote"},
+      {{"merge", bundle_, "-o", bundle_},
+       2,
+       "invalid_argument",
+       "that is what is read",
+       "-o " + bundle_,
+       "name another file"},
+      {{"diff", cubin, bundle_},
+       3,
+       "cache_unusable",
+       "is not a kiln bundle",
+       cubin,
+       "name one that `kiln export` wrote"},
+      {{"import", empty},
+       3,
+       "cache_unusable",
+       "is not a kiln bundle",
+       empty,
+       "name one that `kiln export` wrote"},
+      {{"ls", "--cache", cubin},
+       3,
+       "cache_unusable",
+       "is not a kiln bundle",
+       cubin,
+       "where a cache was meant, name its directory"},
+      {{"import", torn},
+       3,
+       "cache_unusable",
+       "is corrupt",
+       torn,
        "name one that `kiln export` wrote"},
       {{"config", "put"}, 2, "invalid_argument", "put", "ACTION", "{get,set,unset}"},
       {{"config", "get", "KILN_LGO"},
@@ -569,7 +624,6 @@ TEST_F(Mistakes, InTheWords) {
        "'loud'",
        "KILN_LOG",
        "use off, warn, info or debug"},
-      {{"--cache", "", "ls"}, 2, "invalid_argument", "'' is no path", "--cache", "name a folder"},
       {{"ls"},
        2,
        "invalid_setting",
@@ -585,6 +639,41 @@ TEST_F(Mistakes, InTheWords) {
        "an absolute path",
        {.environment = {{"KILN_CACHE_DIR", "here"}}}},
   });
+}
+
+// Such as a variable of a script that is not set.
+TEST_F(Mistakes, AnOptionWithNothing) {
+  std::vector<Mistake> mistakes;
+  for (auto words :
+       std::vector<std::vector<std::string>>{{"compile", good_, "--arch"},
+                                             {"compile", good_, "--arch", "sm_80", "--option"},
+                                             {"compile", good_, "--arch", "sm_80", "--name"},
+                                             {"compile", good_, "--arch", "sm_80", "-I"},
+                                             {"compile", good_, "--arch", "sm_80", "-o"},
+                                             {"extract", "fill", "--sources"},
+                                             {"ls", "--engine"},
+                                             {"gc", "--max-size"},
+                                             {"gc", "--older-than"},
+                                             {"clear", "--yes", "--engine"},
+                                             {"export", scratch("e.kiln").string(), "--engine"},
+                                             {"key", "generate", "k9", "--directory"},
+                                             {"ls", "--cache"}}) {
+    const auto expect_refused = [&, option = words.back()](std::vector<std::string> all) {
+      mistakes.push_back({std::move(all), 2, "invalid_argument", "it is empty", option + ": ",
+                          "give it a value, or leave the option out"});
+    };
+    if (words.back().starts_with("--")) {
+      auto joined = words;
+      joined.back() += '=';
+      joined.emplace_back("--quiet");
+      expect_refused(std::move(joined));
+    }
+    words.emplace_back();
+    expect_refused(std::move(words));
+  }
+  expect(mistakes);
+  EXPECT_FALSE(fs::exists(scratch("e.kiln")));
+  EXPECT_FALSE(fs::exists("k9.key"));
 }
 
 TEST_F(Mistakes, InWhatIsChanged) {

@@ -310,6 +310,23 @@ TEST_F(Care, APinOfNothingIsAMissAndTheOthersAreDone) {
   EXPECT_EQ(care({"unpin", ""}).exit_code, 2);
 }
 
+TEST_F(Care, WhatMayNotBeChangedIsSaidOnce) {
+  fs::permissions(cache(), fs::perms::owner_read | fs::perms::owner_exec);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> verbs{
+      {{"pin", first_}, ": pinning an entry failed"},
+      {{"unpin", first_}, ": unpinning an entry failed"},
+      {{"gc", "--max-size", "1K"}, ": collecting failed"},
+      {{"clear", "--yes"}, ": clearing failed"}};
+  for (const auto& [words, said] : verbs) {
+    const auto outcome = run(words, {.no_override = true});
+    EXPECT_EQ(outcome.exit_code, 3) << words[0];
+    EXPECT_THAT(outcome.err, testing::StartsWith("kiln: error: ")) << words[0];
+    EXPECT_THAT(outcome.err, HasSubstr(said));
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+  fs::permissions(cache(), fs::perms::owner_all);
+}
+
 TEST_F(Care, LsKeepsWhatIsAskedFor) {
   const auto keys = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"--json", "ls"});

@@ -317,7 +317,7 @@ TEST_F(CompileCommands, RefusesWhatMakesNoSense) {
     EXPECT_THAT(outcome.err, HasSubstr(said));
   };
   refused({"--manifest", path}, "--sources");
-  refused({"--manifest", path, "--sources", ""}, "name a folder");
+  refused({"--manifest", path, "--sources", ""}, "--sources: it is empty");
   refused({cache().string(), "--manifest", path, "--sources", "s"}, "not both");
   refused({"--manifest", path, "--sources", "s", "--arch", "native"}, "sm_90a");
   refused({"--manifest", path, "--sources", "s", "--arch", "sm_9O"}, "sm_9O");

@@ -122,6 +122,9 @@ TEST_F(Compile, NamesAnIncludeFolderThatIsNotThere) {
   const auto compiled = run({"compile", source, "--arch", "sm_80", "--name", "k", "-I", "i3"});
   EXPECT_EQ(compiled.exit_code, 0);
   EXPECT_THAT(compiled.err, HasSubstr("-I i3: no such folder"));
+  const auto of_file = run({"compile", source, "--arch", "sm_80", "--name", "k", "-I", source});
+  EXPECT_EQ(of_file.exit_code, 0);
+  EXPECT_THAT(of_file.err, HasSubstr("-I " + source + ": it is a file; name its folder"));
 }
 
 TEST_F(Compile, NamesTheFileAsItWasGiven) {

@@ -85,6 +85,9 @@ TEST_F(Doctor, ServesFromBundlesWhereNothingCanBeKept) {
   EXPECT_THAT(
       missing["can_serve"]["reason"].get<std::string>(),
       testing::ContainsRegex("^the cache: 1 entry .*; not mounted: .*/nonexistent/engine.kiln"));
+  const auto folder = fs::path(bundle).parent_path().string();
+  EXPECT_EQ(examine(1, {.environment = {{"KILN_BUNDLES", folder}}})["bundles"][0]["reason"],
+            "bundle '" + folder + "' is a folder; name a file that `kiln export` wrote");
   const auto told =
       run({"doctor"}, {.environment = {{"KILN_BUNDLES", "/nonexistent/engine.kiln"}}});
   EXPECT_EQ(told.exit_code, 1);

@@ -64,6 +64,19 @@ TEST_F(Sources, AreNotPutBetweenOtherThings) {
   EXPECT_THAT(snapshot(scratch("home")), ElementsAre(testing::Pair(".profile", "mine")));
 }
 
+TEST_F(Sources, SayWhyTheirFolderCannotBeMade) {
+  const std::string key = compile_one()["key"];
+  fs::create_directory(scratch("others"));
+  fs::permissions(scratch("others"), fs::perms::owner_read | fs::perms::owner_exec);
+  const auto folder = scratch("others/sources").string();
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"extract", key, "--sources", folder}, {"compile-commands", "--sources", folder}}) {
+    const auto outcome = run(words, {.no_override = true});
+    EXPECT_EQ(outcome.exit_code, 3) << words[0];
+    EXPECT_THAT(outcome.err, HasSubstr(folder + ": Permission denied")) << words[0];
+  }
+}
+
 TEST_F(Sources, HaveNoOutputFile) {
   const auto outcome = run({"extract", "0", "--sources", "a", "-o", "b"});
   EXPECT_EQ(outcome.exit_code, 2);

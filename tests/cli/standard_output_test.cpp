@@ -119,11 +119,13 @@ TEST_F(StandardOutput, ThatCannotTakeItIsAFailure) {
   for (const auto& words : binary_verbs()) {
     const auto closed = run(words, {.closed = {STDOUT_FILENO}});
     EXPECT_EQ(closed.exit_code, 3) << words[0];
-    EXPECT_THAT(closed.err, HasSubstr("cannot write standard output: Bad file descriptor"));
+    EXPECT_EQ(closed.err, "kiln: error: cannot write standard output: Bad file descriptor\n");
     if (!fs::exists("/dev/full")) continue;
     const auto full = run(words, {.output = "/dev/full"});
     EXPECT_EQ(full.exit_code, 3) << words[0];
-    EXPECT_THAT(full.err, HasSubstr("cannot write standard output: No space left on device"));
+    EXPECT_EQ(full.err,
+              "kiln: error: cannot write standard output: No space left on device; make room, or "
+              "name another place\n");
   }
 }
 

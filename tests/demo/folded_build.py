@@ -12,6 +12,9 @@ import tempfile
 from terminal import run_on_terminal
 
 BUILD = 'for i in $(seq 200); do echo "[$i/200] Building CXX object $(printf %0200d "$i")"; done'
+# Ninja counts anew after it ran CMake, and fewer steps once it finds that some are not needed.
+COUNTS = ["1/2", *(f"{n}/10" for n in range(1, 5)), *(f"{n}/8" for n in range(5, 9)), "1/8"]
+AGAIN = "; ".join(f"echo '[{count}] step'" for count in COUNTS)
 BROKEN = """echo '[1/9] Building CXX object good.o'; echo 'FAILED: bad.o'; echo 'c++ -c bad.cpp'
 echo "bad.cpp:1:2: error: '[3/4] x' was not declared"; echo 'ninja: build stopped: subcommand failed.'; exit 3"""
 # All but what Ninja says of steps that went well.
@@ -40,6 +43,12 @@ def check_plain(folded, log):
     expect(len(log.read_text().splitlines()) == 200, "the log is not whole", log.read_text())
 
 
+def check_again(folded, log):
+    outcome = subprocess.run(words(folded, log, AGAIN), capture_output=True, text=True)
+    expect(outcome.stderr.splitlines() == [f"kiln: built {count.replace('/', ' of ')}" for count in COUNTS],
+           "steps that are counted anew are not told", outcome.stderr)
+
+
 def check_terminal(folded, log, terminal, moves):
     environment = {**os.environ, "TERM": terminal}
     status, written = run_on_terminal(words(folded, log, BUILD), environment)
@@ -66,6 +75,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         log = pathlib.Path(scratch) / "build log"
         check_plain(folded, log)
+        check_again(folded, log)
         check_terminal(folded, log, "xterm", True)
         check_terminal(folded, log, "dumb", False)
         check_error(folded, log)

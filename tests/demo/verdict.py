@@ -1,5 +1,5 @@
-"""The program kiln-demo: its verdict, what it shows on which terminal, what its cache keeps, and the commands that it
-hands out, which are run as they are printed.
+"""The program kiln-demo: its verdict, what it shows on which terminal, what its cache keeps, what a signal leaves,
+and the commands that it hands out, which are run as they are printed.
 
     verdict.py DEMO DECODER FAKE_DRIVER COMPUTING_DRIVER SCRATCH
 
@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from terminal import run_on_terminal
 
 IMAGES = 7
 KERNELS = 36
+ENDING = [signal.SIGHUP, signal.SIGINT, signal.SIGTERM]
 LABELS = ["right", "time", "text", "by", "cache"]
 CONTROL = re.compile(r"[^\n -~]")
 
@@ -132,11 +134,33 @@ def check_wrong(demo, fake):
 
 
 def check_without_cache(demo):
-    outcome = demo.run("--serve")
-    expect(outcome.returncode != 0 and "--cache" in outcome.stderr, "served out of nothing", outcome)
+    for wrong in (["--serve"], ["--what"]):
+        outcome = demo.run(*wrong)
+        expect(outcome.returncode == 2 and wrong[0] in outcome.stderr, "a wrong word is another status", outcome)
     served = demo.run("--serve", "--cache", "demo/cache")
     expect(served.returncode == 0 and served.stdout.startswith(f"{KERNELS} kernels served, 0 compiled: "),
            "it is not served", served)
+
+
+def default_signals():
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)  # A shell's background processes begin with some ignored.
+
+
+def check_interrupted(demo, scratch):
+    """Whatever ends it, nothing stays behind."""
+    for number in ENDING:
+        temporary = scratch / f"temporary {number.name}"
+        temporary.mkdir()
+        with subprocess.Popen(demo.words(), env=demo.environment(TMPDIR=str(temporary)), preexec_fn=default_signals,
+                              stderr=subprocess.PIPE, text=True) as process:
+            told = process.stderr.readline()
+            expect(told.startswith("compiling 1 of"), "it does not begin", told)
+            expect(list(temporary.glob("kiln-demo-*")), "there is no folder to remove", list(temporary.iterdir()))
+            process.send_signal(number)
+            status = process.wait(60)
+        expect(status == -number, f"{number.name} does not end it", status)
+        expect(not list(temporary.glob("kiln-demo-*")), f"{number.name} leaves its folder", list(temporary.iterdir()))
 
 
 def main():
@@ -146,6 +170,7 @@ def main():
     check_commands(demo, check_first_run(demo, decoder))
     check_second_run(demo)
     check_without_cache(demo)
+    check_interrupted(demo, demo.folder)
     check_gpu(demo, computing, text_of_decoder(decoder, demo.environment()))
     check_wrong(demo, fake)
 

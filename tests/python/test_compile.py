@@ -135,6 +135,48 @@ def test_settings_that_make_no_sense():
         kiln.Runtime(mode="fast")
 
 
+@pytest.mark.parametrize("arguments, message", [
+    ({"cache": "/my/cache"}, "cache has to be True or False (cache_dir names its folder), not str"),
+    ({"read_only": "no"}, "read_only has to be True or False, not str"),
+    ({"trust_others": 1}, "trust_others has to be True or False, not int"),
+    ({"allow_ptx": "off"}, "allow_ptx has to be True or False, not str"),
+    ({"bundles": "a.kiln"}, "bundles is one str; give a list of str"),
+    ({"embedded_bundles": b"KILN"}, "embedded_bundles is one bytes; give a list of bytes"),
+])
+def test_settings_of_another_type(cache, arguments, message):
+    with pytest.raises(TypeError) as caught:
+        kiln.Runtime(**{"cache_dir": cache} | arguments)
+    assert str(caught.value) == message
+
+
+NO_PROGRAM = "program has to be a kiln.Program, as kiln.Program(source, name=..., kernels=[...]) makes one, not str"
+NO_ARCH = 'arch has to be a str such as "sm_90a", not int'
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda runtime, _: runtime.compile("text", "sm_90a"), NO_PROGRAM),
+    (lambda runtime, _: runtime.compile_async("text", "sm_90a"), NO_PROGRAM),
+    (lambda runtime, _: runtime.prefetch([("text", "sm_90a")]), NO_PROGRAM),
+    (lambda runtime, _: runtime.explain("text", "sm_90a"), NO_PROGRAM),
+    (lambda runtime, _: runtime.fatbin("text", ["sm_90a"]), NO_PROGRAM),
+    (lambda runtime, _: runtime.kernel("text", "scale<float>"), NO_PROGRAM),
+    (lambda runtime, _: runtime.kernel("text", "scale<float>", arch="sm_90a"), NO_PROGRAM),
+    (lambda runtime, scale: runtime.compile(scale, 90), NO_ARCH),
+    (lambda runtime, scale: runtime.prefetch([(scale, 90)]), NO_ARCH),
+    (lambda runtime, scale: runtime.explain(scale, 90), NO_ARCH),
+    (lambda runtime, scale: runtime.fatbin(scale, [90]), NO_ARCH),
+    (lambda runtime, scale: runtime.kernel(scale, "scale<float>", arch=90), NO_ARCH),
+    (lambda runtime, _: runtime.link("k.link", [], 90), NO_ARCH),
+    (lambda runtime, _: runtime.link("k.link", [], "sm_90a", kernels="k"), "kernels is one str; give a list of str"),
+    (lambda runtime, scale: runtime.fatbin(scale, "sm_90"), "archs is one str; give a list of str"),
+    (lambda runtime, scale: runtime.kernel(scale, 3), "name has to be a str, not int"),
+])
+def test_arguments_of_another_type(runtime, scale, call, message):
+    with pytest.raises(TypeError) as caught:
+        call(runtime, scale)
+    assert str(caught.value) == message
+
+
 def test_without_workers(cache, fake_path, scale):
     with kiln.Runtime(cache_dir=cache, driver=fake_path, workers=0) as opened:
         assert opened.compile(scale, "sm_90a").origin == "compiled"

@@ -51,9 +51,19 @@ def test_what_makes_no_sense_is_refused(arguments, words):
     assert isinstance(caught.value, ValueError)
 
 
-def test_one_text_is_no_list_of_texts():
-    with pytest.raises(TypeError, match="kernels"):
-        kiln.Program(SCALE, name="scale.cu", kernels="scale<float>")
+@pytest.mark.parametrize("arguments, message", [
+    ({"kernels": "scale<float>"}, "kernels is one str; give a list of str"),
+    ({"source": 3}, "source has to be a str, bytes or a pathlib.Path, not int"),
+    ({"name": 3}, "name has to be a str, not int"),
+    ({"headers": {"a.cuh": 3}}, "the header a.cuh has to be a str or bytes, not int"),
+    ({"headers": ["a.cuh"]}, "headers has to be a dict of names and texts, not list"),
+    ({"standard_headers": "cstdint"}, "standard_headers has to be True or False, not str"),
+    ({"toolkit_headers": 0}, "toolkit_headers has to be True or False, not int"),
+])
+def test_a_value_of_another_type_is_refused(arguments, message):
+    with pytest.raises(TypeError) as caught:
+        kiln.Program(**{"source": SCALE, "name": "scale.cu", "kernels": ["scale<float>"]} | arguments)
+    assert str(caught.value) == message
 
 
 def test_a_file_that_is_not_there():

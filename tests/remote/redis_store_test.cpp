@@ -461,6 +461,9 @@ TEST(HostileRedisServer, RepeatsPasswords) {
               HasSubstr("no such login: *** *** ***, go;"));
   EXPECT_THAT(told_of(":sesame@", "-ERR sesame" + std::string(190, 'x') + "sesame"),
               AllOf(HasSubstr("ERR ***xxx"), Not(HasSubstr("xs"))));
+  // Short ones are parts of other words, which say what is wrong.
+  EXPECT_THAT(told_of("user:pass@", "-WRONGPASS invalid username-password pair for user, pass"),
+              HasSubstr("invalid username-password pair for ***, ***"));
 }
 
 // A real one that knows no AUTH.

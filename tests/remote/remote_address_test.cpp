@@ -64,6 +64,10 @@ TEST(RemoteAddress, RefusesWhatIsNone) {
                            "redis://:6379",
                            "redis://cache:",
                            "redis://cache:port",
+                           "redis://cache:0",
+                           "redis://cache:65536",
+                           "redis://cache:99999",
+                           "http://cache:65536/",
                            "redis://user@",
                            "ftp://host/",
                            "file://",
@@ -106,8 +110,15 @@ TEST(RemoteAddress, SaysWhichOneItDoesNotTake) {
               HasSubstr("'s3://bucket?region=...&keys=...&...'"));
 }
 
+TEST(RemoteAddress, SaysThatSpacesSeparateStores) {
+  EXPECT_THAT(parse_remotes("file:///tmp/a b").error().message,
+              HasSubstr("spaces separate stores, and one in a path is written %20"));
+  EXPECT_THAT(parse_remote("redis").error().message, Not(HasSubstr("%20")));
+}
+
 TEST(RemoteAddress, RepeatsWhatIsNoAddressAndNoPieceOfOne) {
-  for (const std::string text : {"/mnt/kernels", "/home/ada/a:b", "cache.example", "cache:6379"})
+  for (const std::string text : {"/mnt/kernels", "/home/ada/a:b", "cache.example", "cache:6379",
+                                 "file:/tmp/a", "file:relative"})
     EXPECT_THAT(parse_remote(text).error().message, HasSubstr("'" + text + "' is not")) << text;
   for (const auto* text : {"farm:sesame", "cache?key=sesame", "sesame@cache"})
     EXPECT_THAT(parse_remote(text).error().message, HasSubstr("'...' is not")) << text;

@@ -120,6 +120,10 @@ TEST_P(BrokenRemoteHelper, FailsNoCompileAndIsToldOfOnce) {
   const auto status = runtime.remotes(true).at(0).status;
   ASSERT_FALSE(status);
   EXPECT_FALSE(status.error().message.empty());
+  if (std::string_view(name).ends_with("AtOnce")) {
+    EXPECT_THAT(status.error().message, testing::AllOf(testing::HasSubstr(file.string()),
+                                                       testing::HasSubstr("KILN_REMOTE_HELPER")));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -101,6 +101,12 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_CACHE_MAX_SIZE", "lots",
              "KILN_CACHE_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G "
              "or T, such as 5G"},
+    Nonsense{"KILN_CACHE_MAX_SIZE", "99999999999999999999",
+             "KILN_CACHE_MAX_SIZE: '99999999999999999999' is not below 16777216T: use a smaller "
+             "size, such as 5G"},
+    Nonsense{"KILN_PCH_MAX_SIZE", "16777216T",
+             "KILN_PCH_MAX_SIZE: '16777216T' is not below 16777216T: use a smaller size, such as "
+             "5G"},
     Nonsense{"KILN_CACHE_PLAIN_IMAGES", "some",
              "KILN_CACHE_PLAIN_IMAGES: 'some' is not a switch: use 1 or 0 (or true/false, yes/no, "
              "on/off)"},
@@ -157,8 +163,8 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_COMPILE_TIMEOUT", "0",
              "KILN_COMPILE_TIMEOUT: '0' is not a number of seconds above nothing"},
     Nonsense{"KILN_PCH_MAX_SIZE", "lots",
-             "KILN_PCH_MAX_SIZE: 'lots' is not a size above nothing: use a number with K, M, G or "
-             "T, such as 5G"},
+             "KILN_PCH_MAX_SIZE: 'lots' is not a size: use a number with K, M, G or T, such as 5G; "
+             "or 0"},
     Nonsense{"KILN_COMPILE_QUEUE", "many",
              "KILN_COMPILE_QUEUE: 'many' is not a number above nothing"},
     Nonsense{"KILN_MODE", "never", "KILN_MODE: 'never' is not a mode: use jit, warn or cache-only"},
@@ -178,7 +184,9 @@ const Nonsense nonsense[] = {
              "KILN_LOG: 'loud' is not a log level: use off, warn, info or debug"}};
 
 INSTANTIATE_TEST_SUITE_P(Variables, NonsenseSetting, ::testing::ValuesIn(nonsense),
-                         [](const auto& row) { return std::string(row.param.variable); });
+                         [](const auto& row) {
+                           return std::string(row.param.variable) + "_" + std::to_string(row.index);
+                         });
 
 struct Sense {
   const char* variable;

@@ -22,11 +22,13 @@ void hold_closed_streams() {
 
 ExitCode run(int argc, char** argv) {
   const auto line = parse_command_line(argc, argv);
-  return reported(line.globals, [&] {
-    const auto status = line.action ? line.action(line.globals) : line.without_action;
+  const auto status = reported(line.globals, [&] {
+    const auto done = line.action ? line.action(line.globals) : line.without_action;
     flush_standard_output();
-    return status;
+    return done;
   });
+  say_kept_warnings();
+  return status;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "output.h"
 
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -32,6 +33,17 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
+struct Warnings {
+  std::mutex mutex;
+  std::set<std::string, std::less<>> said;
+  std::set<std::string, std::less<>> kept;  ///< For the tool's end.
+};
+
+Warnings& warnings() {
+  static Warnings all;
+  return all;
+}
+
 // What to do about a file, where the system's own words do not tell.
 std::string_view remedy_for(int error, bool writing) {
   switch (error) {
@@ -50,8 +62,9 @@ std::string_view remedy_for(int error, bool writing) {
 
 [[noreturn]] void io_failure(std::string_view what, const std::filesystem::path& path) {
   const int error = errno;
-  refuse(ErrorCode::io_failed, fmt::format("{} {}: {}{}", what, path.string(), std::strerror(error),
-                                           remedy_for(error, what == "cannot write")));
+  refuse(ErrorCode::io_failed,
+         fmt::format("{} {}: {}{}", what, path.empty() ? "''" : path.string(), std::strerror(error),
+                     remedy_for(error, what == "cannot write")));
 }
 
 void print_whole(std::string_view log) {
@@ -59,11 +72,19 @@ void print_whole(std::string_view log) {
   say("{}{}", text, log.empty() || log.ends_with('\n') ? "" : "\n");
 }
 
+/// A device may never end.
+constexpr std::size_t most_input_bytes = std::size_t{1} << 30;
+
 std::string read_all(std::FILE* file, const std::filesystem::path& path) {
   std::string text;
   std::array<char, 16384> buffer;
   while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file)) {
     text.append(buffer.data(), count);
+    if (text.size() > most_input_bytes)
+      refuse(
+          ErrorCode::invalid_argument,
+          fmt::format("{} does not end within 1 GiB, more than any source, manifest or image has",
+                      path.string()));
   }
   if (std::ferror(file) != 0) io_failure("cannot read", path);
   return text;
@@ -140,13 +161,29 @@ void refuse(ErrorCode code, std::string message) {
 }
 
 void warn_once(std::string_view what) {
-  static std::mutex mutex;
-  static std::set<std::string, std::less<>> said;
-  const std::lock_guard lock(mutex);
-  if (said.emplace(what).second) say("kiln: warning: {}\n", what);
+  const std::lock_guard lock(warnings().mutex);
+  if (warnings().said.emplace(what).second) say("kiln: warning: {}\n", what);
+}
+
+bool was_warned_of(std::string_view what) {
+  const std::lock_guard lock(warnings().mutex);
+  return warnings().said.contains(what);
+}
+
+void warn_unless_reported(std::string_view what) {
+  const std::lock_guard lock(warnings().mutex);
+  warnings().kept.emplace(what);
+}
+
+void say_kept_warnings() {
+  for (const auto& warning : std::exchange(warnings().kept, {})) warn_once(warning);
 }
 
 void report(const Globals& globals, const Error& error) {
+  {
+    const std::lock_guard lock(warnings().mutex);
+    warnings().kept.erase(error.message);
+  }
   say("{} {}\n", bold("kiln: error:", wants_colour(stderr)),
       printable(without_last_words(error.message, error.log), "\n\t"));
   print_whole(error.log);
@@ -237,8 +274,13 @@ void warn_of_each(const Globals& globals, const std::vector<std::string>& lines,
 }
 
 void flush_standard_output() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    io_failure("cannot write", "standard output");
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  const int error = errno;
+  // What could not be written is told once: the end of the tool flushes again.
+  __fpurge(stdout);
+  std::clearerr(stdout);
+  errno = error;
+  io_failure("cannot write", "standard output");
 }
 
 }  // namespace kiln::cli

@@ -54,6 +54,14 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
 
 /// Warns on standard error, of each thing once: settings are decided by the tool and by its runtime. From any thread.
 void warn_once(std::string_view what);
+/// Whether a warning with these words has been said.
+[[nodiscard]] bool was_warned_of(std::string_view what);
+
+/// Keeps a warning for the tool's end, and drops it where an error says the same: a cache tells a fault, and then fails with
+/// it. From any thread.
+void warn_unless_reported(std::string_view what);
+/// Warns of what was kept. REQUIRES: no other thread works any more.
+void say_kept_warnings();
 
 /// Prints the error on standard error, with its whole log beneath; with `--json` also as a document.
 void report(const Globals& globals, const Error& error);

@@ -10,14 +10,17 @@ kiln_line_moves() { [[ -t 2 && ${TERM:-dumb} != dumb ]]; }
 
 # Ninja's steps, of the lines of standard input.
 kiln_show_steps() {
-  local line done all columns='' tenths=0 step='^\[([0-9]+)/([0-9]+)\] '
+  local line done=0 all=0 before total columns='' tenths=0 step='^\[([0-9]+)/([0-9]+)\] '
   if kiln_line_moves; then
     read -r _ columns < <(stty size <&2 2>/dev/null) || true
     ((${columns:-0} > 1)) || columns=80
   fi
   while IFS= read -r line; do
     [[ $line =~ $step ]] || continue
+    before=$done total=$all
     done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+    # Ninja that ran CMake first counts anew.
+    if ((done < before || all > total)); then tenths=0; fi
     if kiln_line_moves; then
       printf '\r\e[K%s' "${line:0:columns-1}" >&2
     elif ((all > 0 && 10 * done / all > tenths)); then
@@ -25,7 +28,7 @@ kiln_show_steps() {
       echo "kiln: built $done of $all" >&2
     fi
   done
-  if [[ -n ${all:-} ]] && kiln_line_moves; then printf '\r\e[K' >&2; fi
+  if ((all > 0)) && kiln_line_moves; then printf '\r\e[K' >&2; fi
 }
 
 kiln_folded() {

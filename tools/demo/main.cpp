@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fresh_folder.h"
 #include "generation.h"
 #include "gpu_run.h"
 #include "images.h"
@@ -35,6 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using demo::Report;
+
+constexpr int exit_usage = 2;
 
 struct Words {
   std::optional<fs::path> cache;
@@ -59,30 +62,6 @@ kiln::RuntimeOptions options_of(const fs::path& cache) {
 kiln::Runtime open_runtime(kiln::RuntimeOptions options) {
   return kiln::Runtime::open(std::move(options)).value();
 }
-
-/// A folder that goes with this object.
-class FreshFolder {
- public:
-  FreshFolder() {
-    std::string pattern = fs::temp_directory_path() / "kiln-demo-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw fs::filesystem_error("no folder for the cache", pattern,
-                                 std::error_code(errno, std::generic_category()));
-    }
-    path_ = pattern;
-  }
-  FreshFolder(const FreshFolder&) = delete;
-  FreshFolder& operator=(const FreshFolder&) = delete;
-  ~FreshFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// Compiles everything into this cache, which is empty, so that what it took is what compiling takes.
 std::vector<demo::Image> compile_all(const fs::path& cache, const demo::Architectures& archs) {
@@ -146,19 +125,25 @@ void print(const Report& report, bool verbose) {
   }
 }
 
-bool compile_and_serve(const Words& words) {
+Report compile_and_serve(const Words& words) {
   Report report;
   if (words.cache) {
     report.kept = demo::KeptCache{fs::weakly_canonical(fs::absolute(*words.cache))};
     auto runtime = open_runtime(options_of(report.kept->path));
     report.kept->left = demo::count_stored(runtime, words.architectures);
   }
-  const FreshFolder fresh;
+  const demo::FreshFolder fresh;
   report.cold = compile_all(fresh.path(), words.architectures);
   if (report.kept) keep(fresh.path(), *report.kept);
   const fs::path& cache = report.kept ? report.kept->path : fresh.path();
   report.warm = demo::run_second_process(cache, words.architectures);
   speak(cache, report);
+  return report;
+}
+
+/// Prints when the folder is gone: a reader that closes the pipe ends the process. True if nothing is wrong.
+bool run(const Words& words) {
+  const Report report = compile_and_serve(words);
   print(report, words.verbose);
   return demo::faults(report).empty();
 }
@@ -192,8 +177,12 @@ int main(int argc, char** argv) try {
   Words words;
   CLI::App app{"Compiles a decoder block's kernels, then serves them to a second process."};
   add_options(app, words);
-  CLI11_PARSE(app, argc, argv);
-  const bool right = words.serve ? serve(words, process_begin) : compile_and_serve(words);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? EXIT_SUCCESS : exit_usage;
+  }
+  const bool right = words.serve ? serve(words, process_begin) : run(words);
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "output");
   return right ? EXIT_SUCCESS : EXIT_FAILURE;
 } catch (const tl::bad_expected_access<kiln::Error>& failure) {

@@ -71,6 +71,10 @@ TEST_F(FileStore, SaysThatThereIsNone) {
   EXPECT_EQ(none.error().code, ErrorCode::not_found);
   EXPECT_THAT(none.error().message, HasSubstr(root_.string()));
   EXPECT_THAT(none.error().message, HasSubstr("kiln push"));
+  static_cast<void>(open("a_cache"));
+  const auto cache = open("a_cache").file().parent_path();
+  EXPECT_THAT(open_file_store(cache).error().message,
+              HasSubstr("it is a cache, which kiln import takes in"));
 }
 
 // What it is to lie in may not be mounted, which is no store that is yet to be made.

@@ -112,6 +112,16 @@ TEST_F(Keys, ASecretKeyIsNeverTakenForAPublicOneNorRepeated) {
   EXPECT_THAT(why_not_signing(torn), Not(HasSubstr("nWGx")));
 }
 
+TEST_F(Keys, APublicKeyIsToldWhereASigningKeyIsAskedFor) {
+  const auto key = SigningKey::generate("farm-1").value();
+  for (const mode_t mode : {0600, 0644}) {
+    const auto file = write("farm-1.pub", key.public_key().text() + "\n", mode);
+    EXPECT_THAT(why_not_signing(file),
+                testing::AllOf(HasSubstr("farm-1.pub"), HasSubstr("holds a public key"),
+                               HasSubstr("the .key which was written beside it")));
+  }
+}
+
 // Its seed alone is as secret as the whole line.
 TEST_F(Keys, WhatMayBeASecretIsNotRepeated) {
   const auto secret = SigningKey::generate("farm-1").value();

@@ -61,7 +61,7 @@ expect_table("no change, no work")
 file(WRITE "${bundle}" "no bundle")
 execute_process(COMMAND "${CMAKE_COMMAND}" --build "${WORK_DIR}"
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-if(result EQUAL 0 OR NOT output MATCHES "changing.kiln'[ \n]+is[ \n]+corrupt")
+if(result EQUAL 0 OR NOT output MATCHES "changing.kiln'[ \n]+is[ \n]+not[ \n]+a[ \n]+kiln[ \n]+bundle")
   message(FATAL_ERROR "a file that is no bundle was embedded:\n${output}")
 endif()
 

@@ -451,6 +451,16 @@ TEST_F(Explain, TheSummaryIsOneLine) {
   EXPECT_EQ(summary.find('\n'), std::string::npos);
 }
 
+TEST_F(Explain, TheSummarySaysTheOnlyDifferenceOnce) {
+  write_headers();
+  origin_of(including());
+  write_file(scratch_ / "include/lib/vec.cuh", vec_changed);
+  const auto explanation = explain(including());
+  const auto summary = explanation.summary();
+  EXPECT_EQ(summary.find(explanation.reason), summary.rfind(explanation.reason)) << summary;
+  EXPECT_THAT(summary, HasSubstr("vec.cuh changed"));
+}
+
 TEST_F(Explain, OnlyLooks) {
   write_headers();
   ASSERT_EQ(run_in_child([&] {

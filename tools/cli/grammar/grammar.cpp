@@ -1,9 +1,9 @@
 #include "grammar/grammar.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -46,6 +46,35 @@ void add_hints(CLI::App& app) {
   }
 }
 
+std::string is_no_empty_word(const std::string& word) {
+  return word.empty() ? "it is empty: give it a value, or leave the option out" : "";
+}
+
+// An empty value may be a variable of a script that is not set. Groups of options are verbs too.
+void refuse_empty_values(CLI::App& app) {
+  for (auto* option : app.get_options()) {
+    if (!option->get_positional() && option->get_items_expected_max() > 0)
+      option->check(is_no_empty_word);
+  }
+  for (auto* part : app.get_subcommands({})) refuse_empty_values(*part);
+}
+
+// The parser would take the next word for the value of `--option=`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words;
+  bool any_option = true;
+  for (int at = 1; at < argc; ++at) {
+    std::string word = argv[at];
+    any_option = any_option && word != "--";
+    const bool is_empty_value =
+        any_option && word.starts_with("--") && word.find('=') == word.size() - 1;
+    if (is_empty_value) word.pop_back();
+    words.push_back(std::move(word));
+    if (is_empty_value) words.emplace_back();
+  }
+  return words;
+}
+
 ExitCode report_usage(const CLI::App& app, Globals& globals, const std::string& wrong) {
   // A command line that does not parse leaves its flags unset; those before the fault were read.
   globals.json = app.get_option("--json")->count() > 0;
@@ -84,7 +113,7 @@ void add_verbs(CLI::App& app, VerbGrammar& grammar) {
 }
 
 CommandLine parse_command_line(int argc, char** argv) {
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const auto words = words_of(argc, argv);
   CommandLine line;
   CLI::App app(about, "kiln");
   VerbGrammar grammar(app, line);
@@ -92,12 +121,13 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_globals(app, line.globals);
   add_verbs(app, grammar);
   add_hints(app);
+  refuse_empty_values(app);
   if (words.empty()) {
     fmt::print("{}", app.help());
     return line;
   }
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector(words.rbegin(), words.rend()));
   } catch (const CLI::Success& asked) {  // --help and --version
     line.without_action = static_cast<ExitCode>(app.exit(asked));
   } catch (const CLI::ParseError& error) {

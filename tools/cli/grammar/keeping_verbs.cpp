@@ -49,7 +49,6 @@ void add_clear(VerbGrammar& grammar) {
       ->type_name("");
   verb->add_option("--engine", words->engine,
                    "Only the entries of engines whose names match, e.g. 'acme 1.*'")
-      ->check(is_no_empty_word)
       ->type_name("GLOB");
   verb->add_flag("--yes", words->yes, "Do not ask");
   add_dry_run(*verb, words->dry_run);

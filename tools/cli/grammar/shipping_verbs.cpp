@@ -40,7 +40,6 @@ void add_leaving(CLI::App& verb, LeavingWords& words) {
   add_carried(verb, words);
   verb.add_option("--engine", words.engine,
                   "Only the entries of engines whose names match, e.g. 'acme 1.*'")
-      ->check(is_no_empty_word)
       ->type_name("GLOB");
 }
 

@@ -36,10 +36,6 @@ void add_targets_instead(CLI::App& verb, std::vector<std::string>& archs, std::s
       ->type_name("KIND");
 }
 
-std::string is_no_empty_word(const std::string& word) {
-  return word.empty() ? "it is empty: leave it out for all" : "";
-}
-
 void add_newest(CLI::App& verb, bool& newest) {
   verb.add_flag("--newest", newest, "Of several entries that fit, the one that was made last");
 }

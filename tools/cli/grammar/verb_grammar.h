@@ -64,9 +64,6 @@ CLI::Option* required_operand(CLI::Option* option);
 /// --arch and --image, which replace what a manifest says.
 void add_targets_instead(CLI::App& verb, std::vector<std::string>& archs, std::string& image);
 
-/// What a check of CLI11's says of a word: an empty one may be a variable of a script that is not set.
-[[nodiscard]] std::string is_no_empty_word(const std::string& word);
-
 /// Which of several entries a word of the command line is for.
 void add_newest(CLI::App& verb, bool& newest);
 

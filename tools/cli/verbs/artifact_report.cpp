@@ -110,7 +110,7 @@ void tell(const Globals& globals, const Artifact& artifact, const Keeping& keepi
   // What cannot be kept by itself, the library has said.
   if (!keeping.stored && artifact.not_kept.empty()) {
     say("kiln: warning: {} for {} is not kept: {}\n", artifact.program, artifact.arch,
-        keeping.why_not);
+        was_warned_of(keeping.why_not) ? "as said above" : keeping.why_not);
   }
   if (artifact.log.empty()) return;
   print_log(fmt::format("kiln: {} said of {} for {}:", artifact.toolchain, artifact.program,

@@ -272,7 +272,6 @@ fs::path output_of(const CompileCommandsWords& words) {
 void check(const Globals& globals, const CompileCommandsWords& words) {
   if (!words.from.empty() && !words.manifest.empty())
     refuse(ErrorCode::invalid_argument, "name a cache or a manifest, not both");
-  if (words.sources.empty()) refuse(ErrorCode::invalid_argument, "--sources: name a folder");
   if (!words.arch.empty() && Target::parse(words.arch, ImageKind::ptx).value().is_native())
     refuse(ErrorCode::invalid_argument, "--arch native: name the architecture, e.g. sm_90a");
   if (words.output) check_standard_output(globals, *words.output);

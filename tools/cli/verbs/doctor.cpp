@@ -392,7 +392,8 @@ void print_for_people(const Findings& findings, bool verbose) {
   found.emplace_back("cache state", state_text(findings.cache));
   found.emplace_back("bundles", or_dash(bundles_text(findings.bundles)));
   found.emplace_back("shared stores", or_dash(remotes_text(findings)));
-  if (!findings.unknown.empty()) found.emplace_back("no settings", unknown_text(findings.unknown));
+  if (!findings.unknown.empty())
+    found.emplace_back("unknown settings", unknown_text(findings.unknown));
   if (!findings.unread_files.empty())
     found.emplace_back("left out", fmt::format("{}", fmt::join(findings.unread_files, "\n")));
   std::vector<Field> abilities;

@@ -98,8 +98,6 @@ ExitCode lay_out(const Globals& globals, Cache& cache, const StoredEntry& entry,
 }  // namespace
 
 ExitCode extract(const Globals& globals, const ExtractWords& words) {
-  if (words.sources && words.sources->empty())
-    refuse(ErrorCode::invalid_argument, "--sources: name a folder");
   auto cache = open_for_inspection(globals).value();
   const auto entry = find_entry(cache, words);
   if (words.sources) return lay_out(globals, cache, entry, *words.sources);

@@ -20,9 +20,7 @@ CacheOptions options_of(const Globals& globals, const Settings& settings, Cache:
                        .plain_images = settings.cache_plain_images};
   // Who only looks is told by what the look comes to.
   if (!globals.quiet && access == Cache::Access::read_write) {
-    options.on_fault = [say = log_to_standard_error()](std::string_view line) {
-      say(LogLevel::warn, line);
-    };
+    options.on_fault = warn_unless_reported;
   }
   return options;
 }
@@ -61,6 +59,15 @@ std::string way_to_bundles(const Settings& settings) {
                      settings.bundles.front().string());
 }
 
+std::string way_to_store(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder / "kiln-store.v1", error)) return {};
+  return fmt::format(
+      ": it is a store that machines share: kiln pull --from 'file://{0}' brings its entries into "
+      "the cache, and kiln ls --store 'file://{0}' lists them",
+      std::filesystem::absolute(folder, error).lexically_normal().string());
+}
+
 void warn_of_unread(const Globals& globals, const Settings& settings) {
   if (globals.quiet || settings.log_level == LogLevel::off) return;
   for (const auto& file : settings.unread_files) warn_once(file);
@@ -85,8 +92,11 @@ Result<Cache> open_for_inspection(const Globals& globals) {
   if (names_bundle(settings)) return open_bundle_as_cache(settings.cache_directory, options);
   auto opened = Cache::open(settings.cache_directory, options);
   if (!opened && opened.error().code == ErrorCode::not_found) {
-    opened.error().message += fmt::format(": {} makes it, and --cache names another{}",
-                                          ways_to_fill, way_to_bundles(settings));
+    const auto store = way_to_store(settings.cache_directory);
+    opened.error().message += !store.empty()
+                                  ? store
+                                  : fmt::format(": {} makes it, and --cache names another{}",
+                                                ways_to_fill, way_to_bundles(settings));
   }
   return opened;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "kiln/cache.h"
@@ -26,6 +27,9 @@ inline constexpr const char* ways_to_fill =
 /// Where the settings name bundles, how to look at one, to follow "nothing is kept yet"; else empty. A bundle serves
 /// beside the cache, and the verbs that look show one of them at a time.
 [[nodiscard]] std::string way_to_bundles(const Settings& settings);
+
+/// Where a folder is a store and no cache, how to read it, to follow "no cache at"; else empty.
+[[nodiscard]] std::string way_to_store(const std::filesystem::path& folder);
 
 /// Warns of the files of settings that the user may not read, once.
 void warn_of_unread(const Globals& globals, const Settings& settings);

@@ -27,6 +27,8 @@ std::optional<ImageKind> kind_of(const std::string& bytes) {
                         "CN\x7f")) {
     return ImageKind::ltoir;
   }
+  // A fatbin, which may hold PTX.
+  if (bytes.starts_with("\x50\xed\x55\xba")) return std::nullopt;
   if (bytes.find(".version") != std::string::npos) return ImageKind::ptx;
   return std::nullopt;
 }
@@ -65,6 +67,10 @@ Artifact find_input(const Globals& globals, const std::string& word, bool newest
 }
 
 LinkSpec make_spec(const Globals& globals, const LinkWords& words) {
+  if (words.arch.find(',') != std::string::npos) {
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("--arch {}: an image is linked for one architecture: name one", words.arch));
+  }
   const auto kind = value_of("--image", parse_image_kind(words.image));
   LinkSpec spec{.name = words.name,
                 .inputs = {},

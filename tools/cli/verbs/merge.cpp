@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "output.h"
 #include "verbs.h"
 #include "verbs/inspect.h"
 #include "verbs/ship.h"
@@ -8,6 +9,7 @@
 namespace kiln::cli {
 
 ExitCode merge(const Globals& globals, const MergeWords& words) {
+  refuse_to_overwrite(words.bundle, words.files);
   std::vector<Cache> sources;
   const auto settings = settings_of(globals);
   for (const auto& file : words.files) sources.push_back(open_shipped(file, settings));

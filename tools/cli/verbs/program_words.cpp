@@ -25,8 +25,10 @@ std::string name_of(const ProgramWords& words) {
 std::vector<fs::path> include_dirs_of(const ProgramWords& words) {
   for (const auto& given : words.include_dirs) {
     std::error_code untold;
-    if (!given.empty() && !fs::is_directory(given, untold))
-      warn_once(fmt::format("-I {}: no such folder", given.string()));
+    if (fs::is_directory(given, untold)) continue;
+    warn_once(fmt::format(
+        "-I {}: {}", given.string(),
+        fs::exists(given, untold) ? "it is a file; name its folder" : "no such folder"));
   }
   const auto folder = is_standard_input(words) ? fs::path() : words.file.parent_path();
   std::vector<fs::path> all{fs::absolute(folder / ".")};

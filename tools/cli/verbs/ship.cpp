@@ -29,8 +29,11 @@ Result<Cache> open_cache_in(const std::filesystem::path& folder, CacheOptions op
   std::error_code error;
   auto cache = Cache::open(std::filesystem::absolute(folder, error), std::move(options));
   if (!cache && cache.error().code == ErrorCode::not_found) {
+    const auto store = way_to_store(folder);
     cache.error().message +=
-        ": name a bundle that `kiln export` wrote, or a directory that kiln has used as a cache";
+        !store.empty() ? store
+                       : ": name a bundle that `kiln export` wrote, or a directory that kiln has "
+                         "used as a cache";
   }
   return cache;
 }

@@ -28,9 +28,15 @@ Json finding_json(const Finding& finding) {
 std::string verdict(const VerifyReport& report) {
   const auto looked_at = fmt::format("{} entries, {} texts and {} dependency sets", report.entries,
                                      report.texts, report.dependency_sets);
-  if (report.findings.empty()) return looked_at + ": all sound";
-  return fmt::format("{}: {} finding{}", looked_at, report.findings.size(),
-                     report.findings.size() == 1 ? "" : "s");
+  const auto left_out = report.texts_left_out == 0
+                            ? std::string()
+                            : fmt::format(
+                                  "; {} of their sources and headers are not kept, which "
+                                  "changes nothing of what is served",
+                                  report.texts_left_out);
+  if (report.findings.empty()) return looked_at + ": all sound" + left_out;
+  return fmt::format("{}: {} finding{}{}", looked_at, report.findings.size(),
+                     report.findings.size() == 1 ? "" : "s", left_out);
 }
 
 /// For people; a file that is damaged all over has thousands.
@@ -43,6 +49,7 @@ Json report_json(const std::string& file, const VerifyReport& report) {
           {"entries", report.entries},
           {"texts", report.texts},
           {"dependency_sets", report.dependency_sets},
+          {"texts_left_out", report.texts_left_out},
           {"findings", report.findings.size()},
           {"set_aside", set_aside}};
 }

@@ -36,12 +36,30 @@ class Variant(Record):
     kernels: dict[str, str]
 
 
-def encoded(value: str | bytes, what: str) -> bytes:
+def wrong_type(what: str, expected: str, value: object) -> TypeError:
+    return TypeError(f"{what} has to be {expected}, not {type(value).__name__}")
+
+
+def encoded(value: str | bytes, what: str, expected: str = "a str or bytes") -> bytes:
     """As C reads it, up to the first zero byte: so there may be none."""
+    if not isinstance(value, (str, bytes, bytearray, memoryview)):
+        raise wrong_type(what, expected, value)
     result = value.encode() if isinstance(value, str) else bytes(value)
     if b"\0" in result:
         raise error_of("invalid_argument", f"{what} holds a NUL byte")
     return result
+
+
+def require_several(values: object, what: str) -> None:
+    """Python would take one text for a list of its letters."""
+    if isinstance(values, (str, bytes)):
+        kind = type(values).__name__
+        raise TypeError(f"{what} is one {kind}; give a list of {kind}")
+
+
+def require_switch(value: object, what: str, expected: str = "True or False") -> None:
+    if not isinstance(value, bool):
+        raise wrong_type(what, expected, value)
 
 
 class Program:
@@ -63,8 +81,9 @@ class Program:
                  options: Iterable[str] = (), standard_headers: bool = False, toolkit_headers: bool = True,
                  variants: Iterable[Variant] = ()) -> None:
         for what, value in (("kernels", kernels), ("options", options), ("include_dirs", include_dirs)):
-            if isinstance(value, (str, bytes)):
-                raise TypeError(f"{what} is one text; it is a list of texts")
+            require_several(value, what)
+        require_switch(standard_headers, "standard_headers")
+        require_switch(toolkit_headers, "toolkit_headers")
         folders = [os.fspath(folder) for folder in include_dirs]
         if isinstance(source, os.PathLike):
             file = os.path.abspath(source)
@@ -73,13 +92,13 @@ class Program:
             name = os.path.basename(file) if name is None else name
             folders.insert(0, os.path.dirname(file))
         else:
-            text = encoded(source, "the source")
+            text = encoded(source, "source", "a str, bytes or a pathlib.Path")
         if name is None:
             raise error_of("invalid_argument", "a program that is given as text has no name; give name='something.cu', or "
                            "pathlib.Path(...) for a file")
         self._name = name
         self._kernels = tuple(kernels)
-        self._handle = make_handle(encoded(name, "the name"), encoded(text, f"{name}'s text"), self._kernels, folders,
+        self._handle = make_handle(encoded(name, "name", "a str"), encoded(text, f"{name}'s text"), self._kernels, folders,
                                    headers or {}, tuple(options), standard_headers, toolkit_headers, tuple(variants))
 
     @property
@@ -93,6 +112,12 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<kiln.Program {self._name}: {', '.join(self._kernels)}>"
+
+
+def handle_of(program: Program) -> c.ProgramHandle:
+    if not isinstance(program, Program):
+        raise wrong_type("program", "a kiln.Program, as kiln.Program(source, name=..., kernels=[...]) makes one", program)
+    return program._handle
 
 
 def make_handle(name: bytes, source: bytes, kernels: tuple[str, ...], folders: list[str], headers: Mapping[str, str],
@@ -121,6 +146,8 @@ def make_handle(name: bytes, source: bytes, kernels: tuple[str, ...], folders: l
 def header_set(headers: Mapping[str, str]) -> c.HeaderSetHandle | None:
     if not headers:
         return None
+    if not hasattr(headers, "items"):
+        raise wrong_type("headers", "a dict of names and texts", headers)
     array = (c.Header * len(headers))(*(c.Header(encoded(name, "a header's name"), encoded(text, f"the header {name}"))
                                         for name, text in headers.items()))
     handle = c.HeaderSetHandle()

@@ -13,7 +13,7 @@ from ._artifact import Artifact
 from ._compiling import Compiling
 from ._errors import Error, error_of
 from ._kernel import Kernel
-from ._program import encoded
+from ._program import encoded, handle_of, require_several, require_switch, wrong_type
 from ._record import Record
 
 TYPE_CHECKING = False
@@ -140,6 +140,12 @@ class PrefetchReport(Record):
     failures: int
 
 
+def arch_bytes(arch: str) -> bytes:
+    if not isinstance(arch, str):
+        raise wrong_type("arch", 'a str such as "sm_90a"', arch)
+    return encoded(arch, "arch")
+
+
 def image_number(arch: str, image: str | None) -> int:
     """A cubin where nothing else is asked for; PTX of an architecture that only PTX is for."""
     return c.place_in(c.IMAGES, image or ("ptx" if arch.startswith("compute_") else "cubin"), "image")
@@ -203,6 +209,13 @@ class Runtime:
                  log: Callable[[str, str], object] | None = None,
                  observer: Callable[[Event], object] | None = None) -> None:
         self._number = next(numbers)
+        for what, value in (("read_only", read_only), ("trust_others", trust_others), ("allow_ptx", allow_ptx)):
+            if value is not None:
+                require_switch(value, what)
+        if cache is not None:
+            require_switch(cache, "cache", "True or False (cache_dir names its folder)")
+        require_several(bundles, "bundles")
+        require_several(embedded_bundles, "embedded_bundles")
         options = c.RuntimeOptions(
             cache_directory=path_of(cache_dir), cache_disabled=switch(None if cache is None else not cache),
             cache_read_only=switch(read_only), cache_trust_others=switch(trust_others), allow_ptx=switch(allow_ptx),
@@ -277,7 +290,7 @@ class Runtime:
         """As compile(), without waiting: a hit is ready at once, and a miss is queued, the higher priority first. Errors of
         the compile come when it is awaited."""
         handle = c.CompilingHandle()
-        c.check(c.runtime_compile_async(self._open(), program._handle, c_char_p(arch.encode()),
+        c.check(c.runtime_compile_async(self._open(), handle_of(program), c_char_p(arch_bytes(arch)),
                                         c_int32(image_number(arch, image)), c_int32(priority), byref(handle)))
         return Compiling(handle)
 
@@ -287,7 +300,8 @@ class Runtime:
         it raises ends the prefetch, and so does its answer False. So does an interrupt, when the next item is done."""
         wanted = [(item[0], item[1], item[2] if len(item) == 3 else None) for item in items]
         array = (c.PrefetchItem * max(1, len(wanted)))(*(
-            c.PrefetchItem(program._handle.value, arch.encode(), image_number(arch, image)) for program, arch, image in wanted))
+            c.PrefetchItem(handle_of(program).value, arch_bytes(arch), image_number(arch, image))
+            for program, arch, image in wanted))
         raised: list[BaseException] = []
 
         def on_item(_: Any, index: int, artifact: int | None, error: int | None, done: int, total: int) -> int:
@@ -309,7 +323,7 @@ class Runtime:
     def explain(self, program: Program, arch: str, *, image: str | None = None) -> Explanation:
         """Whether compile() would be served now, and if not, why. Compiles, writes and counts nothing."""
         handle, fields = c.ExplanationHandle(), c.ExplanationFields()
-        c.check(c.runtime_explain(self._open(), program._handle, c_char_p(arch.encode()),
+        c.check(c.runtime_explain(self._open(), handle_of(program), c_char_p(arch_bytes(arch)),
                                   c_int32(image_number(arch, image)), byref(handle)))
         c.check(c.explanation_get_info(handle, byref(fields)))
         return Explanation(fields.hit != 0, c.name_in(c.ORIGINS, fields.origin), c.text(fields.key), c.text(fields.reason),
@@ -319,11 +333,13 @@ class Runtime:
              kernels: Iterable[str] = ()) -> Artifact:
         """The inputs linked to one image: LTO-IR, relocatable cubins (compiled with "-rdc=true"), PTX, in order. `kernels` are
         name expressions of the inputs, or symbols; without any all are listed. Raises CompileError with the linker's log."""
+        require_several(options, "options")
+        require_several(kernels, "kernels")
         arguments, argument_count = c.texts(options)
         expressions, expression_count = c.texts(kernels)
-        spec = c.LinkSpec(name=encoded(name, "the name"),
+        spec = c.LinkSpec(name=encoded(name, "name", "a str"),
                           inputs=(c_void_p * max(1, len(inputs)))(*(each._handle.value for each in inputs)),
-                          input_count=len(inputs), arch=arch.encode(), kind=image_number(arch, image),
+                          input_count=len(inputs), arch=arch_bytes(arch), kind=image_number(arch, image),
                           options=arguments, option_count=argument_count,
                           kernels=expressions, kernel_count=expression_count)
         handle = c.ArtifactHandle()
@@ -332,9 +348,10 @@ class Runtime:
 
     def fatbin(self, program: Program, archs: Iterable[str]) -> Artifact:
         """One image of this program for all these architectures, PTX for a `compute_` one."""
-        targets = [c.Target(arch.encode(), image_number(arch, None)) for arch in archs]
+        require_several(archs, "archs")
+        targets = [c.Target(arch_bytes(arch), image_number(arch, None)) for arch in archs]
         handle = c.ArtifactHandle()
-        self._blocking(c.runtime_fatbin, self._open(), program._handle, (c.Target * max(1, len(targets)))(*targets),
+        self._blocking(c.runtime_fatbin, self._open(), handle_of(program), (c.Target * max(1, len(targets)))(*targets),
                        c_size_t(len(targets)), byref(handle))
         return Artifact(handle)
 
@@ -342,12 +359,12 @@ class Runtime:
         """The kernel of this expression for the device of the thread's current context, from the best stored image that the
         device runs; compiled only where there is none. With `arch` from the image for exactly that. Loaded once, whoever
         asks; still, keep it. Raises MissingError without a driver, and what compile() raises."""
-        handle, expression = c.KernelHandle(), c_char_p(name.encode())
+        handle, expression = c.KernelHandle(), c_char_p(encoded(name, "name", "a str"))
         if arch is None:
-            self._blocking(c.runtime_kernel, self._open(), program._handle, expression, byref(handle))
+            self._blocking(c.runtime_kernel, self._open(), handle_of(program), expression, byref(handle))
         else:
-            self._blocking(c.runtime_kernel_for_target, self._open(), program._handle, expression, c_char_p(arch.encode()),
-                           c_int32(image_number(arch, image)), byref(handle))
+            self._blocking(c.runtime_kernel_for_target, self._open(), handle_of(program), expression,
+                           c_char_p(arch_bytes(arch)), c_int32(image_number(arch, image)), byref(handle))
         handle.embedded = self._embedded
         return Kernel(handle)
 
