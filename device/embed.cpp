@@ -89,7 +89,10 @@ std::map<std::string, fs::path> read_listing(const fs::path& listing, const fs::
 }
 
 std::string folder_of(std::string scope) {
-  for (std::size_t at; (at = scope.find("::")) != std::string::npos;) scope.replace(at, 2, "/");
+  for (std::size_t at; (at = scope.find("::")) != std::string::npos;) {
+    scope.erase(at, 1);
+    scope[at] = '/';
+  }
   return scope;
 }
 

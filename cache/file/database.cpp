@@ -1,11 +1,14 @@
 #include "file/database.h"
 
 #include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -165,11 +168,12 @@ bool is_locked(const Opened& opened) {
          (opened.connection.last_code() & 0xff) == SQLITE_BUSY;
 }
 
-/// Whether a file that anybody may have named was never a cache. Of a cache's own file, no database means damage.
-bool is_no_cache(const Opened& opened) {
-  const bool is_no_database =
-      opened.content == Content::corrupt && (opened.connection.last_code() & 0xff) == SQLITE_NOTADB;
-  return is_no_database || opened.content == Content::none || opened.content == Content::foreign;
+/// As each file of SQLite does (its file format, 1.3).
+bool begins_as_database(int descriptor) {
+  constexpr std::string_view magic("SQLite format 3\0", 16);
+  std::array<char, magic.size()> begin{};
+  return ::pread(descriptor, begin.data(), begin.size(), 0) == static_cast<ssize_t>(begin.size()) &&
+         std::string_view(begin.data(), begin.size()) == magic;
 }
 
 /// Takes back what the dead writer left, if that may be: a look does it, by who may write.
@@ -290,10 +294,11 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
     return fail(ErrorCode::not_found,
                 fmt::format("no bundle at '{}'; kiln export writes one", file.string()));
   }
+  const bool is_database = begins_as_database(*descriptor);
   auto opened = look_at(Connection::open(*descriptor, file), writers);
   ::close(*descriptor);
   if (!opened) return tl::unexpected(opened.error());
-  if (is_no_cache(*opened)) {
+  if (!is_database || opened->content == Content::none || opened->content == Content::foreign) {
     return fail(
         ErrorCode::cache_unusable,
         fmt::format("'{}' is not a kiln bundle; name one that `kiln export` wrote", file.string()),

@@ -64,16 +64,19 @@ void remove_what_was_left_behind(const fs::path& folder, const fs::path& bundle)
   }
 }
 
-/// Makes the file, with the rights that the process gives to new ones, and locks it. Gives -1 with errno where it cannot be made, and -1 with errno 0 where another process
+/// Makes the file and locks it; `rights` are those that it is to have in the end, until then nobody else reads it. Gives -1 with errno where it cannot be made, and -1 with errno 0 where another process
 /// took the new file for one that was left behind.
-int make_locked(const fs::path& file) {
+int make_locked(const fs::path& file, mode_t& rights) {
   const int descriptor =
       system::open_file(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, rights_of_bundles);
   if (descriptor < 0) return -1;
   // Where locks do not work, the other process has no lock either, and removes nothing.
   const bool taken = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   struct stat status;
-  if (!taken && ::fstat(descriptor, &status) == 0 && status.st_nlink == 1) return descriptor;
+  if (!taken && ::fstat(descriptor, &status) == 0 && status.st_nlink == 1) {
+    rights = status.st_mode & rights_of_bundles;
+    if (::fchmod(descriptor, S_IRUSR | S_IWUSR) == 0) return descriptor;
+  }
   ::close(descriptor);
   errno = 0;
   return -1;
@@ -109,7 +112,7 @@ BundleFile::~BundleFile() {
 Outcome BundleFile::make_file() {
   for (int tries = 0; descriptor_ < 0; ++tries) {
     const fs::path file = folder_ / temporary_name(bundle_);
-    descriptor_ = make_locked(file);
+    descriptor_ = make_locked(file, rights_);
     if (descriptor_ >= 0) {
       temporary_ = file;
     } else if ((errno != 0 && errno != EEXIST) || tries == most_tries) {
@@ -135,6 +138,7 @@ Result<std::uint64_t> BundleFile::publish() {
   transaction_.reset();
   connection_.reset();
   struct stat status;
+  if (::fchmod(descriptor_, rights_) != 0) return failure("setting its rights");
   if (::fsync(descriptor_) != 0 || ::fstat(descriptor_, &status) != 0) return failure("syncing");
   const fs::path place = folder_ / bundle_.filename();
   if (::rename(temporary_.c_str(), place.c_str()) != 0) return failure("putting it in its place");

@@ -45,6 +45,7 @@ class BundleFile {
   const std::filesystem::path bundle_;  ///< As the caller names it.
   const std::filesystem::path folder_;  ///< With no symlink on the way.
   std::filesystem::path temporary_;     ///< Empty before there is one, and once it has its place.
+  mode_t rights_ = 0;                   ///< That the bundle is to have.
   int descriptor_ = -1;                 ///< Holds the lock that tells others: somebody writes it.
   std::optional<Connection> connection_;
   std::optional<Transaction> transaction_;

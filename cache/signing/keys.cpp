@@ -204,8 +204,11 @@ Outcome read_file(const fs::path& file, std::vector<PublicKey>& keys) {
 }
 
 bool holds_public_key(const fs::path& file) {
-  const auto text = read_keys(file, fault_of_public, O_NOFOLLOW);
-  return text && PublicKey::parse(trimmed(*text)).has_value();
+  auto text = read_keys(file, fault_of_public, O_NOFOLLOW);
+  if (!text) return false;
+  const bool is_public = PublicKey::parse(trimmed(*text)).has_value();
+  ::explicit_bzero(text->data(), text->size());  // It may be a signing key that is torn.
+  return is_public;
 }
 
 tl::unexpected<Error> no_signing_key(const fs::path& file, bool is_public) {

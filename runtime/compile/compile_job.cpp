@@ -73,10 +73,11 @@ tl::unexpected<Error> cancelled(const CompileJob& job) {
 }
 
 tl::unexpected<Error> timed_out(const CompileJob& job, std::chrono::milliseconds timeout) {
-  return fail(ErrorCode::timed_out, job,
-              fmt::format("not compiled within {} s, and given up; KILN_COMPILE_TIMEOUT, "
-                          "RuntimeOptions::compile_timeout or the tool's --timeout gives it longer",
-                          static_cast<double>(timeout.count()) / 1000));
+  return fail(
+      ErrorCode::timed_out, job,
+      fmt::format("not compiled within {} s, and given up; KILN_COMPILE_TIMEOUT, "
+                  "RuntimeOptions::compile_timeout or `kiln prewarm --timeout` gives it longer",
+                  static_cast<double>(timeout.count()) / 1000));
 }
 
 }  // namespace kiln

@@ -64,15 +64,17 @@ void Layers::open_cache(const Settings& settings) {
 void Layers::open_bundles(const Settings& settings) {
   const CacheOptions options{
       .trust = settings.cache_trust, .trusted_keys = settings.trusted_keys, .on_fault = on_fault()};
-  const auto add = [&](Result<Cache> opened) {
+  const auto add = [&](Result<Cache> opened, std::string_view kind) {
     if (opened) {
       bundles_.push_back(std::move(*opened));
     } else {
-      lose("going on without a bundle (KILN_BUNDLES)", opened.error().message);
+      lose(fmt::format("going on without {}", kind), opened.error().message);
     }
   };
-  for (const auto& file : settings.bundles) add(Cache::open_bundle(file, options));
-  for (const auto& bytes : settings.embedded_bundles) add(Cache::open_bundle(bytes, options));
+  for (const auto& file : settings.bundles)
+    add(Cache::open_bundle(file, options), "a bundle (KILN_BUNDLES, RuntimeOptions::bundles)");
+  for (const auto& bytes : settings.embedded_bundles)
+    add(Cache::open_bundle(bytes, options), "an embedded bundle");
 }
 
 void Layers::open_remotes(const Settings& settings) {

@@ -113,11 +113,11 @@ tl::unexpected<Error> no_address(std::string_view text, std::string_view setting
   if (text.starts_with('/'))
     return not_shared(shown, "name a folder with file:// before its path: file:///folder");
   return not_shared(
-      shown, fmt::format("name one as file:///folder, redis://host, redis+unix:///socket, "
-                         "http://host/path/, https://host/path/ or s3://bucket/prefix{}",
-                         setting.find(' ') == std::string_view::npos
-                             ? ""
-                             : "; spaces separate stores, and one in a path is written %20"));
+      shown,
+      fmt::format(
+          "name one as file:///folder, redis://host, redis+unix:///socket, "
+          "http://host/path/, https://host/path/ or s3://bucket/prefix{}",
+          setting == text ? "" : "; spaces separate stores, and one in a path is written %20"));
 }
 
 std::optional<RemoteAddress::Kind> kind_in(std::string_view url) {

@@ -498,9 +498,11 @@ TEST_F(Mistakes, InTheWords) {
                           "ELF" +
                               std::string(2000, 'x'));
   const auto empty = file("empty.kiln", "");
-  const auto store = scratch("store").string();
+  const auto store = scratch("a store%41").string();
+  const auto in_a_url = scratch("a%20store%2541").string();
   fs::create_directory(store);
-  EXPECT_EQ(run({"push", "--to", "file://" + store}).exit_code, 0);
+  fs::permissions(store, fs::perms::all);  // As one lies that several users share.
+  EXPECT_EQ(run({"push", "--to", "file://" + in_a_url}).exit_code, 0);
   const auto torn = file("torn.kiln", read(bundle_).substr(0, 8192));
   expect({
       {{"lss"}, 2, "invalid_argument", "there is no verb", "'lss'", "did you mean 'ls'?"},
@@ -556,13 +558,13 @@ TEST_F(Mistakes, InTheWords) {
        "io_failed",
        "it is a store",
        store,
-       "kiln pull --from 'file://" + store + "'"},
+       "kiln pull --from 'file://" + in_a_url + "'"},
       {{"ls", "--cache", store},
        1,
        "not_found",
        "it is a store",
        store,
-       "kiln ls --store 'file://" + store + "'"},
+       "kiln ls --store 'file://" + in_a_url + "'"},
       {{"push", "--to", folder_},
        2,
        "invalid_argument",
@@ -674,6 +676,10 @@ TEST_F(Mistakes, AnOptionWithNothing) {
   expect(mistakes);
   EXPECT_FALSE(fs::exists(scratch("e.kiln")));
   EXPECT_FALSE(fs::exists("k9.key"));
+  // A flag takes no value, and what follows an option is its value, whatever it looks like.
+  EXPECT_EQ(run({"ls", "--json="}).exit_code, 0);
+  EXPECT_THAT(run({"compile", good_, "--arch", "sm_80", "--option", "--std="}).err,
+              HasSubstr("invalid value for --std"));
 }
 
 TEST_F(Mistakes, InWhatIsChanged) {

@@ -148,7 +148,7 @@ def default_signals():
 
 
 def check_interrupted(demo, scratch):
-    """Whatever ends it, nothing stays behind."""
+    """Whatever ends it, its folder goes."""
     for number in ENDING:
         temporary = scratch / f"temporary {number.name}"
         temporary.mkdir()

@@ -28,7 +28,7 @@ fetch() {
   mkdir -p "$1"
   for archive in "${archives[@]}"; do
     read -r name hash path download <<<"$archive"
-    if ! sha256sum --status -c <<<"$hash  $1/$name"; then
+    if [[ ! -f $1/$name ]] || ! sha256sum --status -c <<<"$hash  $1/$name"; then
       curl -fsSL --retry 3 -o "$1/$name" "${KILN_DEBIAN_MIRROR:-http://deb.debian.org/debian}/pool/main/$path"
       sha256sum -c <<<"$hash  $1/$name"
     fi

@@ -464,6 +464,9 @@ TEST(HostileRedisServer, RepeatsPasswords) {
   // Short ones are parts of other words, which say what is wrong.
   EXPECT_THAT(told_of("user:pass@", "-WRONGPASS invalid username-password pair for user, pass"),
               HasSubstr("invalid username-password pair for ***, ***"));
+  EXPECT_THAT(told_of("user:pass@", "-ERR bad login userpass"), HasSubstr("bad login ******"));
+  EXPECT_THAT(told_of("admin:s3c@", "-ERR bad login admins3c of xs3cx"),
+              HasSubstr("bad login ****** of x***x"));
 }
 
 // A real one that knows no AUTH.

@@ -22,13 +22,14 @@ void hold_closed_streams() {
 
 ExitCode run(int argc, char** argv) {
   const auto line = parse_command_line(argc, argv);
-  const auto status = reported(line.globals, [&] {
-    const auto done = line.action ? line.action(line.globals) : line.without_action;
-    flush_standard_output();
-    return done;
-  });
+  const auto status = reported(
+      line.globals, [&] { return line.action ? line.action(line.globals) : line.without_action; });
+  // Before what may end the process: nobody reads on.
   say_kept_warnings();
-  return status;
+  return reported(line.globals, [&] {
+    flush_standard_output();
+    return status;
+  });
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ int main(int argc, char** argv) {
   try {
     return static_cast<int>(kiln::cli::run(argc, argv));
   } catch (const std::exception& error) {
-    // Standard output that cannot be written, for one.
+    kiln::cli::say_kept_warnings();
     kiln::cli::say("kiln: error: {}\n", error.what());
     return static_cast<int>(kiln::cli::ExitCode::failure);
   }

@@ -16,6 +16,7 @@
 #include <random>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,7 +37,7 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 struct Warnings {
   std::mutex mutex;
   std::set<std::string, std::less<>> said;
-  std::set<std::string, std::less<>> kept;  ///< For the tool's end.
+  std::vector<std::string> kept;  ///< For the tool's end.
 };
 
 Warnings& warnings() {
@@ -172,7 +173,7 @@ bool was_warned_of(std::string_view what) {
 
 void warn_unless_reported(std::string_view what) {
   const std::lock_guard lock(warnings().mutex);
-  warnings().kept.emplace(what);
+  warnings().kept.emplace_back(what);
 }
 
 void say_kept_warnings() {
@@ -182,7 +183,7 @@ void say_kept_warnings() {
 void report(const Globals& globals, const Error& error) {
   {
     const std::lock_guard lock(warnings().mutex);
-    warnings().kept.erase(error.message);
+    std::erase(warnings().kept, error.message);
   }
   say("{} {}\n", bold("kiln: error:", wants_colour(stderr)),
       printable(without_last_words(error.message, error.log), "\n\t"));

@@ -99,7 +99,8 @@ bool chooses_programs_by_option(const GrammarDescription& grammar, const std::st
 // Where all options are known.
 std::string wrong_operand(const GrammarDescription& grammar, const std::string& verb,
                           const UnreadWords& unread) {
-  if (unread.unexpected.empty() || !chooses_programs_by_option(grammar, verb))
+  if (unread.unexpected.empty() || unread.unexpected.front().empty() ||
+      !chooses_programs_by_option(grammar, verb))
     return unread.parsers_words;
   return fmt::format(
       "kiln {0} has no place for '{1}'; --program '{1}' chooses the programs whose "

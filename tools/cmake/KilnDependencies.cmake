@@ -9,7 +9,7 @@ if(KILN_SELF_CONTAINED)
 endif()
 
 # What kiln is built from. Only tl::expected shows in the public headers: KilnInstall.cmake. With KILN_VENDORED none has to
-# be here: vendored/ fetches what is not.
+# be here: KilnVendored fetches what is not.
 set(kiln_needed REQUIRED)
 if(KILN_VENDORED)
   set(kiln_needed QUIET)
@@ -32,7 +32,7 @@ endif()
 find_path(KILN_SODIUM_INCLUDE_DIR sodium.h DOC "Folder with sodium.h")
 
 if(KILN_VENDORED)
-  add_subdirectory("${CMAKE_CURRENT_LIST_DIR}/vendored" "${PROJECT_BINARY_DIR}/vendored")
+  include(KilnVendored)
 endif()
 if(NOT KILN_SODIUM_INCLUDE_DIR)
   message(FATAL_ERROR "libsodium's header sodium.h was not found. Install it (Debian: libsodium-dev), or set KILN_SODIUM_INCLUDE_DIR.")

@@ -3,7 +3,6 @@
 include(CMakePackageConfigHelpers)
 
 # A static kiln leaves its dependencies to whoever links it, who could not find those.
-get_property(kiln_vendored GLOBAL PROPERTY kiln_vendored)
 if(kiln_vendored AND NOT BUILD_SHARED_LIBS)
   message(FATAL_ERROR "A static kiln cannot be installed with what KILN_VENDORED has fetched (${kiln_vendored}): "
     "install these libraries on the system, or set BUILD_SHARED_LIBS=ON, or KILN_INSTALL=OFF.")

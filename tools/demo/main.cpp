@@ -126,13 +126,13 @@ void print(const Report& report, bool verbose) {
 }
 
 Report compile_and_serve(const Words& words) {
+  const demo::FreshFolder fresh;  // Before any thread, so that its signals are blocked in all.
   Report report;
   if (words.cache) {
     report.kept = demo::KeptCache{fs::weakly_canonical(fs::absolute(*words.cache))};
     auto runtime = open_runtime(options_of(report.kept->path));
     report.kept->left = demo::count_stored(runtime, words.architectures);
   }
-  const demo::FreshFolder fresh;
   report.cold = compile_all(fresh.path(), words.architectures);
   if (report.kept) keep(fresh.path(), *report.kept);
   const fs::path& cache = report.kept ? report.kept->path : fresh.path();

@@ -1,6 +1,10 @@
 #include "grammar/grammar.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -46,31 +50,41 @@ void add_hints(CLI::App& app) {
   }
 }
 
+using Names = std::set<std::string, std::less<>>;
+
 std::string is_no_empty_word(const std::string& word) {
   return word.empty() ? "it is empty: give it a value, or leave the option out" : "";
 }
 
-// An empty value may be a variable of a script that is not set. Groups of options are verbs too.
-void refuse_empty_values(CLI::App& app) {
+bool takes_value(const CLI::Option& option) {
+  return !option.get_positional() && option.get_items_expected_max() > 0;
+}
+
+// An empty value may be a variable of a script that is not set. Gives the names of all that are so checked. Groups of options
+// are verbs too.
+Names refuse_empty_values(CLI::App& app) {
+  Names checked;
   for (auto* option : app.get_options()) {
-    if (!option->get_positional() && option->get_items_expected_max() > 0)
-      option->check(is_no_empty_word);
+    if (!takes_value(*option)) continue;
+    option->check(is_no_empty_word);
+    for (const auto& name : option->get_lnames()) checked.insert("--" + name);
+    for (const auto& name : option->get_snames()) checked.insert("-" + name);
   }
-  for (auto* part : app.get_subcommands({})) refuse_empty_values(*part);
+  for (auto* part : app.get_subcommands({})) checked.merge(refuse_empty_values(*part));
+  return checked;
 }
 
 // The parser would take the next word for the value of `--option=`.
-std::vector<std::string> words_of(int argc, char** argv) {
-  std::vector<std::string> words;
-  bool any_option = true;
-  for (int at = 1; at < argc; ++at) {
-    std::string word = argv[at];
-    any_option = any_option && word != "--";
-    const bool is_empty_value =
-        any_option && word.starts_with("--") && word.find('=') == word.size() - 1;
-    if (is_empty_value) word.pop_back();
-    words.push_back(std::move(word));
-    if (is_empty_value) words.emplace_back();
+std::vector<std::string> split_empty_values(std::vector<std::string> words,
+                                            const Names& with_values) {
+  for (std::size_t at = 0; at < words.size() && words[at] != "--"; ++at) {
+    auto& word = words[at];
+    if (with_values.contains(word)) {
+      ++at;  // What follows is its value, whatever it looks like.
+    } else if (word.ends_with('=') && with_values.contains(word.substr(0, word.size() - 1))) {
+      word.pop_back();
+      words.insert(words.begin() + static_cast<std::ptrdiff_t>(++at), std::string());
+    }
   }
   return words;
 }
@@ -90,11 +104,8 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_option_function<std::string>(
          "--cache",
          [&](const std::string& path) {
-           std::error_code stays_empty;
-           globals.cache = std::filesystem::absolute(path, stays_empty);
-           if (globals.cache->empty())
-             throw CLI::ValidationError("--cache",
-                                        fmt::format("'{}' is no path; name a folder", path));
+           std::error_code told_by_the_opening;
+           globals.cache = std::filesystem::absolute(path, told_by_the_opening);
          },
          "The cache's folder (KILN_CACHE_DIR)")
       ->type_name("DIR");
@@ -113,7 +124,7 @@ void add_verbs(CLI::App& app, VerbGrammar& grammar) {
 }
 
 CommandLine parse_command_line(int argc, char** argv) {
-  const auto words = words_of(argc, argv);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   CommandLine line;
   CLI::App app(about, "kiln");
   VerbGrammar grammar(app, line);
@@ -121,7 +132,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_globals(app, line.globals);
   add_verbs(app, grammar);
   add_hints(app);
-  refuse_empty_values(app);
+  words = split_empty_values(std::move(words), refuse_empty_values(app));
   if (words.empty()) {
     fmt::print("{}", app.help());
     return line;

@@ -32,6 +32,17 @@ Result<Cache> open_bundle_as_cache(const std::filesystem::path& file, const Cach
   return bundle;
 }
 
+/// Of a folder, to be pasted between quotes.
+std::string url_of(const std::filesystem::path& folder) {
+  std::string url = "file://";
+  for (const unsigned char each : folder.string()) {
+    const bool is_plain = each > ' ' && std::string_view("%?#'").find(static_cast<char>(each)) ==
+                                            std::string_view::npos;
+    url += is_plain ? std::string(1, static_cast<char>(each)) : fmt::format("%{:02X}", each);
+  }
+  return url;
+}
+
 }  // namespace
 
 RuntimeOptions asked_settings(const Globals& globals) {
@@ -59,13 +70,23 @@ std::string way_to_bundles(const Settings& settings) {
                      settings.bundles.front().string());
 }
 
-std::string way_to_store(const std::filesystem::path& folder) {
+Result<Cache> open_folder(const std::filesystem::path& folder, CacheOptions options,
+                          std::string_view where_there_is_none) {
   std::error_code error;
-  if (!std::filesystem::is_directory(folder / "kiln-store.v1", error)) return {};
-  return fmt::format(
-      ": it is a store that machines share: kiln pull --from 'file://{0}' brings its entries into "
-      "the cache, and kiln ls --store 'file://{0}' lists them",
-      std::filesystem::absolute(folder, error).lexically_normal().string());
+  const auto place = std::filesystem::absolute(folder, error).lexically_normal();
+  auto cache = Cache::open(place, std::move(options));
+  if (cache) return cache;
+  // Others may write into a store, so it is not even looked at as a cache.
+  if (std::filesystem::is_directory(place / "kiln-store.v1", error)) {
+    return fail(
+        ErrorCode::not_found,
+        fmt::format("no cache at '{0}': it is a store that machines share: kiln pull --from "
+                    "'{1}' brings its entries into the cache, and kiln ls --store '{1}' "
+                    "lists them",
+                    place.string(), url_of(place)));
+  }
+  if (cache.error().code == ErrorCode::not_found) cache.error().message += where_there_is_none;
+  return cache;
 }
 
 void warn_of_unread(const Globals& globals, const Settings& settings) {
@@ -90,15 +111,9 @@ Result<Cache> open_for_inspection(const Globals& globals) {
   const auto settings = settings_of(globals);
   const auto options = options_of(globals, settings, Cache::Access::read_only);
   if (names_bundle(settings)) return open_bundle_as_cache(settings.cache_directory, options);
-  auto opened = Cache::open(settings.cache_directory, options);
-  if (!opened && opened.error().code == ErrorCode::not_found) {
-    const auto store = way_to_store(settings.cache_directory);
-    opened.error().message += !store.empty()
-                                  ? store
-                                  : fmt::format(": {} makes it, and --cache names another{}",
-                                                ways_to_fill, way_to_bundles(settings));
-  }
-  return opened;
+  return open_folder(settings.cache_directory, options,
+                     fmt::format(": {} makes it, and --cache names another{}", ways_to_fill,
+                                 way_to_bundles(settings)));
 }
 
 Cache open_for_change(const Globals& globals) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "kiln/cache.h"
 #include "kiln/runtime.h"
@@ -28,8 +29,10 @@ inline constexpr const char* ways_to_fill =
 /// beside the cache, and the verbs that look show one of them at a time.
 [[nodiscard]] std::string way_to_bundles(const Settings& settings);
 
-/// Where a folder is a store and no cache, how to read it, to follow "no cache at"; else empty.
-[[nodiscard]] std::string way_to_store(const std::filesystem::path& folder);
+/// Opens the cache in a folder. Errors: those of Cache::open(), "no cache at" going on with what may help; not_found where
+/// it is a store, with how to read that.
+[[nodiscard]] Result<Cache> open_folder(const std::filesystem::path& folder, CacheOptions options,
+                                        std::string_view where_there_is_none);
 
 /// Warns of the files of settings that the user may not read, once.
 void warn_of_unread(const Globals& globals, const Settings& settings);

@@ -25,19 +25,6 @@ Cache or_failure(Result<Cache> cache) {
   return std::move(cache).value();
 }
 
-Result<Cache> open_cache_in(const std::filesystem::path& folder, CacheOptions options) {
-  std::error_code error;
-  auto cache = Cache::open(std::filesystem::absolute(folder, error), std::move(options));
-  if (!cache && cache.error().code == ErrorCode::not_found) {
-    const auto store = way_to_store(folder);
-    cache.error().message +=
-        !store.empty() ? store
-                       : ": name a bundle that `kiln export` wrote, or a directory that kiln has "
-                         "used as a cache";
-  }
-  return cache;
-}
-
 // A bundle is made by a database, which wants a file.
 ExitCode write_to_standard_output(
     const Globals& globals,
@@ -77,7 +64,9 @@ Cache open_shipped(const std::filesystem::path& file, const Settings& settings) 
                        .shipped = true};
   if (!std::filesystem::is_directory(file, error))
     return or_failure(Cache::open_bundle(file, std::move(options)));
-  return or_failure(open_cache_in(file, std::move(options)));
+  return or_failure(open_folder(
+      file, std::move(options),
+      ": name a bundle that `kiln export` wrote, or a directory that kiln has used as a cache"));
 }
 
 Json skipped_json(const std::vector<Finding>& skipped) {

@@ -42,9 +42,10 @@ def wrong_type(what: str, expected: str, value: object) -> TypeError:
 
 def encoded(value: str | bytes, what: str, expected: str = "a str or bytes") -> bytes:
     """As C reads it, up to the first zero byte: so there may be none."""
-    if not isinstance(value, (str, bytes, bytearray, memoryview)):
-        raise wrong_type(what, expected, value)
-    result = value.encode() if isinstance(value, str) else bytes(value)
+    try:
+        result = value.encode() if isinstance(value, str) else bytes(memoryview(value))
+    except TypeError:
+        raise wrong_type(what, expected, value) from None
     if b"\0" in result:
         raise error_of("invalid_argument", f"{what} holds a NUL byte")
     return result
@@ -52,13 +53,13 @@ def encoded(value: str | bytes, what: str, expected: str = "a str or bytes") -> 
 
 def require_several(values: object, what: str) -> None:
     """Python would take one text for a list of its letters."""
-    if isinstance(values, (str, bytes)):
+    if isinstance(values, (str, bytes, bytearray, memoryview)):
         kind = type(values).__name__
         raise TypeError(f"{what} is one {kind}; give a list of {kind}")
 
 
 def require_switch(value: object, what: str, expected: str = "True or False") -> None:
-    if not isinstance(value, bool):
+    if type(value).__name__ not in ("bool", "bool_"):  # numpy's, too
         raise wrong_type(what, expected, value)
 
 

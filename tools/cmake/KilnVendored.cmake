@@ -1,37 +1,42 @@
-# KILN_VENDORED: the libraries that kiln is built from and that the system lacks, each at a pinned version, under the names that
-# the system's have. What is a target already, found or of the project that takes kiln in, is left alone.
+# KILN_VENDORED: the libraries that kiln is built from and that were not found, each at a pinned version, under the names that
+# those of the system have. These are known in kiln's folders alone: a project that takes kiln in may have others of the same
+# names. What is a target already, found or of such a project, is left alone.
 #
 # Of an archive the sources are taken and nothing of its own build, so that no options, tests or install rules come along.
 # FETCHCONTENT_SOURCE_DIR_KILN_<NAME> names a folder of sources instead, for builds without a network.
-project(kiln_vendored LANGUAGES C ASM)
 include(FetchContent)
+
+# What was fetched of the libraries that a static kiln leaves to whoever links it.
+set(kiln_vendored "")
 
 # kiln_fetch(NAME VERSION URL SHA256): unpacks an archive; its folder is kiln_<name>_SOURCE_DIR.
 macro(kiln_fetch name version url sha256)
-  message(STATUS "kiln takes ${name} ${version} along: the system has none (KILN_VENDORED)")
+  message(STATUS "kiln takes ${name} ${version} along, which was not found (KILN_VENDORED)")
   FetchContent_Declare(kiln_${name}
     URL "${url}" URL_HASH SHA256=${sha256} DOWNLOAD_EXTRACT_TIMESTAMP OFF
     SOURCE_SUBDIR nothing-is-built-by-itself)
   FetchContent_MakeAvailable(kiln_${name})
 endmacro()
 
-# kiln_headers(TARGET FOLDER [DEFINITION…]): a library of headers. Imported, so that an export of kiln names it only.
+# kiln_headers(TARGET FOLDER [DEFINITION…]): a library of headers.
 function(kiln_headers target folder)
-  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  add_library(${target} INTERFACE IMPORTED)
   set_target_properties(${target} PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${folder}" INTERFACE_COMPILE_DEFINITIONS "${ARGN}")
 endfunction()
 
-# kiln_compiled(TARGET NAME FOLDER SOURCE…): a static library that a shared kiln does not export.
-function(kiln_compiled target name folder)
+# kiln_compiled(TARGET NAME FOLDER SOURCE…): a static library, which a shared kiln does not export.
+macro(kiln_compiled target name folder)
+  enable_language(C)
+  enable_language(ASM)
   add_library(${name} STATIC ${ARGN})
-  add_library(${target} ALIAS ${name})
   target_include_directories(${name} SYSTEM PUBLIC "${folder}")
   target_compile_options(${name} PRIVATE -w)
   set_target_properties(${name} PROPERTIES
     POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden UNITY_BUILD OFF)
-  set_property(GLOBAL APPEND PROPERTY kiln_vendored ${name})
-endfunction()
+  add_library(${target} INTERFACE IMPORTED)
+  target_link_libraries(${target} INTERFACE ${name})
+endmacro()
 
 if(NOT TARGET tl::expected)
   kiln_fetch(expected 1.1.0 https://github.com/TartanLlama/expected/archive/refs/tags/v1.1.0.tar.gz
@@ -43,6 +48,7 @@ if(NOT TARGET fmt::fmt)
   kiln_fetch(fmt 10.1.1 https://github.com/fmtlib/fmt/releases/download/10.1.1/fmt-10.1.1.zip
     b84e58a310c9b50196cda48d5678d5fa0849bca19e5fdba6b684f0ee93ed9d1b)
   kiln_headers(fmt::fmt "${kiln_fmt_SOURCE_DIR}/include" FMT_HEADER_ONLY)
+  list(APPEND kiln_vendored fmt)
 endif()
 
 if(NOT TARGET nlohmann_json::nlohmann_json)
@@ -61,15 +67,18 @@ if(NOT TARGET PkgConfig::XXHASH)
   kiln_fetch(xxhash 0.8.3 https://github.com/Cyan4973/xxHash/archive/refs/tags/v0.8.3.tar.gz
     aae608dfe8213dfd05d909a57718ef82f30722c392344583d3f39050c7f29a80)
   kiln_headers(PkgConfig::XXHASH "${kiln_xxhash_SOURCE_DIR}" XXH_INLINE_ALL)
+  list(APPEND kiln_vendored xxhash)
 endif()
 
 if(NOT TARGET PkgConfig::ZSTD)
   kiln_fetch(zstd 1.5.7 https://github.com/facebook/zstd/releases/download/v1.5.7/zstd-1.5.7.tar.gz
     eb33e51f49a15e023950cd7825ca74a4a2b43db8354825ac24fc1b7ee09e6fa3)
-  set(lib "${kiln_zstd_SOURCE_DIR}/lib")
-  file(GLOB sources "${lib}/common/*.c" "${lib}/compress/*.c" "${lib}/decompress/*.c" "${lib}/decompress/*.S")
-  kiln_compiled(PkgConfig::ZSTD kiln_zstd "${lib}" ${sources})
+  set(kiln_zstd "${kiln_zstd_SOURCE_DIR}/lib")
+  file(GLOB kiln_zstd_sources
+    "${kiln_zstd}/common/*.c" "${kiln_zstd}/compress/*.c" "${kiln_zstd}/decompress/*.c" "${kiln_zstd}/decompress/*.S")
+  kiln_compiled(PkgConfig::ZSTD kiln_zstd "${kiln_zstd}" ${kiln_zstd_sources})
   target_compile_definitions(kiln_zstd PRIVATE ZSTDLIB_VISIBLE= ZSTDERRORLIB_VISIBLE=)
+  list(APPEND kiln_vendored zstd)
 endif()
 
 if(NOT TARGET SQLite::SQLite3)
@@ -78,14 +87,14 @@ if(NOT TARGET SQLite::SQLite3)
   kiln_compiled(SQLite::SQLite3 kiln_sqlite "${kiln_sqlite_SOURCE_DIR}" "${kiln_sqlite_SOURCE_DIR}/sqlite3.c")
   target_compile_definitions(kiln_sqlite PRIVATE SQLITE_THREADSAFE=1 SQLITE_OMIT_LOAD_EXTENSION)
   target_link_libraries(kiln_sqlite PRIVATE Threads::Threads)
+  list(APPEND kiln_vendored sqlite)
 endif()
 
 # Headers alone: the library is opened where a key is set. Its configure would write version.h.
 if(NOT KILN_SODIUM_INCLUDE_DIR)
   kiln_fetch(sodium 1.0.18 https://github.com/jedisct1/libsodium/archive/refs/tags/1.0.18.tar.gz
     d59323c6b712a1519a5daf710b68f5e7fde57040845ffec53850911f10a5d4f4)
-  set(headers "${CMAKE_CURRENT_BINARY_DIR}/sodium")
-  file(COPY "${kiln_sodium_SOURCE_DIR}/src/libsodium/include/" DESTINATION "${headers}")
-  file(COPY "${kiln_sodium_SOURCE_DIR}/builds/msvc/version.h" DESTINATION "${headers}/sodium")
-  set_property(CACHE KILN_SODIUM_INCLUDE_DIR PROPERTY VALUE "${headers}")
+  set(KILN_SODIUM_INCLUDE_DIR "${PROJECT_BINARY_DIR}/sodium")
+  file(COPY "${kiln_sodium_SOURCE_DIR}/src/libsodium/include/" DESTINATION "${KILN_SODIUM_INCLUDE_DIR}")
+  file(COPY "${kiln_sodium_SOURCE_DIR}/builds/msvc/version.h" DESTINATION "${KILN_SODIUM_INCLUDE_DIR}/sodium")
 endif()
