@@ -50,7 +50,7 @@ void add_hints(CLI::App& app) {
   }
 }
 
-using Names = std::set<std::string, std::less<>>;
+using OptionNames = std::set<std::string, std::less<>>;
 
 std::string is_no_empty_word(const std::string& word) {
   return word.empty() ? "it is empty: give it a value, or leave the option out" : "";
@@ -62,8 +62,8 @@ bool takes_value(const CLI::Option& option) {
 
 // An empty value may be a variable of a script that is not set. Gives the names of all that are so checked. Groups of options
 // are verbs too.
-Names refuse_empty_values(CLI::App& app) {
-  Names checked;
+OptionNames refuse_empty_values(CLI::App& app) {
+  OptionNames checked;
   for (auto* option : app.get_options()) {
     if (!takes_value(*option)) continue;
     option->check(is_no_empty_word);
@@ -76,7 +76,7 @@ Names refuse_empty_values(CLI::App& app) {
 
 // The parser would take the next word for the value of `--option=`.
 std::vector<std::string> split_empty_values(std::vector<std::string> words,
-                                            const Names& with_values) {
+                                            const OptionNames& with_values) {
   for (std::size_t at = 0; at < words.size() && words[at] != "--"; ++at) {
     auto& word = words[at];
     if (with_values.contains(word)) {
