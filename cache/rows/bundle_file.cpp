@@ -64,8 +64,8 @@ void remove_what_was_left_behind(const fs::path& folder, const fs::path& bundle)
   }
 }
 
-/// Makes the file and locks it; `rights` are those that it is to have in the end, until then nobody else reads it. Gives -1 with errno where it cannot be made, and -1 with errno 0 where another process
-/// took the new file for one that was left behind.
+/// Makes the file and locks it. Until it is whole nobody else reads it; `rights` are those that it is to have then. Gives -1
+/// with errno where it cannot be made, and -1 with errno 0 where another process took the new file for one that was left behind.
 int make_locked(const fs::path& file, mode_t& rights) {
   const int descriptor =
       system::open_file(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, rights_of_bundles);

@@ -405,14 +405,14 @@ bool is_no_json_at_all(const fs::path& file, std::string_view text) {
 }  // namespace
 
 Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& file) {
-  const auto text = read_file(file);
-  std::error_code no_folder;
-  if (fs::is_directory(file, no_folder)) {
+  std::error_code told_by_the_reading;
+  if (fs::is_directory(file, told_by_the_reading)) {
     return fail(ErrorCode::io_failed,
                 fmt::format("cannot read the manifest {}: it is no file but a folder; `kiln "
                             "prewarm --from` and `kiln import` take that of a cache",
                             file.string()));
   }
+  const auto text = read_file(file);
   if (!text) {
     return fail(
         ErrorCode::io_failed,

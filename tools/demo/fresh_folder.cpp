@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <string>
 #include <system_error>
@@ -59,10 +60,12 @@ void end_by(int signal) {
 
 }  // namespace
 
-FreshFolder::FreshFolder() : held_(hold_ending_signals()), path_(make_folder()) {
+FreshFolder::FreshFolder() {
+  const auto held = hold_ending_signals();
+  path_ = make_folder();
   // Not in a handler, where removing a folder is forbidden. It waits for good, so that a signal ends the process
   // after this object's end, too.
-  std::thread([held = held_, folder = path_] {
+  std::thread([held, folder = path_] {
     int signal = 0;
     if (sigwait(&held, &signal) != 0) return;
     remove_folder(folder);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <csignal>
 #include <filesystem>
 
 namespace demo {
@@ -18,8 +17,7 @@ class FreshFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  const sigset_t held_;
-  const std::filesystem::path path_;
+  std::filesystem::path path_;
 };
 
 }  // namespace demo
