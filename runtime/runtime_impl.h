@@ -59,6 +59,7 @@ class Runtime::Opened {
 class Runtime::Impl {
   // Before the kernels, which it outlives.
   std::once_flag driver_opened_;
+  std::atomic<bool> driver_is_open_{false};
   Result<std::shared_ptr<const vendor::Driver>> driver_ = tl::unexpected(Error{});
   std::atomic<bool>& uses_driver_;
   const bool parent_uses_driver_;
