@@ -254,6 +254,13 @@ tl::unexpected<Error> no_store(const fs::path& folder) {
                                                     : "it is a cache, which kiln import takes in"));
 }
 
+tl::unexpected<Error> is_a_cache(const fs::path& folder) {
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("'{}' is a cache, and no store is made in its folder; name another one, "
+                          "such as '{}'",
+                          folder.string(), (folder.parent_path() / "store").string()));
+}
+
 /// Made where it is to be and is not there; nothing where it is not.
 Result<std::optional<StoreFolder>> open_folder(const StoreFolder& parent, const std::string& name,
                                                bool create) {
@@ -303,7 +310,11 @@ Result<std::unique_ptr<ObjectStore>> open_file_store(const fs::path& folder,
   auto named = open_named(place, options);
   if (!named) return tl::unexpected(std::move(named.error()));
   if (!*named) return no_store(place);
-  auto root = open_folder(**named, folder_of_stores, options.create);
+  auto root = (*named)->folder(folder_of_stores);
+  if (root && !*root && options.create) {
+    if (storage::current_generation(place) != 0) return is_a_cache(place);
+    root = open_folder(**named, folder_of_stores, true);
+  }
   if (!root) return tl::unexpected(std::move(root.error()));
   if (!*root) return no_store(place);
   auto objects = open_folder(**root, "objects", options.create);

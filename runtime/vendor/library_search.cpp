@@ -278,8 +278,8 @@ tl::unexpected<Error> missing(const WantedLibrary& wanted, const LibrarySearch& 
   const auto remedy =
       named
           ? fmt::format(
-                "Correct {}; or unset it, so that kiln looks where the package {} or a CUDA "
-                "toolkit has it",
+                "Correct {}, or the option that the program gave in its place; or leave it out, so "
+                "that kiln looks where the package {} or a CUDA toolkit has it",
                 wanted.variable, wanted.package)
           : fmt::format("Install the package {} or a CUDA toolkit that has it, or name it with {}",
                         wanted.package, wanted.variable);

@@ -266,6 +266,15 @@ TEST_F(Care, WhatIsOnlyReadSaysWhyNothingIsKept) {
   EXPECT_THAT(made.err, HasSubstr("only read here, as KILN_CACHE_READONLY says"));
 }
 
+TEST_F(Care, WhereThereIsNoCacheThatIsWhyNothingIsKept) {
+  const auto made =
+      run({"compile", source_, "--arch", "sm_90", "--name", "fill", "--cache", scratch("none")},
+          {.environment = {{"KILN_CACHE_READONLY", "1"}}});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("there is no cache to store it in"));
+  EXPECT_THAT(made.err, Not(HasSubstr("only read here")));
+}
+
 TEST_F(Care, WhatIsAnothersSaysThatItIsOnlyRead) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a cache away";
   constexpr uid_t other = 12345;

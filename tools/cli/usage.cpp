@@ -99,13 +99,14 @@ bool chooses_programs_by_option(const GrammarDescription& grammar, const std::st
 // Where all options are known.
 std::string wrong_operand(const GrammarDescription& grammar, const std::string& verb,
                           const UnreadWords& unread) {
-  if (unread.unexpected.empty() || unread.unexpected.front().empty() ||
-      !chooses_programs_by_option(grammar, verb))
-    return unread.parsers_words;
-  return fmt::format(
-      "kiln {0} has no place for '{1}'; --program '{1}' chooses the programs whose "
-      "names match",
-      verb, unread.unexpected.front());
+  if (unread.unexpected.empty() || unread.unexpected.front().empty())
+    return fmt::format("kiln {}: {}", verb, unread.parsers_words);
+  const auto& word = unread.unexpected.front();
+  const auto remedy =
+      chooses_programs_by_option(grammar, verb)
+          ? fmt::format("--program '{}' chooses the programs whose names match", word)
+          : fmt::format("kiln {} --help tells what it takes", verb);
+  return fmt::format("kiln {} has no place for '{}'; {}", verb, word, remedy);
 }
 
 std::string missing_verb(const Names& words) {

@@ -77,6 +77,15 @@ TEST_F(FileStore, SaysThatThereIsNone) {
               HasSubstr("it is a cache, which kiln import takes in"));
 }
 
+TEST_F(FileStore, IsNotMadeInACachesFolder) {
+  const auto cache = make_cache("a_cache", {1}).file().parent_path();
+  const auto refused = open_file_store(cache, {.create = true});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(refused.error().message, HasSubstr(cache.string() + "' is a cache"));
+  EXPECT_FALSE(fs::exists(cache / "kiln-store.v1"));
+}
+
 // What it is to lie in may not be mounted, which is no store that is yet to be made.
 TEST_F(FileStore, IsToLieInAFolderThatIsThere) {
   for (const bool create : {false, true}) {

@@ -239,6 +239,19 @@ TEST(Deaths, AWorkerThatIsKilledAtItsStartDoesNotBringTheCompileIntoThisProcess)
   EXPECT_EQ(pool.warnings(), "");
 }
 
+// It takes as long as a worker may take to answer at its start.
+TEST(Deaths, AWorkerThatDoesNotAnswerIsSaidNotTo) {
+  const ScratchDirectory scratch;
+  const auto executable = scratch / "worker";
+  write_file(executable, "#!/bin/sh\nexec sleep 100\n");
+  std::filesystem::permissions(executable, std::filesystem::perms::owner_all);
+  Pool pool(1, [&](WorkerPoolOptions& options) { options.executable = executable; });
+  expect_done(pool.run(plain_job(1)));
+  EXPECT_THAT(pool.warnings(),
+              HasSubstr(executable.string() + " does not start: it did not answer within 30 s"));
+  EXPECT_THAT(pool.warnings(), Not(HasSubstr("SIGKILL")));
+}
+
 TEST(Deaths, NoWorkerIsAnErrorWhereVariablesWouldReachTheOutput) {
   const ScopedVariable variable("NVRTC_SOMETHING", "1");
   Pool pool(1, [](WorkerPoolOptions& options) { options.executable = "/nonexistent/worker"; });

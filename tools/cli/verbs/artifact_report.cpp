@@ -40,9 +40,9 @@ std::vector<std::string> artifact_cells(const Artifact& artifact) {
 // Where nothing was tried that might have failed.
 const char* why_nothing_is_kept(const Runtime& runtime) {
   const auto& settings = runtime.settings();
-  if (settings.cache_read_only) return "the cache is only read here, as KILN_CACHE_READONLY says";
   if (settings.cache_disabled || !runtime.cache_fault().empty())
     return "there is no cache to store it in";
+  if (settings.cache_read_only) return "the cache is only read here, as KILN_CACHE_READONLY says";
   return "the cache is another user's, and only read here";
 }
 
