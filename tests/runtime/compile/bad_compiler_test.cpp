@@ -53,9 +53,11 @@ class BadCompiler : public CompileFixture {
 TEST_F(BadCompiler, IsNotThere) {
   const auto error = failure();
   EXPECT_EQ(error.code, ErrorCode::compiler_missing);
-  EXPECT_THAT(error.message,
-              AllOf(HasSubstr(library_.string() + " (KILN_NVRTC): no such file"),
-                    HasSubstr("Correct KILN_NVRTC, or the option that the program gave in its place"), HasSubstr("nvidia-cuda-nvrtc")));
+  EXPECT_THAT(
+      error.message,
+      AllOf(HasSubstr(library_.string() + " (KILN_NVRTC): no such file"),
+            HasSubstr("Correct KILN_NVRTC, or the option that the program gave in its place"),
+            HasSubstr("nvidia-cuda-nvrtc")));
 }
 
 TEST_F(BadCompiler, OfCuda12HasAFolderForEachWheelOfHeaders) {
