@@ -63,6 +63,7 @@ Result<Artifact> make_with(InstalledTool<Tool>& tool, const Recipe& recipe, cons
   }
   const auto& opened = tool.open();
   if (!opened) return tl::unexpected(opened.error());
+  ProcessEnd::get().go_before_libraries();
   return make(*opened);
 }
 

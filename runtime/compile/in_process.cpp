@@ -13,7 +13,6 @@
 
 #include "base/background_thread.h"
 #include "compile/process_end.h"
-#include "vendor/shared_library.h"
 
 namespace kiln {
 
@@ -22,12 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 bool process_ends() { return ProcessEnd::get().ending().stop_requested(); }
-
-// An abandoned compile returns into this library's code, which a host that loaded it as a plugin may unload.
-void keep_this_library_loaded() {
-  static std::once_flag once;
-  std::call_once(once, [] { vendor::keep_loaded(&keep_this_library_loaded); });
-}
 
 }  // namespace
 
@@ -137,12 +130,12 @@ Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_t
   if (!stay) return cancelled(job);
   const auto& nvrtc = compiler_.open();
   if (!nvrtc) return tl::unexpected(nvrtc.error());
+  ProcessEnd::get().go_before_libraries();
   const auto deadline = Clock::now() + timeout_;
   const auto given_up = [&] {
     return stop.stop_requested() || process_ends() ? cancelled(job) : timed_out(job, timeout_);
   };
   if (stop.stop_requested() || !abandoned_->wait_for_room(stop, deadline)) return given_up();
-  keep_this_library_loaded();
   const auto attempt = std::make_shared<Attempt>(*nvrtc, job, abandoned_, nvrtc_compiler_);
   std::thread thread;
   try {

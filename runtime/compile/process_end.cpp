@@ -3,13 +3,16 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <utility>
+
+#include "vendor/library_imports.h"
+#include "vendor/shared_library.h"
 
 namespace kiln {
 
@@ -23,6 +26,18 @@ void end_without_handlers_of_parent(int status, void*) {
   std::clog.flush();
   std::fflush(nullptr);
   ::_exit(status);
+}
+
+int register_nothing(void (*)(void*), void*, void*) { return 0; }
+
+// All that have a part of exit(): NVRTC and the two tools beside it.
+std::size_t keep_from_registering() {
+  const std::array replacements{
+      vendor::ImportReplacement{"__cxa_atexit", reinterpret_cast<void*>(register_nothing)}};
+  std::size_t replaced = 0;
+  for (const auto* library : {"nvrtc", "nvJitLink", "nvfatbin"})
+    replaced += vendor::replace_imports(library, replacements, {}).replaced;
+  return replaced;
 }
 
 }  // namespace
@@ -57,20 +72,14 @@ struct ProcessEnd::Adopted {
   Adopted* next = nullptr;
 };
 
-ProcessEnd::Stay::Stay() noexcept : awaited_(is_main_thread() ? 0 : 1) {
+ProcessEnd::Stay::Stay() noexcept {
   ++of_this_thread;
   ++get().stays_;
-  awaited_of_this_thread += awaited_;
-  get().awaited_stays_ += awaited_;
 }
 
 ProcessEnd::Stay::~Stay() {
   --of_this_thread;
   --get().stays_;
-  // In a child that was forked meanwhile this thread is the main one, and none is awaited.
-  const int awaited = std::min(awaited_, awaited_of_this_thread);
-  awaited_of_this_thread -= awaited;
-  get().awaited_stays_ -= awaited;
 }
 
 ProcessEnd::ProcessEnd() {
@@ -88,7 +97,6 @@ void ProcessEnd::begin_in_child() noexcept {
   if (threads_.exchange(0) > 0 || amid_stays) forked_amid_calls_ = true;
   if (amid_stays) ::on_exit(end_without_handlers_of_parent, nullptr);
   stays_ = Stay::of_this_thread;
-  awaited_stays_ = Stay::awaited_of_this_thread = 0;
   of_parent_ = adopted_.exchange(nullptr);
   // Those who listen lie on the stacks of threads that are not here.
   ending_ = std::stop_source();
@@ -110,7 +118,10 @@ bool ProcessEnd::join_the_ended() noexcept {
   bool all = true;
   for (auto* thread = adopted_.exchange(nullptr); thread != nullptr;) {
     auto* const next = thread->next;
-    if (::pthread_tryjoin_np(thread->thread.native_handle(), nullptr) == EBUSY) {
+    const auto handle = thread->thread.native_handle();
+    if (::pthread_equal(handle, ::pthread_self()) != 0) {
+      add(thread);  // A host's callback ends the process there.
+    } else if (::pthread_tryjoin_np(handle, nullptr) == EBUSY) {
       all = false;
       add(thread);
     } else {
@@ -119,6 +130,19 @@ bool ProcessEnd::join_the_ended() noexcept {
     thread = next;
   }
   return all;
+}
+
+void ProcessEnd::go_before_libraries() {
+  const std::lock_guard lock(libraries_mutex_);
+  const auto libraries = vendor::libraries_ever_loaded();
+  if (libraries == libraries_) return;
+  libraries_ = libraries;
+  const auto registering = keep_from_registering();
+  if (registering == registering_) return;
+  registering_ = registering;
+  // An abandoned compile returns into this library's code, which a host that loaded it as a plugin may unload.
+  vendor::keep_loaded(reinterpret_cast<void (*)()>(register_nothing));
+  std::atexit([] { get().wait(); });
 }
 
 void ProcessEnd::notice_main_thread() { thread_local const OfMainThread made_for_its_end; }
@@ -133,9 +157,10 @@ void ProcessEnd::wait() noexcept {
   constexpr std::chrono::seconds patience(10);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   ending_.request_stop();
-  while ((awaited_stays_ > 0 || threads_ > 0 || !join_the_ended()) &&
-         std::chrono::steady_clock::now() < deadline) {
+  while (!out_of_patience_ &&
+         (stays_ > Stay::of_this_thread || threads_ > 0 || !join_the_ended())) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    out_of_patience_ = std::chrono::steady_clock::now() >= deadline;
   }
 }
 

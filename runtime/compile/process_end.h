@@ -1,6 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
 #include <stop_token>
 #include <thread>
 
@@ -10,9 +13,9 @@ namespace kiln {
 /// stop, and waits for them, ten seconds at most; then the process ends all the same. Safe to use from any
 /// thread, and where a signal's handler calls exit(), as a host's may.
 ///
-/// NVRTC sets up what exit() destroys at any time in a compile, so that no handler of exit() is sure to run before.
-/// But what belongs to the main thread is destroyed before all handlers. So the wait is there: where the main thread
-/// ends the process, by returning or by exit(). Where another thread ends it, nobody waits.
+/// Where the main thread ends the process, by returning or by exit(), the wait comes before anything of the host's is
+/// destroyed: what belongs to a thread goes before all handlers of exit(). Where another thread calls exit(), a handler
+/// waits, before anything of NVIDIA's libraries is destroyed; see go_before_libraries().
 ///
 /// A child that was forked while another thread was in a Stay leaves out what its parent had registered with
 /// atexit(): nvJitLink's own part of it waits for a lock that such a thread holds. Its own handlers run, its streams
@@ -20,8 +23,8 @@ namespace kiln {
 class ProcessEnd {
  public:
   /// While one exists, the end of the process waits. For a call on a thread of the host's that loads a library of
-  /// NVIDIA's or works in it. The end does not wait for one on the main thread: it would wait for itself. For a child
-  /// that another thread forks meanwhile, forked_amid_calls() is true.
+  /// NVIDIA's or works in it. The end does not wait for those of the thread that ends the process: it would wait for itself.
+  /// For a child that another thread forks meanwhile, forked_amid_calls() is true.
   class Stay {
    public:
     Stay() noexcept;
@@ -35,10 +38,7 @@ class ProcessEnd {
     }
 
    private:
-    /// How many this thread has, and for how many of them the end waits.
     inline static thread_local int of_this_thread = 0;
-    inline static thread_local int awaited_of_this_thread = 0;
-    const int awaited_;
     friend class ProcessEnd;
   };
 
@@ -48,6 +48,11 @@ class ProcessEnd {
   /// Makes the end wait for this thread, until all that NVRTC keeps for it is destroyed. To be called before
   /// the thread uses NVRTC. False where the process is ending already.
   [[nodiscard]] bool wait_for_this_thread();
+
+  /// Has a handler of exit() wait before those of NVIDIA's libraries that are loaded by now. What they register later, in
+  /// the midst of a compile or a link, would be destroyed first, and is not registered: it is memory, which goes with the
+  /// process. This library stays loaded. To be called when one of them may have been loaded, before it is used.
+  void go_before_libraries();
 
   /// Takes a thread for which nobody waits any more. The end waits until nothing of it is left: NVRTC also keeps what
   /// the system destroys after all that the language destroys.
@@ -61,7 +66,7 @@ class ProcessEnd {
   [[nodiscard]] std::stop_token ending() const noexcept { return ending_.get_token(); }
 
   /// To be called on each thread that asks for a compile, since it may be the main one. Where another thread loaded
-  /// kiln, and this was never called on the main thread, the end does not wait.
+  /// kiln, and this was never called on the main thread, the handler alone waits.
   static void notice_main_thread();
 
  private:
@@ -78,9 +83,12 @@ class ProcessEnd {
   std::stop_source ending_;
   std::atomic<int> threads_{0};
   std::atomic<int> stays_{0};
-  std::atomic<int> awaited_stays_{0};
   std::atomic<Adopted*> adopted_{nullptr};  ///< A list.
-  Adopted* of_parent_ = nullptr;            ///< In a forked child, which has none of them.
+  std::atomic<bool> out_of_patience_{false};
+  std::mutex libraries_mutex_;
+  std::uint64_t libraries_ = 0;   ///< How many were loaded when they were last looked at.
+  std::size_t registering_ = 0;   ///< Imports of theirs that lead here.
+  Adopted* of_parent_ = nullptr;  ///< In a forked child, which has none of them.
   std::atomic<bool> forked_amid_calls_{false};
 };
 

@@ -12,7 +12,10 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -84,13 +87,13 @@ TEST(ProcessEnd, WaitsForACallOnAThreadOfTheHosts) {
   EXPECT_EQ(status, 0);
 }
 
-// Takes the front end a second, in which it does not ask whether to go on.
+// Takes the front end a second at the depth 13, half as long at each lesser one, and it does not ask whether to go on.
 constexpr const char* slow_to_read = R"(
 template <int N, int M> struct T {
   static constexpr long value = T<N - 1, M * 2>::value + T<N - 1, M * 2 + 1>::value;
 };
 template <int M> struct T<0, M> { static constexpr long value = 1; };
-__global__ void k(long* out) { *out = T<13, 0>::value; }
+__global__ void k(long* out) { *out = T<DEPTH, 0>::value; }
 )";
 
 /// In this process, of which nobody else is told.
@@ -101,29 +104,105 @@ Runtime compiling_itself() {
   return Runtime::open(options).value();
 }
 
-Result<Artifact> compile_slowly(Runtime runtime) {
-  const auto program = Program::make({.name = "k.cu", .source = slow_to_read}).value();
+Result<Artifact> compile_slowly(Runtime runtime, int depth = 13) {
+  const auto program =
+      Program::make(
+          {.name = "k.cu", .source = slow_to_read, .options = {"-DDEPTH=" + std::to_string(depth)}})
+          .value();
   return runtime.compile(program, Target::parse("sm_80").value());
 }
 
-// A host whose pool of threads is joined behind all that ends with the main thread.
+void expect_exit(pid_t child, int expected) {
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), expected);
+}
+
+/// Loads the compiler.
+void compile_a_little(Runtime runtime) {
+  const auto program = Program::make({.name = "s.cu", .source = "__global__ void s() {}"}).value();
+  if (!runtime.compile(program, Target::parse("sm_80").value())) ::_exit(7);
+}
+
+// A host whose pool of threads is joined behind all that ends with the main thread, and before what was made earlier.
 TEST(ProcessEnd, DoesNotWaitForAHostThatWaitsForACompile) {
+  ASSERT_EQ(::pipe(ends.data()), 0);
   const pid_t child = ::fork();
   if (child == 0) {
+    ::alarm(60);
     struct Pool {
       std::thread thread;
       ~Pool() { thread.join(); }
     };
+    const auto runtime = compiling_itself();
+    compile_a_little(runtime);
     static Pool pool;
-    pool.thread =
-        std::thread([runtime = compiling_itself()] { static_cast<void>(compile_slowly(runtime)); });
+    pool.thread = std::thread([runtime] {
+      const auto artifact = compile_slowly(runtime);
+      const bool given_up = !artifact && artifact.error().code == ErrorCode::cancelled;
+      static_cast<void>(::write(ends[1], given_up ? "x" : "-", 1));
+    });
     std::this_thread::sleep_for(300ms);
     std::exit(4);  // NOLINT(concurrency-mt-unsafe): with all that it undoes.
   }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 4);
+  ::close(ends[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'x') << "the host waited until all was compiled";
+  ::close(ends[0]);
+  expect_exit(child, 4);
+}
+
+std::ptrdiff_t threads_of_this_process() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads));
+}
+
+// Called behind what kiln and NVIDIA's libraries have for exit().
+void end_unless_alone() { ::_exit(threads_of_this_process() == 3 ? 4 : 5); }
+
+TEST(ProcessEnd, WaitsForNvrtcWhicheverThreadCallsExit) {
+  if (is_sanitized) GTEST_SKIP() << "the sanitizers have threads of their own";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    std::atexit(end_unless_alone);
+    const auto runtime = compiling_itself();
+    std::thread host([&runtime] {
+      static_cast<void>(compile_slowly(runtime));
+      ::pause();
+    });
+    std::thread ending([] {
+      std::this_thread::sleep_for(500ms);
+      std::exit(6);  // NOLINT(concurrency-mt-unsafe): with all that it undoes.
+    });
+    ending.join();
+  }
+  expect_exit(child, 4);
+}
+
+// What NVRTC registers amid its first compiles would be destroyed before anybody waits: one of 50 such ends was a crash.
+TEST(ProcessEnd, NothingOfNvrtcIsDestroyedAmidACompile) {
+  constexpr int depth = 11;
+  for (int delay = 0; delay < 200; delay += 10) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      const auto runtime = compiling_itself();
+      compile_a_little(runtime);  // An exit() that meets the load itself is not waited with.
+      std::thread host([&runtime] {
+        static_cast<void>(compile_slowly(runtime, depth));
+        ::pause();
+      });
+      std::thread ending([delay] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+        std::exit(4);  // NOLINT(concurrency-mt-unsafe): with all that it undoes.
+      });
+      ending.join();
+    }
+    expect_exit(child, 4);
+  }
 }
 
 std::atomic<int> signals = 0;
