@@ -43,6 +43,13 @@ bool holds_something_else(const fs::path& bundle) {
 
 Outcome check_place(const fs::path& bundle, const fs::path& own_file) {
   std::error_code no_such_file;
+  const auto there = fs::status(bundle, no_such_file);
+  if (fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("'{}' is a device, a pipe or a socket, whose place a bundle would "
+                            "take; name a file (`kiln export -` writes to standard output)",
+                            bundle.string()));
+  }
   const bool own = !own_file.empty() && fs::equivalent(bundle, own_file, no_such_file);
   if (!own && holds_something_else(bundle)) {
     return fail(

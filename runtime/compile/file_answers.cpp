@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -108,10 +107,6 @@ char* answer_getcwd(char* buffer, std::size_t size) {
   return answering != nullptr ? answering->working_directory(buffer, size) : ::getcwd(buffer, size);
 }
 
-// NVRTC's front end sets up handlers that end the process, and leaves the default ones behind. They are the host's: told that all
-// are ignored, it leaves them alone.
-sighandler_t answer_signal(int, sighandler_t) { return SIG_IGN; }
-
 template <class Function>
 void* address_of(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -148,7 +143,6 @@ vendor::ReplacedImports replace() {
       vendor::ImportReplacement{"readlink", address_of(answer_readlink)},
       vendor::ImportReplacement{"realpath", address_of(answer_realpath)},
       vendor::ImportReplacement{"getcwd", address_of(answer_getcwd)},
-      vendor::ImportReplacement{"signal", address_of(answer_signal)},
   };
   return vendor::replace_imports("nvrtc", replacements, unwelcome);
 }

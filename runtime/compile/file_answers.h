@@ -9,8 +9,6 @@ namespace kiln {
 /// the thread has none. NVRTC 12.0 to 13.5 ask with `__xstat` and `fopen(path, "r")` and read with `getc`; any
 /// other way of asking makes the snapshot doubt.
 ///
-/// From then on NVRTC also leaves the handlers of signals alone.
-///
 /// Not to be nested.
 class FileAnswers {
  public:

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -30,10 +31,15 @@ void end_without_handlers_of_parent(int status, void*) {
 
 int register_nothing(void (*)(void*), void*, void*) { return 0; }
 
-// All that have a part of exit(): NVRTC and the two tools beside it.
-std::size_t keep_from_registering() {
+// NVRTC's front end sets up handlers that end the process, and leaves the default ones behind. They are the host's: told that
+// all are ignored, it leaves them alone.
+sighandler_t set_no_handler(int, sighandler_t) { return SIG_IGN; }
+
+// NVRTC and the two tools beside it have their part in how the process ends.
+std::size_t leave_process_alone() {
   const std::array replacements{
-      vendor::ImportReplacement{"__cxa_atexit", reinterpret_cast<void*>(register_nothing)}};
+      vendor::ImportReplacement{"__cxa_atexit", reinterpret_cast<void*>(register_nothing)},
+      vendor::ImportReplacement{"signal", reinterpret_cast<void*>(set_no_handler)}};
   std::size_t replaced = 0;
   for (const auto* library : {"nvrtc", "nvJitLink", "nvfatbin"})
     replaced += vendor::replace_imports(library, replacements, {}).replaced;
@@ -137,9 +143,9 @@ void ProcessEnd::go_before_libraries() {
   const auto libraries = vendor::libraries_ever_loaded();
   if (libraries == libraries_) return;
   libraries_ = libraries;
-  const auto registering = keep_from_registering();
-  if (registering == registering_) return;
-  registering_ = registering;
+  const auto leaving = leave_process_alone();
+  if (leaving == leaving_) return;
+  leaving_ = leaving;
   // An abandoned compile returns into this library's code, which a host that loaded it as a plugin may unload.
   vendor::keep_loaded(reinterpret_cast<void (*)()>(register_nothing));
   std::atexit([] { get().wait(); });

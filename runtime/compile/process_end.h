@@ -51,7 +51,7 @@ class ProcessEnd {
 
   /// Has a handler of exit() wait before those of NVIDIA's libraries that are loaded by now. What they register later, in
   /// the midst of a compile or a link, would be destroyed first, and is not registered: it is memory, which goes with the
-  /// process. This library stays loaded. To be called when one of them may have been loaded, before it is used.
+  /// process. Nor do they set up handlers of signals from here on. This library stays loaded. To be called when one of them may have been loaded, before it is used.
   void go_before_libraries();
 
   /// Takes a thread for which nobody waits any more. The end waits until nothing of it is left: NVRTC also keeps what
@@ -87,7 +87,7 @@ class ProcessEnd {
   std::atomic<bool> out_of_patience_{false};
   std::mutex libraries_mutex_;
   std::uint64_t libraries_ = 0;   ///< How many were loaded when they were last looked at.
-  std::size_t registering_ = 0;   ///< Imports of theirs that lead here.
+  std::size_t leaving_ = 0;       ///< Imports of theirs that lead here.
   Adopted* of_parent_ = nullptr;  ///< In a forked child, which has none of them.
   std::atomic<bool> forked_amid_calls_{false};
 };

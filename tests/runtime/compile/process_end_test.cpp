@@ -104,11 +104,15 @@ Runtime compiling_itself() {
   return Runtime::open(options).value();
 }
 
+Program slow_program(int depth) {
+  return Program::make({.name = "k.cu",
+                        .source = slow_to_read,
+                        .options = {"-DDEPTH=" + std::to_string(depth)}})
+      .value();
+}
+
 Result<Artifact> compile_slowly(Runtime runtime, int depth = 13) {
-  const auto program =
-      Program::make(
-          {.name = "k.cu", .source = slow_to_read, .options = {"-DDEPTH=" + std::to_string(depth)}})
-          .value();
+  const auto program = slow_program(depth);
   return runtime.compile(program, Target::parse("sm_80").value());
 }
 
@@ -207,8 +211,10 @@ TEST(ProcessEnd, NothingOfNvrtcIsDestroyedAmidACompile) {
 
 std::atomic<int> signals = 0;
 
-// NVRTC has handlers of its own, which would end the process.
-TEST(ProcessEnd, ASignalAmidACompileIsTheHosts) {
+/// Whether `work` goes well amid signals, and leaves the host's handlers of them.
+template <class Work>
+void expect_signals_to_be_the_hosts(const Work& work) {
+  signals = 0;
   struct sigaction mine {};
   struct sigaction before {};
   mine.sa_handler = [](int) { ++signals; };
@@ -220,16 +226,27 @@ TEST(ProcessEnd, ASignalAmidACompileIsTheHosts) {
       std::this_thread::sleep_for(1ms);
     }
   });
-  const auto artifact = compile_slowly(compiling_itself());
+  const bool well = work();
   done = true;
   sender.join();
-  EXPECT_TRUE(artifact) << artifact.error().message;
+  EXPECT_TRUE(well);
   EXPECT_GT(signals, 0);
   for (const int number : {SIGINT, SIGTERM}) {
     struct sigaction after {};
     ASSERT_EQ(::sigaction(number, &before, &after), 0);
     EXPECT_EQ(after.sa_handler, mine.sa_handler);
   }
+}
+
+// NVRTC has handlers of its own, which would end the process.
+TEST(ProcessEnd, ASignalAmidACompileIsTheHosts) {
+  expect_signals_to_be_the_hosts([] { return compile_slowly(compiling_itself()).has_value(); });
+}
+
+TEST(ProcessEnd, ASignalAmidATraceIsTheHosts) {
+  expect_signals_to_be_the_hosts([] {
+    return compiling_itself().trace(slow_program(11), Target::parse("sm_80").value()).has_value();
+  });
 }
 
 std::size_t pages_mapped() {

@@ -141,23 +141,57 @@ Side read_side(const Globals& globals, const std::string& word) {
 
 // By what kernels are the same: program, architecture, image and expression.
 using Name = std::tuple<std::string, std::string, std::string, std::string>;
-using Named = std::map<Name, const KernelRow*>;
+/// Several where an entry was made anew, with other options or another compiler. The newest first.
+using Candidates = std::vector<const KernelRow*>;
+using Named = std::map<Name, Candidates>;
 
-/// Where an entry was made anew, with other options or another compiler, the newest stands for all; `left_out` counts the
-/// others.
-Named by_name(const KernelRows& kernels, bool of_entries, std::size_t& left_out) {
+bool is_newer(const KernelRow* one, const KernelRow* other) {
+  return one->entry.created > other->entry.created;
+}
+
+Named by_name(const KernelRows& kernels, bool of_entries) {
   Named named;
   for (const auto& row : kernels.rows) {
     const auto& entry = row.entry;
     const auto name = of_entries
                           ? Name{"", "", "", row.kernel.expression}
                           : Name{entry.program, entry.arch, entry.kind, row.kernel.expression};
-    const auto [at, is_new] = named.emplace(name, &row);
-    if (is_new) continue;
-    ++left_out;
-    if (at->second->entry.created < entry.created) at->second = &row;
+    named[name].push_back(&row);
   }
+  for (auto& [name, rows] : named) std::ranges::stable_sort(rows, is_newer);
   return named;
+}
+
+const KernelRow* of_key(const Candidates& rows, const Digest& key) {
+  const auto at =
+      std::ranges::find_if(rows, [&](const KernelRow* row) { return row->entry.key == key; });
+  return at != rows.end() ? *at : nullptr;
+}
+
+bool are_the_same(const Candidates& before, const Candidates& after) {
+  return before.size() == after.size() && std::ranges::all_of(before, [&](const KernelRow* row) {
+           return of_key(after, row->entry.key) != nullptr;
+         });
+}
+
+/// Nothing where it is not told: a bundle has no times, and those of an import are the import's.
+const KernelRow* newest(const Candidates& rows) {
+  return rows.size() == 1 || is_newer(rows[0], rows[1]) ? rows.front() : nullptr;
+}
+
+/// Which of them are compared: the newest of both sides. Where one side does not tell it, it has nothing newer if it has the
+/// other's newest. Nothing where they cannot be paired.
+using Pair = std::pair<const KernelRow*, const KernelRow*>;
+std::optional<Pair> paired(const Candidates& before, const Candidates& after) {
+  if (are_the_same(before, after))
+    return Pair(before.front(), of_key(after, before.front()->entry.key));
+  Pair pair(newest(before), newest(after));
+  if (pair.first == nullptr && pair.second != nullptr)
+    pair.first = of_key(before, pair.second->entry.key);
+  if (pair.second == nullptr && pair.first != nullptr)
+    pair.second = of_key(after, pair.first->entry.key);
+  if (pair.first == nullptr || pair.second == nullptr) return std::nullopt;
+  return pair;
 }
 
 /// A kernel that is not as it was. `before` or `after` is nullptr where it was not there.
@@ -191,49 +225,70 @@ std::vector<std::string> regressions(const KernelRow& before, const KernelRow& a
   return found;
 }
 
-std::vector<KernelDifference> compare(const Named& before, const Named& after,
-                                      const Allowed& allowed) {
-  std::vector<KernelDifference> differences;
-  for (const auto& [name, was] : before) {
-    const auto is = after.find(name);
-    if (is == after.end()) {
-      differences.push_back({was, nullptr, {}});
-    } else if (differ(*was, *is->second)) {
-      differences.push_back({was, is->second, regressions(*was, *is->second, allowed)});
-    }
-  }
-  for (const auto& [name, is] : after) {
-    if (!before.contains(name)) differences.push_back({nullptr, is, {}});
-  }
-  return differences;
-}
-
 struct Totals {
   std::size_t appeared = 0;
   std::size_t went = 0;
   std::size_t changed = 0;
   std::size_t regressions = 0;  ///< Kernels with one.
   std::size_t same = 0;
-  std::size_t left_out =
-      0;  ///< Others of the same name, older ones, which were compared with nothing.
+  std::size_t left_out = 0;  ///< Others of the same name, which were compared with nothing.
 };
 
-Totals totals_of(const std::vector<KernelDifference>& differences, std::size_t before,
-                 std::size_t left_out) {
-  Totals totals{.left_out = left_out};
-  for (const auto& difference : differences) {
-    if (difference.before == nullptr) ++totals.appeared;
-    if (difference.after == nullptr) ++totals.went;
-    if (!difference.regressions.empty()) ++totals.regressions;
+class Comparison {
+ public:
+  Comparison(const Named& before, const Named& after, const Allowed& allowed) : allowed_(allowed) {
+    for (const auto& [name, was] : before) {
+      const auto is = after.find(name);
+      if (is != after.end()) {
+        compare(was, is->second);
+      } else {
+        add_missing(totals_.went, {was.front(), nullptr, {}}, was);
+      }
+    }
+    for (const auto& [name, is] : after) {
+      if (!before.contains(name)) add_missing(totals_.appeared, {nullptr, is.front(), {}}, is);
+    }
   }
-  totals.changed = differences.size() - totals.appeared - totals.went;
-  totals.same = before - totals.went - totals.changed;
-  return totals;
-}
+
+  [[nodiscard]] const std::vector<KernelDifference>& differences() const { return differences_; }
+  [[nodiscard]] const Totals& totals() const { return totals_; }
+
+ private:
+  void add_missing(std::size_t& count, KernelDifference difference, const Candidates& rows) {
+    ++count;
+    totals_.left_out += rows.size() - 1;
+    differences_.push_back(std::move(difference));
+  }
+
+  void compare(const Candidates& before, const Candidates& after) {
+    totals_.left_out += before.size() + after.size();
+    const auto pair = paired(before, after);
+    if (!pair) return;
+    totals_.left_out -= 2;
+    const auto& [was, is] = *pair;
+    if (!differ(*was, *is)) {
+      ++totals_.same;
+      return;
+    }
+    ++totals_.changed;
+    differences_.push_back({was, is, regressions(*was, *is, allowed_)});
+    if (!differences_.back().regressions.empty()) ++totals_.regressions;
+  }
+
+  const Allowed& allowed_;
+  std::vector<KernelDifference> differences_;
+  Totals totals_;
+};
 
 std::string value_text(const Figure& figure, const Value& value) {
   if (!value) return "-";
   return figure.is_bytes ? format_bytes(*value) : std::to_string(*value);
+}
+
+std::string arch_text(const KernelDifference& difference) {
+  const auto& arch = difference.any().entry.arch;
+  if (difference.before == nullptr || difference.before->entry.arch == arch) return arch;
+  return fmt::format("{} → {}", difference.before->entry.arch, arch);
 }
 
 std::string figure_text(const Figure& figure, const KernelDifference& difference) {
@@ -274,7 +329,7 @@ void print_table(const std::vector<KernelDifference>& differences, const Totals&
   Table table(columns_for(differences));
   for (const auto& difference : differences) {
     const auto& row = difference.any();
-    std::vector<std::string> cells{row.kernel.expression, row.entry.program, row.entry.arch,
+    std::vector<std::string> cells{row.kernel.expression, row.entry.program, arch_text(difference),
                                    row.entry.kind, change_text(difference)};
     for (const auto& figure : figures) cells.push_back(figure_text(figure, difference));
     cells.push_back(fmt::format("{}", fmt::join(difference.regressions, ", ")));
@@ -287,7 +342,7 @@ void print_table(const std::vector<KernelDifference>& differences, const Totals&
   if (totals.left_out > 0) {
     fmt::print(
         "{} not compared: of several entries of one program, architecture and image, only the "
-        "newest is\n",
+        "newest is, where that is told\n",
         counted(totals.left_out, "kernel", "kernels"));
   }
 }
@@ -330,11 +385,11 @@ ExitCode diff(const Globals& globals, const DiffWords& words) {
   const auto before = read_side(globals, words.before);
   const auto after = read_side(globals, words.after);
   const bool of_entries = before.is_entry && after.is_entry;
-  std::size_t left_out = 0;
-  const auto was = by_name(before.kernels, of_entries, left_out);
-  const auto is = by_name(after.kernels, of_entries, left_out);
-  const auto differences = compare(was, is, allowed);
-  const auto totals = totals_of(differences, was.size(), left_out);
+  const auto was = by_name(before.kernels, of_entries);
+  const auto is = by_name(after.kernels, of_entries);
+  const Comparison comparison(was, is, allowed);
+  const auto& differences = comparison.differences();
+  const auto& totals = comparison.totals();
   if (globals.json) {
     print_documents(differences, totals);
   } else {
