@@ -126,11 +126,15 @@ Result<ServedArtifact> Obtainer::make_missing(Making& making, const Miss& miss, 
     making.asking_time.insist();
     if (auto fetched = fetch(making, Making::Heard::lately)) return std::move(*fetched);
   }
-  ++counters_.misses;
-  layers_.count_miss(miss.reason);
   tell(EventKind::miss, making, milliseconds, miss.why_not);
-  if (mode_ == Mode::cache_only) return not_cached(making, miss.why_not);
-  return make_in_turn(making, miss.why_not, stop);
+  auto made = mode_ == Mode::cache_only ? not_cached(making, miss.why_not)
+                                        : make_in_turn(making, miss.why_not, stop);
+  // Whoever waited for another process or machine has been served after all, which was counted as a hit.
+  if (!made || made->origin == Origin::compiled) {
+    ++counters_.misses;
+    layers_.count_miss(miss.reason);
+  }
+  return made;
 }
 
 // One process makes what several ask for; those who waited share what it came to.

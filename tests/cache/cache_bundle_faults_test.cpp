@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +44,23 @@ TEST_F(CacheBundle, ExportHoldsUpNoWriter) {
     return cache.counters().errors() == 0 ? 0 : 2;
   });
   EXPECT_EQ(results, std::vector<int>(2, 0));
+}
+
+TEST_F(CacheBundle, TakesNoDevicesPlace) {
+  Cache cache = make_cache("cache", {1});
+  const fs::path pipe = out_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink(pipe, out_ / "link");
+  for (const auto& place : {pipe, out_ / "link"}) {
+    const auto refused = cache.export_bundle(place);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(refused.error().message.find(place.string() + "' is a device, a pipe"),
+              std::string::npos)
+        << refused.error().message;
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_TRUE(fs::is_symlink(out_ / "link"));
 }
 
 /// Runs `work` in a child process and kills it at this moment.

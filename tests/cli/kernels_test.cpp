@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <regex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -371,6 +373,31 @@ TEST_F(Diff, SaysWhatItDoesNotCompare) {
   EXPECT_EQ(
       run({"--json", "diff", own, own}, without_cuda()).documents().back()["totals"]["left_out"],
       2);
+}
+
+// A bundle has no times, and those of an import are the import's.
+TEST_F(Diff, WhereTimesDoNotTellKeysDo) {
+  made("both", "#define MORE 1\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  const auto both = made("both", "");
+  const auto bundle = scratch("both.kiln").string();
+  const auto imported = scratch("imported").string();
+  ASSERT_EQ(run({"export", bundle, "--cache", both}).exit_code, 0);
+  ASSERT_EQ(run({"import", bundle, "--cache", imported}).exit_code, 0);
+  for (const auto& [was, is] : {std::pair{both, bundle},
+                                {bundle, both},
+                                {both, imported},
+                                {imported, both},
+                                {bundle, imported},
+                                {before_, both},
+                                {before_, bundle},
+                                {bundle, before_}}) {
+    const auto outcome = run({"--json", "diff", was, is}, without_cuda());
+    EXPECT_EQ(outcome.exit_code, 0) << was << ' ' << is << '\n' << outcome.out;
+    EXPECT_EQ(outcome.documents().back()["totals"]["changed"], 0) << was << ' ' << is;
+  }
+  EXPECT_EQ(run({"diff", after_, both}, without_cuda()).exit_code, 0);
+  EXPECT_EQ(run({"diff", both, after_}, without_cuda()).exit_code, 1);
 }
 
 TEST_F(Diff, TellsPeople) {

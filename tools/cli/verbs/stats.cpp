@@ -111,12 +111,13 @@ std::string remote_text(const RemoteState& remote) {
     fields.emplace_back(remote.status && remote.status->resting ? "left alone" : "not reached",
                         *why);
   if (remote.status && remote.status->round_trip_us != 0)
-    fields.emplace_back("answers in", format_duration(remote.status->round_trip_us));
+    fields.emplace_back("answered last in", format_duration(remote.status->round_trip_us));
   for (const auto& [figure, label] : remote_rows) {
     if (remote.status && (*remote.status).*figure != 0)
       fields.emplace_back(label, std::to_string((*remote.status).*figure));
   }
-  if (const auto failure = why_not_put(remote)) fields.emplace_back("last failure", *failure);
+  if (remote.status && !why_silent(remote) && !remote.status->last_failure.empty())
+    fields.emplace_back("last failure", remote.status->last_failure);
   return field_list(fields, wants_colour(stdout));
 }
 
