@@ -1,6 +1,9 @@
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -55,6 +58,11 @@ class SignatureCheck {
       : cache_(cache), keys_(keys), texts_({&cache}) {}
 
   Result<SignatureReport> run() {
+    for (const auto& key : keys_.keys()) {
+      auto alone = TrustedKeys::read(key.text());
+      if (!alone) return tl::unexpected(std::move(alone.error()));
+      each_key_.push_back(std::move(*alone));
+    }
     const auto rows = locate_entries(cache_, report_.findings);
     if (!rows) return tl::unexpected(rows.error());
     for (const Located& row : *rows) {
@@ -69,20 +77,41 @@ class SignatureCheck {
     const auto picked = pick_up(row, WithContents::yes, report_.findings, keys_);
     if (!picked) return tl::unexpected(picked.error());
     if (!*picked) return {};
-    const auto& [entry, contents, proof] = **picked;
-    if (has_any_text(contents, texts_) && !proof->covers_texts(contents, texts_.hashes())) {
+    const auto signers = signers_of(row, **picked);
+    for (const auto& signer : signers) ++report_.signers[signer];
+    if (signers.empty()) {
       report_.findings.push_back(
           {"entry", row.key.hex(),
            fmt::format("its source and headers are not all there, or not as {} signed them",
-                       proof->signer())});
-    } else {
-      ++report_.signers[proof->signer()];
+                       (*picked)->proof->signer())});
     }
     return {};
   }
 
+  [[nodiscard]] bool covers_texts(const PickedUp& picked) {
+    return !has_any_text(picked.contents, texts_) ||
+           picked.proof->covers_texts(picked.contents, texts_.hashes());
+  }
+
+  // An entry may have been signed with several keys, as where one takes the place of another. Keys may have one name.
+  std::set<std::string> signers_of(const Located& row, const PickedUp& as_one_signed_it) {
+    std::set<std::string> signers;
+    const auto look_at = [&](const PickedUp& picked) {
+      if (covers_texts(picked)) signers.insert(picked.proof->signer());
+    };
+    look_at(as_one_signed_it);
+    if (each_key_.size() == 1) return signers;
+    for (const auto& key : each_key_) {
+      std::vector<Finding> not_of_this_key;
+      const auto picked = pick_up(row, WithContents::yes, not_of_this_key, key);
+      if (picked && *picked) look_at(**picked);
+    }
+    return signers;
+  }
+
   Cache::Impl& cache_;
   const TrustedKeys& keys_;
+  std::vector<TrustedKeys> each_key_;
   CacheTexts texts_;
   SignatureReport report_;
 };

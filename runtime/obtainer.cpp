@@ -127,27 +127,38 @@ Result<ServedArtifact> Obtainer::make_missing(Making& making, const Miss& miss, 
     if (auto fetched = fetch(making, Making::Heard::lately)) return std::move(*fetched);
   }
   tell(EventKind::miss, making, milliseconds, miss.why_not);
-  auto made = mode_ == Mode::cache_only ? not_cached(making, miss.why_not)
-                                        : make_in_turn(making, miss.why_not, stop);
-  // Whoever waited for another process or machine has been served after all, which was counted as a hit.
-  if (!made || made->origin == Origin::compiled) {
-    ++counters_.misses;
-    layers_.count_miss(miss.reason);
+  if (mode_ == Mode::cache_only) {
+    count_miss(miss.reason);
+    return not_cached(making, miss.why_not);
   }
-  return made;
+  return make_in_turn(making, miss, stop);
+}
+
+// Before the making, whose writing carries the count to the cache. Not where another process or machine makes it: whoever
+// waits for that is served, and has a hit.
+void Obtainer::count_miss(MissReason reason) {
+  ++counters_.misses;
+  layers_.count_miss(reason);
 }
 
 // One process makes what several ask for; those who waited share what it came to.
-Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_not,
+Result<ServedArtifact> Obtainer::make_in_turn(Making& making, const Miss& miss,
                                               const std::stop_token& stop) {
+  auto why_not = miss.why_not;
   auto turn = making.keep ? layers_.take_turn(turn_of(making), patience_, stop) : std::nullopt;
-  if (stop.stop_requested()) return making.cancelled();
+  if (stop.stop_requested()) {
+    count_miss(miss.reason);
+    return making.cancelled();
+  }
   if (turn) {
     // Whoever had it may have been done before this one asked for it.
     auto found = look_up(making);
     if (turn->waited()) ++counters_.waits;
     if (found) return std::move(*found);
-    if (turn->shared_failure()) return tl::unexpected(*turn->shared_failure());
+    if (turn->shared_failure()) {
+      count_miss(miss.reason);
+      return tl::unexpected(*turn->shared_failure());
+    }
     // Whoever had the turn may have found it elsewhere, and the cache may not have it yet.
     if (turn->waited()) {
       making.asking_time.renew();
@@ -157,11 +168,15 @@ Result<ServedArtifact> Obtainer::make_in_turn(Making& making, std::string why_no
   }
   // Asked here, since it may have been set while others had the turn.
   const Mode mode = mode_;
-  if (mode == Mode::cache_only) return not_cached(making, why_not);
+  if (mode == Mode::cache_only) {
+    count_miss(miss.reason);
+    return not_cached(making, why_not);
+  }
   if (mode == Mode::warn)
     reporter_.warn(fmt::format("{} {}", making.doing, making.explain_miss(why_not).summary()));
   std::unique_ptr<Lease> lease;
   if (auto made_elsewhere = wait_for_others(making, lease, stop)) return std::move(*made_elsewhere);
+  count_miss(miss.reason);
   if (stop.stop_requested()) return making.cancelled();
   auto made = make_and_keep(making, std::move(lease), stop);
   // That there is no compiler, say, is this process's own affair.

@@ -53,8 +53,9 @@ class Obtainer {
   [[nodiscard]] Result<ServedArtifact> make_missing(Making& making, const Miss& miss,
                                                     double milliseconds,
                                                     const std::stop_token& stop);
-  [[nodiscard]] Result<ServedArtifact> make_in_turn(Making& making, std::string why_not,
+  [[nodiscard]] Result<ServedArtifact> make_in_turn(Making& making, const Miss& miss,
                                                     const std::stop_token& stop);
+  void count_miss(MissReason reason);
   /// From a store that machines share, where there is one.
   [[nodiscard]] std::optional<ServedArtifact> fetch(Making& making, Making::Heard heard);
   /// What another machine is making, which may take as long as the patience. Else this one makes it; with a lease, for others

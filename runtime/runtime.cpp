@@ -63,7 +63,7 @@ Result<Artifact> make_with(InstalledTool<Tool>& tool, const Recipe& recipe, cons
   }
   const auto& opened = tool.open();
   if (!opened) return tl::unexpected(opened.error());
-  ProcessEnd::get().go_before_libraries();
+  ProcessEnd::get().go_before(tool.search().files->library);
   return make(*opened);
 }
 

@@ -255,7 +255,7 @@ tl::unexpected<Error> no_store(const fs::path& folder) {
 }
 
 tl::unexpected<Error> is_a_cache(const fs::path& folder) {
-  return fail(ErrorCode::invalid_argument,
+  return fail(ErrorCode::io_failed,
               fmt::format("'{}' is a cache, and no store is made in its folder; name another one, "
                           "such as '{}'",
                           folder.string(), (folder.parent_path() / "store").string()));
@@ -312,7 +312,9 @@ Result<std::unique_ptr<ObjectStore>> open_file_store(const fs::path& folder,
   if (!*named) return no_store(place);
   auto root = (*named)->folder(folder_of_stores);
   if (root && !*root && options.create) {
-    if (storage::current_generation(place) != 0) return is_a_cache(place);
+    // On a network's filesystem the cache's own directory is the store, where nobody names another.
+    const bool is_named = !options.parents;
+    if (is_named && storage::current_generation(place) != 0) return is_a_cache(place);
     root = open_folder(**named, folder_of_stores, true);
   }
   if (!root) return tl::unexpected(std::move(root.error()));

@@ -356,7 +356,8 @@ Outcome SigningKey::write(const fs::path& file) const {
   if (!library) return tl::unexpected(library.error());
   const auto failed = [&] {
     return fail(ErrorCode::io_failed,
-                fmt::format("key file '{}' cannot be written: {}", file.string(), reason()));
+                fmt::format("key file '{}' cannot be written: {}; name another key or folder",
+                            file.string(), reason()));
   };
   const system::Descriptor made(
       system::open_file(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));

@@ -130,7 +130,7 @@ Result<CompileOutcome> InProcessCompiler::run(const CompileJob& job, std::stop_t
   if (!stay) return cancelled(job);
   const auto& nvrtc = compiler_.open();
   if (!nvrtc) return tl::unexpected(nvrtc.error());
-  ProcessEnd::get().go_before_libraries();
+  ProcessEnd::get().go_before(compiler_.search().files->library);
   const auto deadline = Clock::now() + timeout_;
   const auto given_up = [&] {
     return stop.stop_requested() || process_ends() ? cancelled(job) : timed_out(job, timeout_);

@@ -3,17 +3,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <utility>
-
-#include "vendor/library_imports.h"
-#include "vendor/shared_library.h"
 
 namespace kiln {
 
@@ -27,23 +22,6 @@ void end_without_handlers_of_parent(int status, void*) {
   std::clog.flush();
   std::fflush(nullptr);
   ::_exit(status);
-}
-
-int register_nothing(void (*)(void*), void*, void*) { return 0; }
-
-// NVRTC's front end sets up handlers that end the process, and leaves the default ones behind. They are the host's: told that
-// all are ignored, it leaves them alone.
-sighandler_t set_no_handler(int, sighandler_t) { return SIG_IGN; }
-
-// NVRTC and the two tools beside it have their part in how the process ends.
-std::size_t leave_process_alone() {
-  const std::array replacements{
-      vendor::ImportReplacement{"__cxa_atexit", reinterpret_cast<void*>(register_nothing)},
-      vendor::ImportReplacement{"signal", reinterpret_cast<void*>(set_no_handler)}};
-  std::size_t replaced = 0;
-  for (const auto* library : {"nvrtc", "nvJitLink", "nvfatbin"})
-    replaced += vendor::replace_imports(library, replacements, {}).replaced;
-  return replaced;
 }
 
 }  // namespace
@@ -104,12 +82,15 @@ void ProcessEnd::begin_in_child() noexcept {
   if (amid_stays) ::on_exit(end_without_handlers_of_parent, nullptr);
   stays_ = Stay::of_this_thread;
   of_parent_ = adopted_.exchange(nullptr);
+  adopted_threads_ = 0;
+  out_of_patience_ = false;
   // Those who listen lie on the stacks of threads that are not here.
   ending_ = std::stop_source();
 }
 
 void ProcessEnd::adopt(std::thread thread) {
   join_the_ended();
+  ++adopted_threads_;
   add(new Adopted(std::move(thread)));  // NOLINT(cppcoreguidelines-owning-memory)
 }
 
@@ -119,36 +100,25 @@ void ProcessEnd::add(Adopted* thread) noexcept {
   }
 }
 
-// Whether all have ended.
-bool ProcessEnd::join_the_ended() noexcept {
-  bool all = true;
+void ProcessEnd::join_the_ended() noexcept {
   for (auto* thread = adopted_.exchange(nullptr); thread != nullptr;) {
     auto* const next = thread->next;
     const auto handle = thread->thread.native_handle();
-    if (::pthread_equal(handle, ::pthread_self()) != 0) {
-      add(thread);  // A host's callback ends the process there.
-    } else if (::pthread_tryjoin_np(handle, nullptr) == EBUSY) {
-      all = false;
+    // The one that ends the process, as a host's callback may, waits for all but itself.
+    const bool own = ::pthread_equal(handle, ::pthread_self()) != 0;
+    if (!own && ::pthread_tryjoin_np(handle, nullptr) == EBUSY) {
       add(thread);
     } else {
       delete thread;  // NOLINT(cppcoreguidelines-owning-memory)
+      --adopted_threads_;
     }
     thread = next;
   }
-  return all;
 }
 
-void ProcessEnd::go_before_libraries() {
+void ProcessEnd::go_before(const std::filesystem::path& library) {
   const std::lock_guard lock(libraries_mutex_);
-  const auto libraries = vendor::libraries_ever_loaded();
-  if (libraries == libraries_) return;
-  libraries_ = libraries;
-  const auto leaving = leave_process_alone();
-  if (leaving == leaving_) return;
-  leaving_ = leaving;
-  // An abandoned compile returns into this library's code, which a host that loaded it as a plugin may unload.
-  vendor::keep_loaded(reinterpret_cast<void (*)()>(register_nothing));
-  std::atexit([] { get().wait(); });
+  if (libraries_.insert(library).second) std::atexit([] { get().wait(); });
 }
 
 void ProcessEnd::notice_main_thread() { thread_local const OfMainThread made_for_its_end; }
@@ -158,13 +128,16 @@ bool ProcessEnd::wait_for_this_thread() {
   return !ending_.stop_requested();
 }
 
+bool ProcessEnd::is_waited_for() const noexcept {
+  return stays_ > Stay::of_this_thread || threads_ > 0 || adopted_threads_ > 0;
+}
+
 // Takes no lock: the thread that ends the process may have been interrupted while it had one.
 void ProcessEnd::wait() noexcept {
   constexpr std::chrono::seconds patience(10);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   ending_.request_stop();
-  while (!out_of_patience_ &&
-         (stays_ > Stay::of_this_thread || threads_ > 0 || !join_the_ended())) {
+  for (join_the_ended(); !out_of_patience_ && is_waited_for(); join_the_ended()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     out_of_patience_ = std::chrono::steady_clock::now() >= deadline;
   }

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include <filesystem>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <thread>
 
@@ -15,7 +15,7 @@ namespace kiln {
 ///
 /// Where the main thread ends the process, by returning or by exit(), the wait comes before anything of the host's is
 /// destroyed: what belongs to a thread goes before all handlers of exit(). Where another thread calls exit(), a handler
-/// waits, before anything of NVIDIA's libraries is destroyed; see go_before_libraries().
+/// waits, before anything of NVIDIA's libraries is destroyed; see go_before().
 ///
 /// A child that was forked while another thread was in a Stay leaves out what its parent had registered with
 /// atexit(): nvJitLink's own part of it waits for a lock that such a thread holds. Its own handlers run, its streams
@@ -49,10 +49,9 @@ class ProcessEnd {
   /// the thread uses NVRTC. False where the process is ending already.
   [[nodiscard]] bool wait_for_this_thread();
 
-  /// Has a handler of exit() wait before those of NVIDIA's libraries that are loaded by now. What they register later, in
-  /// the midst of a compile or a link, would be destroyed first, and is not registered: it is memory, which goes with the
-  /// process. Nor do they set up handlers of signals from here on. This library stays loaded. To be called when one of them may have been loaded, before it is used.
-  void go_before_libraries();
+  /// Has a handler of exit() wait before those that this library of NVIDIA's has registered when it was loaded; it
+  /// registers none later (vendor::open_library()). To be called when it has been loaded, before it is used.
+  void go_before(const std::filesystem::path& library);
 
   /// Takes a thread for which nobody waits any more. The end waits until nothing of it is left: NVRTC also keeps what
   /// the system destroys after all that the language destroys.
@@ -77,18 +76,19 @@ class ProcessEnd {
   ProcessEnd();
   void wait() noexcept;
   void add(Adopted* thread) noexcept;
-  bool join_the_ended() noexcept;
+  void join_the_ended() noexcept;
+  [[nodiscard]] bool is_waited_for() const noexcept;
   void begin_in_child() noexcept;
 
   std::stop_source ending_;
   std::atomic<int> threads_{0};
   std::atomic<int> stays_{0};
+  std::atomic<int> adopted_threads_{0};
   std::atomic<Adopted*> adopted_{nullptr};  ///< A list.
+  Adopted* of_parent_ = nullptr;            ///< In a forked child, which has none of them.
   std::atomic<bool> out_of_patience_{false};
   std::mutex libraries_mutex_;
-  std::uint64_t libraries_ = 0;   ///< How many were loaded when they were last looked at.
-  std::size_t leaving_ = 0;       ///< Imports of theirs that lead here.
-  Adopted* of_parent_ = nullptr;  ///< In a forked child, which has none of them.
+  std::set<std::filesystem::path> libraries_;
   std::atomic<bool> forked_amid_calls_{false};
 };
 

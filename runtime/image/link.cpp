@@ -199,9 +199,10 @@ Outcome check_complete(const LinkSpec& spec, const Artifact& linked) {
     const bool asked_for = std::find(spec.kernels.begin(), spec.kernels.end(), kernel.expression) !=
                            spec.kernels.end();
     if (!asked_for || std::find(there.begin(), there.end(), kernel.symbol) != there.end()) continue;
-    return fail(ErrorCode::unknown_kernel,
-                fmt::format("{}: the linked image has no kernel '{}'. It has {}", spec.name,
-                            kernel.expression, fmt::join(there, ", ")));
+    return fail(
+        ErrorCode::unknown_kernel,
+        fmt::format("{}: the linked image has no kernel '{}'{}{}", spec.name, kernel.expression,
+                    there.empty() ? "" : ". It has ", fmt::join(there, ", ")));
   }
   return {};
 }

@@ -1,17 +1,22 @@
 #include "kiln/manifest.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -31,6 +36,7 @@ using Texts = std::map<std::string, std::shared_ptr<const std::string>>;
 // A header lies in one of these; a compiler's command line has room for no more.
 constexpr std::uint64_t most_directories = 1 << 16;
 
+/// Nothing where it cannot be read, as why_unread() then says.
 std::optional<std::string> read_file(const fs::path& path) {
   std::error_code failure;
   if (!fs::is_regular_file(path, failure)) return std::nullopt;
@@ -38,6 +44,14 @@ std::optional<std::string> read_file(const fs::path& path) {
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file.bad() || !file.is_open()) return std::nullopt;
   return text;
+}
+
+std::string why_unread(const fs::path& path) {
+  std::error_code failure;
+  const auto status = fs::status(path, failure);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return "it is no file";
+  if (!failure && ::access(path.c_str(), R_OK) != 0) failure.assign(errno, std::generic_category());
+  return failure ? failure.message() : "reading failed";
 }
 
 // Reads documents into programs. The first fault is kept; what comes after it is not looked at by anybody.
@@ -221,7 +235,8 @@ class ManifestReader {
     auto text = read_file(path);
     if (!text && given == 1)
       wrong("source_file",
-            fmt::format("cannot read {}; relative paths begin at the manifest", path.string()),
+            fmt::format("cannot read {}: {}; relative paths begin at the manifest", path.string(),
+                        why_unread(path)),
             ErrorCode::io_failed);
     return std::move(text).value_or("");
   }
@@ -414,11 +429,10 @@ Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& fi
   }
   const auto text = read_file(file);
   if (!text) {
-    return fail(
-        ErrorCode::io_failed,
-        fmt::format("cannot read the manifest {}: it is no file, or you may not read it; name a "
-                    "manifest, or a record that KILN_RECORD made",
-                    file.string()));
+    return fail(ErrorCode::io_failed,
+                fmt::format("cannot read the manifest {}: {}; name a manifest, or a record that "
+                            "KILN_RECORD made",
+                            file.string(), why_unread(file)));
   }
   if (text->starts_with("SQLite format 3")) {
     return fail(ErrorCode::invalid_argument,

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <mutex>
+#include <string_view>
+#include <variant>
 
 #include "system/no_fork.h"
 
@@ -88,13 +90,12 @@ bool write_slot(void** slot, void* function) {
 
 class Replacer {
  public:
-  Replacer(std::string_view part, std::span<const ImportReplacement> replacements,
+  Replacer(const WhichLibraries& which, std::span<const ImportReplacement> replacements,
            std::span<const char* const> unwelcome)
-      : part_(part), replacements_(replacements), unwelcome_(unwelcome) {}
+      : which_(which), replacements_(replacements), unwelcome_(unwelcome) {}
 
   void visit(const dl_phdr_info& library) {
-    const std::string_view path = library.dlpi_name;
-    if (path.substr(path.rfind('/') + 1).find(part_) == std::string_view::npos) return;
+    if (!is_meant(library)) return;
     for (int index = 0; index < library.dlpi_phnum; ++index) {
       const auto& header = library.dlpi_phdr[index];
       if (header.p_type != PT_DYNAMIC) continue;
@@ -110,6 +111,14 @@ class Replacer {
   [[nodiscard]] const ReplacedImports& result() const { return result_; }
 
  private:
+  [[nodiscard]] bool is_meant(const dl_phdr_info& library) const {
+    if (const auto* address = std::get_if<std::uintptr_t>(&which_))
+      return library.dlpi_addr == *address;
+    const std::string_view path = library.dlpi_name;
+    const auto name = path.substr(path.rfind('/') + 1);
+    return name.find(std::get<std::string_view>(which_)) != std::string_view::npos;
+  }
+
   void write_all(const dl_phdr_info& library, const Imports& imports,
                  const ElfW(Rela) * relocations, std::size_t bytes) {
     if (relocations == nullptr) return;
@@ -136,7 +145,7 @@ class Replacer {
     for (const auto* other : unwelcome_) result_.complete &= name != other;
   }
 
-  const std::string_view part_;
+  const WhichLibraries which_;
   const std::span<const ImportReplacement> replacements_;
   const std::span<const char* const> unwelcome_;
   ReplacedImports result_;
@@ -156,13 +165,13 @@ std::uint64_t libraries_ever_loaded() {
   return count;
 }
 
-ReplacedImports replace_imports(std::string_view part,
+ReplacedImports replace_imports(const WhichLibraries& which,
                                 std::span<const ImportReplacement> replacements,
                                 std::span<const char* const> unwelcome) {
   static std::mutex mutex;
   const system::NoFork no_fork;
   const std::lock_guard lock(mutex);
-  Replacer replacer(part, replacements, unwelcome);
+  Replacer replacer(which, replacements, unwelcome);
   ::dl_iterate_phdr(
       [](dl_phdr_info* library, std::size_t, void* data) {
         static_cast<Replacer*>(data)->visit(*library);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <variant>
 
 namespace kiln::vendor {
 
@@ -23,15 +24,18 @@ struct ReplacedImports {
 /// How many libraries this process has loaded so far, including those that are gone again.
 [[nodiscard]] std::uint64_t libraries_ever_loaded();
 
-/// Replaces imports in each library of this process whose file's name contains `part`: for the life of the
-/// process the library calls these functions instead of those that it imports under their names. Writes the
-/// slots of its tables of imports, and its own tables of functions (ELF: JUMP_SLOT, GLOB_DAT and ABS64
-/// relocations), also where the loader has made them read-only. Calls of other libraries do not change.
+/// Which libraries: those whose file's name contains this, or the one that lies at this address (as SharedLibrary tells it).
+using WhichLibraries = std::variant<std::string_view, std::uintptr_t>;
+
+/// Replaces imports in these libraries of this process: for the life of the process they call these functions instead of
+/// those that they import under their names. Writes the slots of their tables of imports, and their own tables of functions
+/// (ELF: JUMP_SLOT, GLOB_DAT and ABS64 relocations), also where the loader has made them read-only. Calls of other libraries
+/// do not change.
 /// `unwelcome` names imports that nothing replaces and that no such library should have.
 ///
 /// Safe to call from any thread, and again: a later call finds libraries that were loaded since. Call it
 /// while no other thread closes libraries.
-[[nodiscard]] ReplacedImports replace_imports(std::string_view part,
+[[nodiscard]] ReplacedImports replace_imports(const WhichLibraries& which,
                                               std::span<const ImportReplacement> replacements,
                                               std::span<const char* const> unwelcome);
 

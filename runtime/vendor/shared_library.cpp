@@ -81,6 +81,11 @@ Result<SharedLibrary> SharedLibrary::already_loaded(const std::string& soname) {
   return SharedLibrary(handle, file_of(handle, soname));
 }
 
+std::uintptr_t SharedLibrary::address() const noexcept {
+  const link_map* map = nullptr;
+  return ::dlinfo(handle_, RTLD_DI_LINKMAP, &map) == 0 ? map->l_addr : 0;
+}
+
 void* SharedLibrary::symbol(const char* name) const noexcept { return dlsym(handle_, name); }
 
 std::filesystem::path own_file() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ class SharedLibrary {
 
   /// The symbol's address, or nullptr.
   [[nodiscard]] void* symbol(const char* name) const noexcept;
+
+  /// Where it lies in memory, as the loader tells it.
+  [[nodiscard]] std::uintptr_t address() const noexcept;
 
   /// The file that was really loaded, absolute.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }

@@ -160,6 +160,22 @@ TEST_F(Signatures, VerifyingTellsWhatIsNotAsItWasSigned) {
   EXPECT_THAT(torn->findings[0].problem, HasSubstr("not all there"));
 }
 
+// As where one key takes the place of another.
+TEST_F(Signatures, VerifyingTellsEachKeyThatSigned) {
+  auto cache = open("c", {.signing_key = farm_});
+  for (const int number : {1, 2}) ASSERT_TRUE(cache.put(make_sample(number).entry()));
+  const auto bundle = folder_.path() / "twice.kiln";
+  ASSERT_TRUE(cache.export_bundle(bundle, {.signing_key = next_}));
+  auto both = Cache::open_bundle(bundle).value();
+  using Signers = std::map<std::string, std::uint64_t>;
+  const auto signers = [&](const TrustedKeys& keys) {
+    return both.verify_signatures(keys).value().signers;
+  };
+  EXPECT_EQ(signers(trust({farm_, next_})),
+            (Signers{{farm_.public_key().name, 2}, {next_.public_key().name, 2}}));
+  EXPECT_EQ(signers(trust({next_})), (Signers{{next_.public_key().name, 2}}));
+}
+
 TEST_F(Signatures, GoWithTheirEntries) {
   auto cache = open("c", {.signing_key = farm_});
   for (const int number : {1, 2}) ASSERT_TRUE(cache.put(make_sample(number).entry()));

@@ -208,6 +208,12 @@ TEST_F(BadInput, ACommandLineThatMakesNoSenseIsUsage) {
       {"show"},                        // no key
   };
   for (const auto& words : command_lines) message_of(words, 2, "invalid_argument");
+  const auto message = [&](const std::vector<std::string>& words) {
+    return message_of(words, 2, "invalid_argument");
+  };
+  EXPECT_THAT(message({"import"}), HasSubstr("kiln import: FILE is required"));
+  EXPECT_THAT(message({"gc", "surplus"}),
+              HasSubstr("kiln gc has no place for 'surplus'; kiln gc --help"));
 }
 
 TEST_F(BadInput, AMisspelledWordGivesTheOneThatWasMeant) {
@@ -452,7 +458,8 @@ TEST_F(Mistakes, InAManifest) {
       {prewarm(newer), 2, "invalid_argument", "kiln_manifest", newer, "must be 1"},
       {prewarm(field), 2, "invalid_argument", "target: there is no such field", field + first,
        "there are name, source"},
-      {prewarm(lost), 3, "io_failed", "cannot read " + scratch("none.cu").string(),
+      {prewarm(lost), 3, "io_failed",
+       "cannot read " + scratch("none.cu").string() + ": No such file",
        lost + first + ": source_file", "relative paths begin at the manifest"},
       {prewarm(arch), 2, "invalid_argument", "'sm_8O'", arch + first + ": targets",
        "Known ones: sm_75"},

@@ -33,7 +33,7 @@ std::optional<std::string> Broker::failure_in(const Error& error) {
 std::optional<Error> Broker::why_resting(const Budget& budget) const {
   if (!breaker_.is_open() || budget.insists) return std::nullopt;
   return Error{ErrorCode::cache_unusable,
-               fmt::format("the server is left alone for a while, since it failed: {}",
+               fmt::format("the server is left alone until it answers again, since it failed: {}",
                            status_.last_failure)};
 }
 

@@ -27,7 +27,6 @@
 #include "base/spawn.h"
 #include "base/working_directory.h"
 #include "compile/observed_compiler.h"
-#include "compile/process_end.h"
 #include "compile/worker/worker_protocol.h"
 #include "memory_limit.h"
 #include "memory_map.h"
@@ -143,7 +142,6 @@ class Worker {
     }
     const auto& nvrtc = compiler_->open();
     if (!nvrtc) return tl::unexpected(nvrtc.error());
-    ProcessEnd::get().go_before_libraries();
     return service_->run(*nvrtc, request.job);
   }
 

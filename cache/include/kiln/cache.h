@@ -314,8 +314,9 @@ struct VerifyReport {
 };
 
 struct SignatureReport {
-  std::uint64_t entries = 0;                     ///< Looked at.
-  std::map<std::string, std::uint64_t> signers;  ///< How many entries each key's name vouches for.
+  std::uint64_t entries = 0;  ///< Looked at.
+  std::map<std::string, std::uint64_t>
+      signers;  ///< How many entries each key vouches for, by its name.
   std::vector<Finding>
       findings;  ///< Entries that no trusted key has signed, or otherwise than they are.
 };

@@ -215,7 +215,8 @@ WorkerPool::Start WorkerPool::greet(std::size_t place, const StopSignal& stop) {
   const bool killed = mourn(place, stop);
   if (killed || any_greeted_) return Start::died;
   if (reply == Reply::timed_out)
-    own.trouble = fmt::format("did not answer within {} seconds", time_to_greet.count());
+    own.trouble.insert(0, fmt::format("did not answer within {} seconds, and was ended: it ",
+                                      time_to_greet.count()));
   own.trouble = fmt::format("{} does not start: it {}", options_.executable.string(), own.trouble);
   unusable_ = true;
   return Start::impossible;

@@ -23,8 +23,8 @@ enum class LogLevel { off, warn, info, debug };
 using LogCallback = std::function<void(LogLevel, std::string_view)>;
 
 enum class EventKind {
-  hit,   ///< Served without compiling; `origin` says by whom.
-  miss,  ///< `detail` says why.
+  hit,  ///< Served without compiling; `origin` says by whom.
+  miss,  ///< `detail` says why. A `hit` may follow, where another process or machine makes it meanwhile.
   compile_begin,
   compile_end,    ///< `detail` is empty on success, else the first line of the error.
   store,          ///< Written to the local cache.

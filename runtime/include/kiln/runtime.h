@@ -37,7 +37,8 @@ struct RuntimeCounters {
   std::uint64_t memory_hits = 0;
   std::uint64_t local_hits = 0;
   std::uint64_t bundle_hits = 0;
-  std::uint64_t misses = 0;
+  std::uint64_t misses =
+      0;  ///< Not those that were served after all, by a process or a machine that made it meanwhile.
   std::uint64_t compiles = 0;
   std::uint64_t precompiled = 0;  ///< Compiles whose first headers were precompiled.
   std::uint64_t combines = 0;     ///< Links and fatbins that were made here.

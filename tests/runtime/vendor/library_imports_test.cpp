@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "vendor/shared_library.h"
+
 namespace kiln::test {
 namespace {
 
@@ -59,6 +61,13 @@ TEST_P(LibraryImports, AreReplacedInItAndNowhereElse) {
   EXPECT_TRUE(again.complete);
   EXPECT_EQ(again.replaced, result.replaced);
   EXPECT_EQ(symbol<Function>("kiln_importing_call")(), answer);
+}
+
+TEST_P(LibraryImports, AreReplacedInTheOneAtThisAddress) {
+  const auto library = vendor::SharedLibrary::open(GetParam()).value();
+  EXPECT_GE(replace_imports(library.address(), replacements, {}).replaced, 1U);
+  EXPECT_EQ(symbol<Function>("kiln_importing_call")(), answer);
+  EXPECT_EQ(replace_imports(library.address() + 1, replacements, {}).replaced, 0U);
 }
 
 TEST_P(LibraryImports, AnUnwelcomeOneIsMet) {

@@ -78,7 +78,8 @@ void add_diff(VerbGrammar& grammar) {
   verb->footer(
       "Exit status 1 where a figure of a kernel has grown by more than is allowed. Kernels are the "
       "same where program, architecture and expression are; of two entries, where the expression "
-      "is.");
+      "is. Of several such entries the newest is compared. Where that is not told, as in a bundle, "
+      "and the two sides differ, the exit status is 3.");
   required_operand(verb->add_option("BEFORE", words->before,
                                     "A cache's folder, a bundle, or an entry, by its key or a "
                                     "name"));

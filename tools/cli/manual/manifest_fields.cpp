@@ -8,7 +8,7 @@ constexpr ManifestField of_manifest[] = {
     {"kiln_manifest", "the format's version: 1"},
     {"targets",
      "architectures for which each program is compiled, such as [\"sm_80\", \"sm_90a\"]"},
-    {"image", "cubin, ptx, ltoir or optixir; cubin where it is left out"},
+    {"image", "cubin, ptx, fatbin, ltoir or optixir; cubin where it is left out"},
     {"texts", "texts by their digests, which several programs may share"},
     {"programs", "a list of programs"},
 };

@@ -7,7 +7,10 @@ namespace {
 constexpr SettingMeaning meanings[] = {
     {"KILN_CACHE_DIR", "the cache's directory, absolute",
      "$XDG_CACHE_HOME/kiln, else ~/.cache/kiln"},
-    {"KILN_CACHE_DISABLE", "no cache on disk", "0"},
+    {"KILN_CACHE_DISABLE",
+     "no cache on disk for what compiles; what looks after one, such as kiln ls and kiln gc, works "
+     "on it all the same",
+     "0"},
     {"KILN_CACHE_READONLY", "read what is there, write nothing", "0"},
     {"KILN_CACHE_MAX_SIZE", "what the cache may grow to: 500M, 5GiB", "5 GiB"},
     {"KILN_CACHE_PLAIN_IMAGES", "keep images as they are: a larger cache that is read faster", "0"},
@@ -53,7 +56,8 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_REMOTE_HELPER", "exactly this kiln-remote, no other", "beside the library"},
     {"KILN_WORKER", "exactly this kiln-worker, no other", "beside the library"},
     {"KILN_MODE",
-     "what becomes of a miss: jit compiles it, warn says so too, cache-only makes it an error",
+     "what becomes of a miss: jit compiles it, warn says so too, cache-only makes it an error; "
+     "kiln prewarm and kiln trace, which are there to compile, do",
      "jit"},
     {"KILN_NVRTC", "exactly this libnvrtc, no other", "searched for"},
     {"KILN_NVJITLINK", "exactly this libnvJitLink, no other", "beside NVRTC, then searched for"},

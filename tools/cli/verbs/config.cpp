@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -138,7 +140,11 @@ void change(const Globals& globals, const std::string& name,
   const auto folder = file.parent_path();
   std::error_code told_by_the_writing;
   fs::create_directories(folder.parent_path(), told_by_the_writing);
-  if (value) mkdir(folder.c_str(), 0700);
+  if (value && mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    refuse(ErrorCode::io_failed,
+           fmt::format("cannot make the folder {}: {}; XDG_CONFIG_HOME names another place",
+                       folder.string(), std::strerror(errno)));
+  }
   const FolderLock one_at_a_time(folder);
   const bool there = fs::exists(file, told_by_the_writing);
   const auto before = there ? read_input(file) : std::string();

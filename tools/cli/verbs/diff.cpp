@@ -179,17 +179,13 @@ const KernelRow* newest(const Candidates& rows) {
   return rows.size() == 1 || is_newer(rows[0], rows[1]) ? rows.front() : nullptr;
 }
 
-/// Which of them are compared: the newest of both sides. Where one side does not tell it, it has nothing newer if it has the
-/// other's newest. Nothing where they cannot be paired.
+/// Which of them are compared: the newest of both sides, or one that both have where all are the same. Nothing where it is
+/// not told which is the newest.
 using Pair = std::pair<const KernelRow*, const KernelRow*>;
 std::optional<Pair> paired(const Candidates& before, const Candidates& after) {
   if (are_the_same(before, after))
     return Pair(before.front(), of_key(after, before.front()->entry.key));
-  Pair pair(newest(before), newest(after));
-  if (pair.first == nullptr && pair.second != nullptr)
-    pair.first = of_key(before, pair.second->entry.key);
-  if (pair.second == nullptr && pair.first != nullptr)
-    pair.second = of_key(after, pair.first->entry.key);
+  const Pair pair(newest(before), newest(after));
   if (pair.first == nullptr || pair.second == nullptr) return std::nullopt;
   return pair;
 }
@@ -231,7 +227,9 @@ struct Totals {
   std::size_t changed = 0;
   std::size_t regressions = 0;  ///< Kernels with one.
   std::size_t same = 0;
-  std::size_t left_out = 0;  ///< Others of the same name, which were compared with nothing.
+  std::size_t untold = 0;  ///< With several entries, of which it is not told which is the newest.
+  std::size_t left_out =
+      0;  ///< Others of the same name, older ones, which were compared with nothing.
 };
 
 class Comparison {
@@ -261,10 +259,12 @@ class Comparison {
   }
 
   void compare(const Candidates& before, const Candidates& after) {
-    totals_.left_out += before.size() + after.size();
     const auto pair = paired(before, after);
-    if (!pair) return;
-    totals_.left_out -= 2;
+    if (!pair) {
+      ++totals_.untold;
+      return;
+    }
+    totals_.left_out += before.size() + after.size() - 2;
     const auto& [was, is] = *pair;
     if (!differ(*was, *is)) {
       ++totals_.same;
@@ -342,8 +342,15 @@ void print_table(const std::vector<KernelDifference>& differences, const Totals&
   if (totals.left_out > 0) {
     fmt::print(
         "{} not compared: of several entries of one program, architecture and image, only the "
-        "newest is, where that is told\n",
+        "newest is\n",
         counted(totals.left_out, "kernel", "kernels"));
+  }
+  if (totals.untold > 0) {
+    fmt::print(
+        "{} cannot be compared: of several entries it is not told which is the newest (a bundle "
+        "has "
+        "no times); name entries by their keys, or compare caches\n",
+        counted(totals.untold, "kernel", "kernels"));
   }
 }
 
@@ -375,6 +382,7 @@ void print_documents(const std::vector<KernelDifference>& differences, const Tot
                 {"appeared", totals.appeared},
                 {"went", totals.went},
                 {"regressions", totals.regressions},
+                {"untold", totals.untold},
                 {"left_out", totals.left_out}}}});
 }
 
@@ -396,8 +404,9 @@ ExitCode diff(const Globals& globals, const DiffWords& words) {
     print_table(differences, totals);
   }
   const auto verdict = totals.regressions == 0 ? ExitCode::done : ExitCode::findings;
-  return std::max(
-      {verdict, warn_of_damaged(globals, before.kernels), warn_of_damaged(globals, after.kernels)});
+  const auto whole = totals.untold == 0 ? ExitCode::done : ExitCode::failure;
+  return std::max({verdict, whole, warn_of_damaged(globals, before.kernels),
+                   warn_of_damaged(globals, after.kernels)});
 }
 
 }  // namespace kiln::cli

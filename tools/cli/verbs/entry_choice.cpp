@@ -248,7 +248,8 @@ Result<Digest> choose_entry(Cache& cache, const std::string& word) {
 
 Result<Digest> choose_entry(Cache& cache, const EntryWords& words) {
   auto key = choose(cache, words.key, words.newest);
-  if (!key && key.error().code == ErrorCode::ambiguous && !words.newest)
+  if (!key && key.error().code == ErrorCode::ambiguous && !words.newest &&
+      choose(cache, words.key, true))
     key.error().message += ", or take the one made last, with --newest";
   return key;
 }

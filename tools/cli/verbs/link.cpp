@@ -29,7 +29,9 @@ std::optional<ImageKind> kind_of(const std::string& bytes) {
   }
   // A fatbin, which may hold PTX.
   if (bytes.starts_with("\x50\xed\x55\xba")) return std::nullopt;
-  if (bytes.find(".version") != std::string::npos) return ImageKind::ptx;
+  // A text, whose end a C string's may be; a bundle may hold PTX as well.
+  const bool is_text = bytes.find('\0') >= bytes.size() - 1;
+  if (is_text && bytes.find(".version") != std::string::npos) return ImageKind::ptx;
   return std::nullopt;
 }
 

@@ -119,12 +119,18 @@ ExitCode verify(const Globals& globals, const VerifyWords& words) {
     return ExitCode::findings;
   }
   auto report = cache.value().verify(words.deep).value();
+  const bool is_damaged = !report.findings.empty();
   if (!keys.empty()) {
     auto signed_ones = cache->verify_signatures(keys).value();
     std::ranges::move(signed_ones.findings, std::back_inserter(report.findings));
     print_signers(globals, signed_ones);
   }
   print(globals, cache->file().string(), report);
+  if (is_damaged && !globals.json && !names_bundle(settings_of(globals))) {
+    fmt::print(
+        "what is damaged is not served, and is stored anew when it is made again; kiln clear KEY "
+        "removes an entry\n");
+  }
   return report.findings.empty() ? ExitCode::done : ExitCode::findings;
 }
 
