@@ -447,7 +447,7 @@ TEST_F(Mistakes, InAManifest) {
     return std::vector<std::string>{"prewarm", manifest};
   };
   expect({
-      {prewarm(none_), 3, "io_failed", "it is no file", none_, "name a manifest"},
+      {prewarm(none_), 3, "io_failed", "No such file or directory", none_, "name a manifest"},
       {prewarm(folder_), 3, "io_failed", "it is no file but a folder", folder_,
        "`kiln prewarm --from`"},
       {prewarm(torn), 2, "invalid_argument", "unexpected end of input",

@@ -111,7 +111,8 @@ TEST_F(Care, VerifyShowsPeopleTheFirstTwentyFindings) {
   }
   sqlite3_close(database_handle);
   const auto text = care({"verify"}).out;
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 20 + 3);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 20 + 4);
+  EXPECT_THAT(text, HasSubstr("what is damaged is not served"));
   EXPECT_THAT(text, HasSubstr("\nand 10 more, which --json lists\n"));
   EXPECT_EQ(care({"--json", "verify"}).documents().size(), 31u);
 }
