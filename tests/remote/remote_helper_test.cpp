@@ -296,7 +296,15 @@ TEST_F(RemoteConnections, WithMorePasswordsThanThereArePlacesAreRefused) {
     auto connection = connections(redis(fmt::format(":word{}@", user)))->take();
     if (!connection) {
       EXPECT_EQ(user, 32);
-      EXPECT_NE(connection.error().message.find("each with other passwords"), std::string::npos);
+      const auto says_why = [&] {
+        return connection.error().message.find("each with other passwords") != std::string::npos;
+      };
+      // On a busy machine one of them may not answer in time, which is said instead.
+      for (int tries = 0; tries < 20 && !says_why(); ++tries) {
+        connection = connections(redis(fmt::format(":word{}@", user)))->take();
+        ASSERT_FALSE(connection);
+      }
+      EXPECT_TRUE(says_why()) << connection.error().message;
       return;
     }
     held.push_back(std::move(*connection));
