@@ -8,6 +8,7 @@
 #include <csignal>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <map>
 #include <string>
 #include <thread>
@@ -94,6 +95,28 @@ TEST_F(Sharing, AFailureIsSharedWithThoseWhoWaitedAndNotKept) {
   auto runtime = Runtime::open(watched()).value();
   EXPECT_FALSE(compile(runtime, broken));
   EXPECT_EQ(compiles(), together + 1) << "one that asks later compiles for itself";
+}
+
+TEST_F(Sharing, WhoeverWaitedHasAHitAndNoMiss) {
+  std::promise<void> missed;
+  auto of_second = options();
+  of_second.observer = [&](const Event& event) {
+    if (event.kind == EventKind::miss) missed.set_value();
+  };
+  auto second = Runtime::open(of_second).value();
+  std::future<bool> waiting;
+  auto of_first = options();
+  of_first.observer = [&](const Event& event) {
+    if (event.kind != EventKind::compile_begin) return;
+    waiting = std::async(std::launch::async, [&] { return compile(second, spec(1)).has_value(); });
+    missed.get_future().wait();
+  };
+  auto first = Runtime::open(of_first).value();
+  ASSERT_TRUE(compile(first, spec(1)));
+  EXPECT_TRUE(waiting.get());
+  EXPECT_EQ(first.counters().misses, 1U);
+  EXPECT_EQ(second.counters().misses, 0U);
+  EXPECT_EQ(second.counters().local_hits, 1U);
 }
 
 TEST_F(Sharing, AStoppedProcessIsNotWaitedForForEver) {
