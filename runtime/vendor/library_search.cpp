@@ -282,7 +282,9 @@ void have_it_leave_the_process_alone(const SharedLibrary& library) {
   const std::array replacements{
       ImportReplacement{"__cxa_atexit", reinterpret_cast<void*>(register_nothing)},
       ImportReplacement{"signal", reinterpret_cast<void*>(set_no_handler)}};
-  static_cast<void>(replace_imports(library.address(), replacements, {}));
+  // 0 is where the program itself lies, if it was linked to a fixed place.
+  if (const auto address = library.address(); address != 0)
+    static_cast<void>(replace_imports(address, replacements, {}));
 }
 
 }  // namespace
@@ -291,7 +293,8 @@ Result<SharedLibrary> open_library(const WantedLibrary& wanted, const LibrarySea
   if (!search.files) return missing(wanted, search);
   auto library = SharedLibrary::open(search.files->library.string());
   if (!library) return unusable(wanted, *search.files, library.error().message);
-  // Its calls would else lead into what is gone, where a host that loaded kiln as a plugin unloads that.
+  // Where a host that loaded kiln as a plugin unloads that, the library's calls, and a compile that nobody waits for any more,
+  // would lead into what is gone.
   keep_loaded(reinterpret_cast<void (*)()>(register_nothing));
   have_it_leave_the_process_alone(*library);
   return library;

@@ -227,13 +227,18 @@ TEST(Deaths, NoWorkerMeansThisProcessAndAWarning) {
   }
 }
 
+/// Makes a program of the shell's in the place of a worker.
+std::filesystem::path script(const std::filesystem::path& file, const std::string& command) {
+  write_file(file, "#!/bin/sh\n" + command + "\n");
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  return file;
+}
+
 // Killed by somebody else before it could answer: that says nothing of the executable, and what may have
 // been a job too large for the machine is not tried in the host.
 TEST(Deaths, AWorkerThatIsKilledAtItsStartDoesNotBringTheCompileIntoThisProcess) {
   const ScratchDirectory scratch;
-  const auto executable = scratch / "worker";
-  write_file(executable, "#!/bin/sh\nkill -KILL $$\n");
-  std::filesystem::permissions(executable, std::filesystem::perms::owner_all);
+  const auto executable = script(scratch / "worker", "kill -KILL $$");
   Pool pool(1, [&](WorkerPoolOptions& options) { options.executable = executable; });
   expect_failure(pool.run(plain_job(1)), ErrorCode::worker_failed, {"plain_1.cu", "SIGKILL"});
   EXPECT_EQ(pool.warnings(), "");
@@ -242,9 +247,7 @@ TEST(Deaths, AWorkerThatIsKilledAtItsStartDoesNotBringTheCompileIntoThisProcess)
 // It takes as long as a worker may take to answer at its start.
 TEST(Deaths, AWorkerThatDoesNotAnswerIsSaidNotTo) {
   const ScratchDirectory scratch;
-  const auto executable = scratch / "worker";
-  write_file(executable, "#!/bin/sh\nexec sleep 100\n");
-  std::filesystem::permissions(executable, std::filesystem::perms::owner_all);
+  const auto executable = script(scratch / "worker", "exec sleep 100");
   Pool pool(1, [&](WorkerPoolOptions& options) { options.executable = executable; });
   expect_done(pool.run(plain_job(1)));
   EXPECT_THAT(pool.warnings(),

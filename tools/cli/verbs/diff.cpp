@@ -347,9 +347,8 @@ void print_table(const std::vector<KernelDifference>& differences, const Totals&
   }
   if (totals.untold > 0) {
     fmt::print(
-        "{} cannot be compared: of several entries it is not told which is the newest (a bundle "
-        "has "
-        "no times); name entries by their keys, or compare caches\n",
+        "{} cannot be compared: of several entries it is not told which is the newest, as in a "
+        "bundle, which has no times; name entries by their keys, or compare caches\n",
         counted(totals.untold, "kernel", "kernels"));
   }
 }
