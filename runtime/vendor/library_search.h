@@ -59,10 +59,6 @@ struct LibrarySearch {
                                          const std::optional<std::filesystem::path>& exact,
                                          const std::filesystem::path& beside_nvrtc);
 
-/// Maps what was found. Errors: those of missing() and of unusable(), with the loader's own words.
-[[nodiscard]] Result<SharedLibrary> open_library(const WantedLibrary& wanted,
-                                                 const LibrarySearch& search);
-
 /// The error compiler_missing for a search that found nothing: every place that was looked at, and the package that has it.
 [[nodiscard]] tl::unexpected<Error> missing(const WantedLibrary& wanted,
                                             const LibrarySearch& search);

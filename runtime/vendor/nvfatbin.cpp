@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "vendor/function_table.h"
+#include "vendor/library_opening.h"
 
 #if __has_include(<nvFatbin.h>)
 #include <nvFatbin.h>

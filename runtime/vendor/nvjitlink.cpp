@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "vendor/function_table.h"
+#include "vendor/library_opening.h"
 #include "vendor/sized_read.h"
 
 #if __has_include(<nvJitLink.h>)

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "vendor/library_opening.h"
+
 namespace kiln::vendor {
 
 namespace {
