@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "tool.h"
 
 namespace kiln::tests {
@@ -209,12 +211,18 @@ template <class T, class U, int N> __global__ void a_kernel_whose_name_is_long(T
 TEST_F(Output, IsNotLostInSilence) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   ASSERT_EQ(compile_to(scratch("x").string()).exit_code, 0);
+  std::string many;  // More than what standard output holds back.
+  for (int number = 0; number < 100; ++number)
+    many += fmt::format("extern \"C\" __global__ void k{0}(int* x) {{ *x = {0}; }}\n", number);
+  ASSERT_EQ(run({"compile", file("many.cu", many), "--arch", "sm_80", "--image", "ptx"}).exit_code,
+            0);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"ls"},
                                                 {"--json", "ls"},
                                                 {"stats"},
                                                 {},
                                                 {"--help"},
                                                 {"ls", "--help"},
+                                                {"disasm", "many.cu", "--ptx"},
                                                 {"--version"}}) {
     const auto outcome = run(words, {.output = "/dev/full"});
     EXPECT_EQ(outcome.exit_code, 3);

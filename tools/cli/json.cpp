@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "milliseconds.h"
+#include "output.h"
 
 namespace kiln::cli {
 
@@ -33,7 +34,7 @@ std::string document_text(const Json& members) {
 }
 
 void print_json(const Json& members) {
-  fmt::print("{}", document_text(members));
+  put_text(document_text(members));
   std::fflush(stdout);
 }
 
@@ -41,7 +42,7 @@ void print_report(const Globals& globals, const Json& document, std::string_view
   if (globals.json) {
     print_json(document);
   } else if (!globals.quiet) {
-    fmt::print("{}", text);
+    put_text(text);
   }
 }
 

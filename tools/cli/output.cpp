@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -44,6 +45,9 @@ Warnings& warnings() {
   static Warnings all;
   return all;
 }
+
+// Why standard output could first not be written; 0 for nothing.
+std::atomic<int> output_error{0};
 
 // What to do about a file, where the system's own words do not tell.
 std::string_view remedy_for(int error, bool writing) {
@@ -157,6 +161,12 @@ bool is_drawable(std::FILE* stream) { return is_terminal(stream) && value_of("TE
 
 bool wants_colour(std::FILE* stream) { return is_drawable(stream) && value_of("NO_COLOR").empty(); }
 
+void put_text(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
+  int none = 0;
+  output_error.compare_exchange_strong(none, errno);
+}
+
 void refuse(ErrorCode code, std::string message) {
   throw Failure({code, std::move(message), {}, 0});
 }
@@ -251,7 +261,7 @@ void check_binary_output(const Globals& globals, const std::filesystem::path& ou
 void write_output(const std::filesystem::path& path, std::string_view bytes) {
   if (path != "-") return write_file(path, bytes);
   if (is_terminal(stdout) && bytes.find('\0') != std::string_view::npos) refuse_terminal();
-  std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  put_text(bytes);
   flush_standard_output();
 }
 
@@ -259,7 +269,8 @@ void copy_to_standard_output(std::istream& from) {
   std::array<char, 65536> buffer;
   while (from.read(buffer.data(), buffer.size()) || from.gcount() > 0) {
     const auto count = static_cast<std::size_t>(from.gcount());
-    if (std::fwrite(buffer.data(), 1, count, stdout) != count) break;
+    put_text({buffer.data(), count});
+    if (output_error != 0) break;
   }
   flush_standard_output();
 }
@@ -276,11 +287,11 @@ void warn_of_each(const Globals& globals, const std::vector<std::string>& lines,
 
 void flush_standard_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-  const int error = errno;
+  const int error = output_error.exchange(0);
   // What could not be written is told once: the end of the tool flushes again.
   __fpurge(stdout);
   std::clearerr(stdout);
-  errno = error;
+  if (error != 0) errno = error;
   io_failure("cannot write", "standard output");
 }
 

@@ -52,6 +52,13 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+/// Prints on standard output. What cannot be written is told by flush_standard_output(), at the tool's end at the latest.
+void put_text(std::string_view text);
+template <class... Values>
+void put(fmt::format_string<Values...> format, Values&&... values) {
+  put_text(fmt::format(format, std::forward<Values>(values)...));
+}
+
 /// Warns on standard error, of each thing once: settings are decided by the tool and by its runtime. From any thread.
 void warn_once(std::string_view what);
 /// Whether a warning with these words has been said.

@@ -134,7 +134,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_hints(app);
   words = split_empty_values(std::move(words), refuse_empty_values(app));
   if (words.empty()) {
-    fmt::print("{}", app.help());
+    put_text(app.help());
     return line;
   }
   try {

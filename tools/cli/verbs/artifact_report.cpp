@@ -138,7 +138,7 @@ void print_artifacts(const std::vector<Artifact>& artifacts) {
     for (const auto& kernel : artifact.kernels) add(kernel_cells(kernel), artifact);
     if (artifact.kernels.empty()) add({"-", "-", "-", "-", "-"}, artifact);
   }
-  fmt::print("{}", table.text(wants_colour(stdout), width_of(stdout)));
+  put_text(table.text(wants_colour(stdout), width_of(stdout)));
 }
 
 }  // namespace kiln::cli

@@ -127,7 +127,7 @@ ExitCode compile(const Globals& globals, const CompileWords& words) {
       });
   if (!globals.json && !globals.quiet && !done.empty() && words.output != "-") {
     print_artifacts(done);
-    if (served.count > 0) fmt::print("{}", served.text(done.size()));
+    if (served.count > 0) put_text(served.text(done.size()));
   }
   return worst;
 }

@@ -33,7 +33,7 @@ void print(const Globals& globals, const std::vector<Setting>& settings) {
   if (globals.json) {
     for (const auto& setting : settings) print_json(setting_json(setting));
   } else {
-    fmt::print("{}", settings_text(settings, wants_colour(stdout), width_of(stdout)));
+    put_text(settings_text(settings, wants_colour(stdout), width_of(stdout)));
   }
 }
 
@@ -57,7 +57,7 @@ Setting find_setting(const Settings& settings, const std::string& name) {
 
 void print_one(const Globals& globals, const Setting& setting) {
   if (globals.json) return print_json(setting_json(setting));
-  fmt::print("{}\n", setting.value);
+  put("{}\n", setting.value);
 }
 
 // As if it stood in the environment, and with no option before it: so a file never holds what no program takes.

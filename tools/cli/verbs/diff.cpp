@@ -335,19 +335,17 @@ void print_table(const std::vector<KernelDifference>& differences, const Totals&
     cells.push_back(fmt::format("{}", fmt::join(difference.regressions, ", ")));
     table.add(std::move(cells));
   }
-  if (!differences.empty()) fmt::print("{}\n", table.text(wants_colour(stdout), width_of(stdout)));
-  fmt::print("{} as before, {} changed, {} appeared, {} went; {}\n",
-             counted(totals.same, "kernel", "kernels"), totals.changed, totals.appeared,
-             totals.went, counted(totals.regressions, "regression", "regressions"));
+  if (!differences.empty()) put("{}\n", table.text(wants_colour(stdout), width_of(stdout)));
+  put("{} as before, {} changed, {} appeared, {} went; {}\n",
+      counted(totals.same, "kernel", "kernels"), totals.changed, totals.appeared, totals.went,
+      counted(totals.regressions, "regression", "regressions"));
   if (totals.left_out > 0) {
-    fmt::print(
-        "{} not compared: of several entries of one program, architecture and image, only the "
+    put("{} not compared: of several entries of one program, architecture and image, only the "
         "newest is\n",
         counted(totals.left_out, "kernel", "kernels"));
   }
   if (totals.untold > 0) {
-    fmt::print(
-        "{} cannot be compared: of several entries it is not told which is the newest, as in a "
+    put("{} cannot be compared: of several entries it is not told which is the newest, as in a "
         "bundle, which has no times; name entries by their keys, or compare caches\n",
         counted(totals.untold, "kernel", "kernels"));
   }

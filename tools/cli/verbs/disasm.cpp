@@ -255,7 +255,7 @@ ExitCode disassemble(const Globals& globals, const DisasmWords& words) {
         list(globals, cache, listing, [&](std::string_view line) { text.append(line) += '\n'; });
     print_json(listing_json(listing, tool, std::move(text)));
   } else {
-    (void)list(globals, cache, listing, [](std::string_view line) { fmt::print("{}\n", line); });
+    (void)list(globals, cache, listing, [](std::string_view line) { put("{}\n", line); });
   }
   return ExitCode::done;
 }

@@ -399,12 +399,12 @@ void print_for_people(const Findings& findings, bool verbose) {
   std::vector<Field> abilities;
   for (const auto& [name, verdict] : findings.abilities)
     abilities.emplace_back(name, line_of(verdict));
-  fmt::print("{}\n{}\n{}", field_list(found, colour),
-             settings_found(findings.settings, verbose, colour), field_list(abilities, colour));
-  if (!verbose) fmt::print("kiln doctor --verbose tells where everything was looked for\n");
+  put("{}\n{}\n{}", field_list(found, colour), settings_found(findings.settings, verbose, colour),
+      field_list(abilities, colour));
+  if (!verbose) put("kiln doctor --verbose tells where everything was looked for\n");
   if (!findings.why_not_well.empty())
-    fmt::print("{}, so the exit code is {}\n", findings.why_not_well,
-               static_cast<int>(ExitCode::findings));
+    put("{}, so the exit code is {}\n", findings.why_not_well,
+        static_cast<int>(ExitCode::findings));
 }
 
 Json tool_json(const Availability& tool) {

@@ -50,7 +50,7 @@ ExitCode import_files(const Globals& globals, const ImportWords& words) {
     return exit_code_of(imported.skipped);
   });
   if (any && !globals.json && !globals.quiet)
-    fmt::print("{}", table.text(wants_colour(stdout), width_of(stdout)));
+    put_text(table.text(wants_colour(stdout), width_of(stdout)));
   return worst;
 }
 

@@ -130,7 +130,7 @@ std::string too_large_text(const std::vector<KernelRow>& rows, std::optional<std
 // `all`: how many fit, of which these are asked for.
 void print_table(const std::vector<KernelRow>& rows, std::size_t all,
                  std::optional<std::uint32_t> asked) {
-  if (rows.empty()) return fmt::print("no kernel fits\n");
+  if (rows.empty()) return put("no kernel fits\n");
   Table table({{"KERNEL"},
                {"PROGRAM", Align::left, 3},
                {"ARCH"},
@@ -145,8 +145,8 @@ void print_table(const std::vector<KernelRow>& rows, std::size_t all,
                {"OCCUPANCY", Align::right, 1},
                {"COMPILE", Align::right, 7}});
   for (const auto& row : rows) table.add(cells(row, asked));
-  fmt::print("{}\n{}{}", table.text(wants_colour(stdout), width_of(stdout)),
-             totals_text(totals_of(rows), all), too_large_text(rows, asked));
+  put("{}\n{}{}", table.text(wants_colour(stdout), width_of(stdout)),
+      totals_text(totals_of(rows), all), too_large_text(rows, asked));
 }
 
 Json occupancy_json(const KernelRow& row, std::optional<std::uint32_t> asked) {

@@ -55,7 +55,7 @@ ExitCode generate(const Globals& globals, const KeyWords& words) {
 void print_key(const Globals& globals, const PublicKey& key, const std::string& use) {
   if (globals.json)
     return print_json({{"name", key.name}, {"public_key", key.text()}, {"use", use}});
-  fmt::print("{}\n", key.text());
+  put("{}\n", key.text());
 }
 
 // A secret key's file, of which only the public half is shown, or one of public keys.
@@ -73,8 +73,7 @@ ExitCode show_set(const Globals& globals) {
   const auto settings = settings_of(globals);
   const auto& signing = settings.signing_key;
   if (signing.empty() && settings.trusted_keys.empty() && !globals.json && !globals.quiet) {
-    fmt::print(
-        "no keys are set: KILN_SIGNING_KEY names the one that signs, KILN_TRUSTED_KEYS those that "
+    put("no keys are set: KILN_SIGNING_KEY names the one that signs, KILN_TRUSTED_KEYS those that "
         "are trusted\n");
   }
   if (!signing.empty()) print_key(globals, signing.public_key(), "signs");

@@ -73,10 +73,10 @@ std::string totals_text(const Entries& entries, std::size_t fitting) {
 void print_table(const Globals& globals, const Entries& entries, std::size_t key_digits,
                  std::size_t fitting, std::size_t all) {
   if (all == 0) {
-    return fmt::print("nothing is kept yet: {} fills it{}\n", ways_to_fill,
-                      way_to_bundles(settings_of(globals)));
+    return put("nothing is kept yet: {} fills it{}\n", ways_to_fill,
+               way_to_bundles(settings_of(globals)));
   }
-  if (entries.empty()) return fmt::print("none of the entries fits ({} in all)\n", all);
+  if (entries.empty()) return put("none of the entries fits ({} in all)\n", all);
   std::vector<Column> columns{{"KEY"},
                               {"PROGRAM"},
                               {"ARCH"},
@@ -106,8 +106,7 @@ void print_table(const Globals& globals, const Entries& entries, std::size_t key
     if (any_engine) cells.insert(cells.begin() + 2, entry.engine);
     table.add(std::move(cells));
   }
-  fmt::print("{}\n{}", table.text(wants_colour(stdout), width_of(stdout)),
-             totals_text(entries, fitting));
+  put("{}\n{}", table.text(wants_colour(stdout), width_of(stdout)), totals_text(entries, fitting));
 }
 
 }  // namespace

@@ -187,11 +187,11 @@ class Report {
   }
 
   void print_sum() const {
-    fmt::print("{} of {} there: {} compiled, {} before, {} failed", compiled_ + hits_, total(),
-               compiled_, hits_ - remote_hits_, failures_.size());
-    if (remote_hits_ > 0) fmt::print(", {} from shared stores", remote_hits_);
-    if (cancelled_ > 0) fmt::print(", {} not begun", cancelled_);
-    fmt::print("; {:.1f} s\n", seconds());
+    put("{} of {} there: {} compiled, {} before, {} failed", compiled_ + hits_, total(), compiled_,
+        hits_ - remote_hits_, failures_.size());
+    if (remote_hits_ > 0) put(", {} from shared stores", remote_hits_);
+    if (cancelled_ > 0) put(", {} not begun", cancelled_);
+    put("; {:.1f} s\n", seconds());
   }
 
   [[nodiscard]] std::size_t total() const { return plan_.items.size() + plan_.failures.size(); }

@@ -112,12 +112,10 @@ void print_for_people(const StoredEntry& entry, const std::vector<std::string>& 
   const bool colour = wants_colour(stdout);
   const auto limit =
       is_terminal(stdout) && !all ? dependencies_on_a_terminal : entry.dependencies.lookups.size();
-  fmt::print("{}\n{}\n{}", general_text(entry, signers, colour),
-             kernels_text(entry.artifact, colour),
-             dependencies_text(entry.dependencies, limit, colour));
+  put("{}\n{}\n{}", general_text(entry, signers, colour), kernels_text(entry.artifact, colour),
+      dependencies_text(entry.dependencies, limit, colour));
   const auto log = printable(entry.artifact.log, "\n\t");
-  if (!log.empty())
-    fmt::print("\n{}\n{}{}", bold("log", colour), log, log.ends_with('\n') ? "" : "\n");
+  if (!log.empty()) put("\n{}\n{}{}", bold("log", colour), log, log.ends_with('\n') ? "" : "\n");
 }
 
 Json dependencies_json(const DependencySet& dependencies) {

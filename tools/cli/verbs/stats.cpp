@@ -180,10 +180,10 @@ ExitCode print_statistics(const Globals& globals, const StatsWords& words) {
     for (const auto& remote : remotes) list.push_back(remote_json(remote));
     print_json(document);
   } else {
-    fmt::print("{}", statistics_text(file, sums, cap));
-    if (cap) fmt::print("\n{}", history_text(history));  // A bundle has none.
-    for (const auto& remote : remotes) fmt::print("\n{}", remote_text(remote));
-    if (sums.entries == 0) fmt::print("\nnothing is kept yet: {} fills it\n", ways_to_fill);
+    put_text(statistics_text(file, sums, cap));
+    if (cap) put("\n{}", history_text(history));  // A bundle has none.
+    for (const auto& remote : remotes) put("\n{}", remote_text(remote));
+    if (sums.entries == 0) put("\nnothing is kept yet: {} fills it\n", ways_to_fill);
   }
   return ExitCode::done;
 }

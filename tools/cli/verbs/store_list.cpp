@@ -94,19 +94,19 @@ std::string table_text(const Entries& entries) {
 void print_table(const Entries& entries, const StoreListing& listing, bool whole,
                  bool signed_only) {
   if (listing.entries == 0) {
-    fmt::print("the store has nothing that serves here: kiln push fills it{}\n",
-               signed_only ? "; what no key in KILN_TRUSTED_KEYS has signed is not listed" : "");
+    put("the store has nothing that serves here: kiln push fills it{}\n",
+        signed_only ? "; what no key in KILN_TRUSTED_KEYS has signed is not listed" : "");
     return;
   }
   if (entries.empty()) {
-    fmt::print("none of the entries fits ({} in all)\n", listing.entries);
+    put("none of the entries fits ({} in all)\n", listing.entries);
     return;
   }
   std::uint64_t bytes = 0;
   for (const auto& entry : entries) bytes += entry.object_bytes;
-  fmt::print("{}\n{}, {} without their sources and headers{}\n", table_text(entries),
-             counted(entries.size(), "entry", "entries"), format_bytes(bytes),
-             whole ? "" : "; --limit ended it there");
+  put("{}\n{}, {} without their sources and headers{}\n", table_text(entries),
+      counted(entries.size(), "entry", "entries"), format_bytes(bytes),
+      whole ? "" : "; --limit ended it there");
 }
 
 }  // namespace

@@ -67,15 +67,15 @@ void print(const Globals& globals, const std::string& file, const VerifyReport& 
     const auto shown = std::min(report.findings.size(), most_findings_shown);
     for (const auto& [what, name, problem] : std::span(report.findings).first(shown))
       table.add({what, name, problem});
-    fmt::print("{}", table.text(wants_colour(stdout), width_of(stdout)));
+    put_text(table.text(wants_colour(stdout), width_of(stdout)));
     if (const auto more = report.findings.size() - shown; more > 0)
-      fmt::print("and {} more, which --json lists\n", more);
-    fmt::print("\n");
+      put("and {} more, which --json lists\n", more);
+    put("\n");
   }
   for (const auto& path : report.set_aside) {
-    fmt::print("{} is an earlier generation, kept aside and not looked at\n", path.string());
+    put("{} is an earlier generation, kept aside and not looked at\n", path.string());
   }
-  fmt::print("{}: {}\n", file, verdict(report));
+  put("{}: {}\n", file, verdict(report));
 }
 
 /// None where nobody asks for signatures.
@@ -95,7 +95,7 @@ void print_signers(const Globals& globals, const SignatureReport& report) {
     if (globals.json) {
       print_json({{"signer", signer}, {"signed_entries", entries}});
     } else {
-      fmt::print("{} of {} entries are as {} signed them\n", entries, report.entries, signer);
+      put("{} of {} entries are as {} signed them\n", entries, report.entries, signer);
     }
   }
 }
@@ -127,8 +127,7 @@ ExitCode verify(const Globals& globals, const VerifyWords& words) {
   }
   print(globals, cache->file().string(), report);
   if (is_damaged && !globals.json && !names_bundle(settings_of(globals))) {
-    fmt::print(
-        "what is damaged is not served, and is stored anew when it is made again; kiln clear KEY "
+    put("what is damaged is not served, and is stored anew when it is made again; kiln clear KEY "
         "removes an entry\n");
   }
   return report.findings.empty() ? ExitCode::done : ExitCode::findings;
