@@ -47,6 +47,7 @@ Outcome Arrival::take(PickedUp picked) {
                      "all there, or not as {} signed them",
                      entry.key.hex(), picked.proof->signer())});
   }
+  entry.created = came_;
   batch_.bytes += entry.bytes();
   batch_.entries.push_back(std::move(entry));
   const bool full = batch_.entries.size() == entries_in_a_batch || batch_.bytes >= bytes_in_a_batch;

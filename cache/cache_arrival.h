@@ -7,6 +7,7 @@
 
 #include "cache_impl.h"
 #include "cache_pick_up.h"
+#include "file/wall_clock.h"
 #include "rows/entry_writer.h"
 
 namespace kiln {
@@ -47,6 +48,8 @@ class Arrival {
   TextSource& texts_;
   ImportReport& report_;
   CacheTexts own_texts_;
+  /// When all of it came: in which order its entries were made, nobody knows here.
+  const std::int64_t came_ = storage::seconds_since_1970();
   Batch batch_;
 };
 

@@ -1,9 +1,11 @@
 // Entries on their way through a store that nobody believes.
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,18 @@ TEST_F(Exchange, TellsHowFarItIs) {
   pull_to(to, {}, {.progress = tell});
   const std::vector<std::pair<std::size_t, std::size_t>> twice{{1, 2}, {2, 2}, {1, 2}, {2, 2}};
   EXPECT_EQ(told, twice);
+}
+
+// However long it takes: the order of coming is not that of making, by which the newest is told.
+TEST_F(Exchange, AllComesAtOneTime) {
+  push_from("from", {1, 2});
+  auto to = open("to");
+  pull_to(to, {}, {.progress = [](std::size_t, std::size_t) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+          }});
+  const auto entries = to.list().value();
+  ASSERT_THAT(entries, SizeIs(2));
+  EXPECT_EQ(entries[0].created, entries[1].created);
 }
 
 TEST_F(Exchange, LeavesSourcesOutWhereAsked) {
