@@ -199,8 +199,37 @@ tl::unexpected<Error> Cache::Impl::not_open() const {
               fmt::format("cache '{}' cannot be opened any more", place.path.string()));
 }
 
+namespace {
+
+/// Whether the work was done, or was not to be. Else SQLite's last failure is why, as long as the transaction lives.
+bool carry_out(storage::Transaction& transaction, Hold& hold, const Cache::Impl::Work& work,
+               const Cache::Impl::AfterCommit& after) {
+  if (!transaction.begin()) return false;
+  const Step step = work(hold);
+  if (step == Step::roll_back) return true;
+  if (step == Step::failed || !transaction.commit()) return false;
+  if (after) after(hold);
+  return true;
+}
+
+bool found_no_room(storage::Connection& connection) {
+  return storage::counter_of_failure(connection.last_code(), connection.system_error()) ==
+         Counter::errors_full;
+}
+
+}  // namespace
+
 Outcome Cache::Impl::write(std::string_view doing, std::chrono::milliseconds patience,
                            const Work& work, const AfterCommit& after) {
+  return write(doing, patience, work, after, Journal::on_disk);
+}
+
+Outcome Cache::Impl::write_to_free_room(std::string_view doing, const Work& work) {
+  return write(doing, storage::writer_patience, work, {}, Journal::in_memory_where_full);
+}
+
+Outcome Cache::Impl::write(std::string_view doing, std::chrono::milliseconds patience,
+                           const Work& work, const AfterCommit& after, Journal journal) {
   if (read_only()) {
     return fail(
         ErrorCode::cache_unusable,
@@ -224,13 +253,16 @@ Outcome Cache::Impl::write(std::string_view doing, std::chrono::milliseconds pat
   }
   Hold hold(*this);
   if (!hold) return not_open();
+  {
+    storage::Transaction transaction(hold.connection());
+    if (carry_out(transaction, hold, work, after)) return {};
+    if (journal == Journal::on_disk || !found_no_room(hold.connection()))
+      return hold.failure(doing);
+  }
+  const storage::JournalInMemory in_memory(hold.connection());
   storage::Transaction transaction(hold.connection());
-  if (!transaction.begin()) return hold.failure(doing);
-  const Step step = work(hold);
-  if (step == Step::roll_back) return {};
-  if (step == Step::failed || !transaction.commit()) return hold.failure(doing);
-  if (after) after(hold);
-  return {};
+  if (carry_out(transaction, hold, work, after)) return {};
+  return hold.failure(doing);
 }
 
 void Cache::Impl::set_forgotten(const Digest& key, bool forgotten) {

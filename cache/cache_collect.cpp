@@ -105,31 +105,33 @@ std::optional<GcReport> forecast(Connection& connection, const Selection& select
 /// Gives all free pages back to the filesystem, in small transactions. A file whose header says that it cannot be shrunk, as damage
 /// may, keeps them.
 Outcome give_back(Cache::Impl& cache) {
-  auto left = std::numeric_limits<std::int64_t>::max();
+  auto before = std::numeric_limits<std::int64_t>::max();
   for (bool more = true; more;) {
-    auto written = cache.write("giving room back", storage::writer_patience, [&](Hold& hold) {
-      const auto unused = hold.connection().integer("PRAGMA freelist_count");
+    std::optional<std::int64_t> unused;
+    auto written = cache.write_to_free_room("giving room back", [&](Hold& hold) {
+      unused = hold.connection().integer("PRAGMA freelist_count");
       if (!unused) return Step::failed;
-      more = *unused > 0 && *unused < left;
-      left = *unused;
+      more = *unused > 0 && *unused < before;
       return more ? commit_if(storage::shrink(hold.connection(), pages_in_a_step))
                   : Step::roll_back;
     });
     if (!written) return written;
+    before = unused.value_or(0);
   }
   return {};
 }
 
 /// Removes those of what `choose(Connection&)` gives that `goes(Connection&, victim)`, a step's worth in each transaction, until
 /// that is no entry any more. Then gives the room back. Both give nullopt where SQLite refused something.
-/// `end(Connection&, victims)` comes last in each transaction.
+/// `end(Connection&, victims)` comes last in each transaction. A transaction may be begun again: none of them may take what it did
+/// for done.
 template <class Choose, class Goes, class End>
 Result<GcReport> remove_in_steps(Cache::Impl& cache, std::string_view doing, const Choose& choose,
                                  const Goes& goes, const End& end) {
   GcReport report;
   for (bool more = true; more;) {
     Victims gone;
-    const auto written = cache.write(doing, storage::writer_patience, [&](Hold& hold) {
+    const auto written = cache.write_to_free_room(doing, [&](Hold& hold) {
       Connection& connection = hold.connection();
       gone.clear();
       const auto victims = choose(connection);
@@ -166,8 +168,8 @@ Result<GcReport> Cache::collect(const GcOptions& options) {
     return *report;
   }
   // First, since an entry without a mark is no candidate, and what belongs to none takes no room then.
-  const auto tidied = impl_->write(
-      "putting marks and orphans in order", storage::writer_patience,
+  const auto tidied = impl_->write_to_free_room(
+      "putting marks and orphans in order",
       [](Hold& hold) { return commit_if(storage::remove_orphans(hold.connection())); });
   if (!tidied) return tl::unexpected(tidied.error());
   const auto choose = [&](Connection& connection) {
@@ -204,13 +206,15 @@ Result<GcReport> Cache::remove(std::span<const Digest> keys) {
   const CallerState caller;
   const auto next = [&](Connection& connection) -> std::optional<Victims> {
     Victims victims;
-    while (!keys.empty() && victims.size() < entries_in_a_step) {
-      Statement row(connection, "SELECT id, length(payload) FROM entries WHERE key = ?",
-                    keys.front());
+    std::size_t not_there = 0;  // At the beginning, as those are that the steps before removed.
+    for (const Digest& key : keys) {
+      if (victims.size() == entries_in_a_step) break;
+      Statement row(connection, "SELECT id, length(payload) FROM entries WHERE key = ?", key);
       if (!row.for_each([&] { victims.push_back({row.integer(0), row.count(1)}); }))
         return std::nullopt;
-      keys = keys.subspan(1);
+      if (victims.empty()) ++not_there;
     }
+    keys = keys.subspan(not_there);
     return victims;
   };
   return remove_in_steps(*impl_, "removing", next, each_goes, [](Connection&, const Victims& gone) {

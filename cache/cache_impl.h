@@ -82,6 +82,10 @@ class Cache::Impl {
   Outcome write(std::string_view doing, std::chrono::milliseconds patience, const Work& work,
                 const AfterCommit& after = {});
 
+  /// The same for work that frees room, which has to be possible where there is none: on a full disk it is done once more, with
+  /// its journal in memory.
+  Outcome write_to_free_room(std::string_view doing, const Work& work);
+
   [[nodiscard]] bool read_only() const noexcept;
   [[nodiscard]] bool is_bundle() const noexcept;
   [[nodiscard]] Origin own_origin() const noexcept;
@@ -119,6 +123,10 @@ class Cache::Impl {
   storage::Tally tally;
 
  private:
+  enum class Journal { on_disk, in_memory_where_full };
+  Outcome write(std::string_view doing, std::chrono::milliseconds patience, const Work& work,
+                const AfterCommit& after, Journal journal);
+
   storage::Session& session();
   /// Nothing where it is not, and may be tried.
   std::optional<bool> is_open();

@@ -55,7 +55,7 @@ int wait_for_lock(void*, int naps_so_far) {
 std::string_view remedy_of(int code) {
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return "; make room on its disk, or remove its directory";
+      return "; make room on its disk, as `kiln gc --max-size` does in the cache itself";
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
@@ -338,6 +338,14 @@ Snapshot::Snapshot(Connection& connection) noexcept
 
 Snapshot::~Snapshot() {
   if (began_) static_cast<void>(connection_.execute("ROLLBACK"));
+}
+
+JournalInMemory::JournalInMemory(Connection& connection) noexcept : connection_(connection) {
+  static_cast<void>(connection_.execute("PRAGMA journal_mode=MEMORY"));
+}
+
+JournalInMemory::~JournalInMemory() {
+  static_cast<void>(connection_.execute("PRAGMA journal_mode=DELETE"));
 }
 
 Transaction::~Transaction() {

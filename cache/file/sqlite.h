@@ -266,6 +266,19 @@ class Snapshot {
   const bool began_;
 };
 
+/// While it lives, the connection keeps the journals of its transactions in memory and not beside the file: they take no room
+/// on the disk. A process that is killed amid a commit then leaves a damaged file.
+class JournalInMemory {
+ public:
+  explicit JournalInMemory(Connection& connection) noexcept;
+  JournalInMemory(const JournalInMemory&) = delete;
+  JournalInMemory& operator=(const JournalInMemory&) = delete;
+  ~JournalInMemory();
+
+ private:
+  Connection& connection_;
+};
+
 /// A write transaction. Rolls back unless it was committed.
 class Transaction {
  public:

@@ -480,7 +480,8 @@ class Cache {
   [[nodiscard]] Outcome pin(const Digest& key, bool pinned);
 
   /// Removes entries and what only they needed, in small transactions, and what belongs to no entry;
-  /// gives room back to the filesystem. Errors: cache_unusable (read-only), io_failed.
+  /// gives room back to the filesystem. On a full disk too: there a process that is killed amid a transaction may leave a file
+  /// that counts as damaged. Errors: cache_unusable (read-only), io_failed.
   [[nodiscard]] Result<GcReport> collect(const GcOptions& options);
 
   /// Removes all entries, pinned ones too. Errors: as collect().

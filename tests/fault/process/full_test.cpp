@@ -5,9 +5,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -98,6 +101,41 @@ TEST(F3, AFullDiskThatHasRoomAgain) {
     }
     FullDisk disk(folder.path());
     live_through(disk, folder.path(), Counter::errors_full);
+  }));
+}
+
+// Room is what they are asked for, there above all.
+TEST(F3, GcAndClearMakeRoomOnAFullDisk) {
+  if (!test::may_mount()) GTEST_SKIP() << "no right to mount";
+  const test::TemporaryFolder folder;
+  EXPECT_TRUE(test::holds_in_child([&] {
+    ASSERT_TRUE(test::own_mounts());
+    ASSERT_EQ(::mount("none", folder.path().c_str(), "tmpfs", 0, "size=2m,mode=700"), 0);
+    int told = 0;
+    Cache cache =
+        Cache::open(folder.path(), {.on_fault = [&](std::string_view) { ++told; }}).value();
+    for (int number = 0; number < 40; ++number)
+      ASSERT_TRUE(cache.put(make_sample(number, 20'000).entry()));
+    FullDisk disk(folder.path());
+    for (const std::uint64_t most : {500'000, 100'000}) {
+      disk.begin();
+      ASSERT_FALSE(cache.put(make_sample(99, 20'000).entry()));
+      const auto collected = cache.collect({.max_bytes = most});
+      ASSERT_TRUE(collected) << collected.error().message;
+      EXPECT_GT(collected->entries, 0U);
+      EXPECT_LE(cache.statistics().value().file_bytes, most);
+      EXPECT_TRUE(serves(cache, make_sample(99, 20'000))) << "there is room again";
+    }
+    disk.begin();
+    const std::array last{test::find(cache, make_sample(99, 20'000))->key};
+    EXPECT_EQ(cache.remove(last).value().entries, 1U);
+    disk.begin();
+    ASSERT_TRUE(cache.clear());
+    EXPECT_EQ(cache.list().value().size(), 0U);
+    EXPECT_EQ(told, 1);
+    EXPECT_EQ(cache.counters()[Counter::errors_full], 2U) << "what was put, and nothing else";
+    EXPECT_EQ(cache.counters()[Counter::generations], 0U);
+    EXPECT_EQ(test::integrity(cache.file()), "ok");
   }));
 }
 
