@@ -4,6 +4,7 @@ namespace kiln::tests {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
@@ -318,6 +319,9 @@ TEST_F(Store, ServesWhatOthersCompiled) {
       << "prewarm ends when all is there";
   // The history waits for nobody: what kiln-remote admits at that moment may cost it one of the two.
   EXPECT_GE(ask({"stats"}).documents().at(0)["history"]["hits_remote"], 1);
+  EXPECT_THAT(
+      run({"stats", "--cache", path("second")}, {.environment = fleet}).out,
+      AllOf(ContainsRegex("shared store +file://"), ContainsRegex("answered last in +[0-9]")));
 }
 
 TEST_F(Store, ChangesNothingInTheCacheItComesFrom) {

@@ -88,6 +88,16 @@ TEST_F(UnusableCache, IsNotThereToLookAt) {
   EXPECT_FALSE(fs::exists(cache())) << "who looks makes nothing";
 }
 
+TEST_F(UnusableCache, MayNotGrowAndSaysSoOnce) {
+  compile({file("good.cu", scale_source), "--arch", "sm_80", "--name", "fill"});
+  const auto outcome =
+      run({"compile", file("good.cu", scale_source), "--arch", "sm_90", "--name", "fill"},
+          {.file_size = 60'000});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("storing an entry failed"));
+  EXPECT_THAT(outcome.err, HasSubstr("good.cu for sm_90 is not kept: as said above\n"));
+}
+
 // As of root's home, which `su` hands on: a program must not end for settings that are none of its user's.
 using UnreadableSettings = ToolTest;
 
