@@ -48,10 +48,14 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
     return tl::unexpected(usable.error());
   FileLock lock(file, trust);
   if (lock.descriptor_.get() < 0) {
+    const int error = errno;
     return fail(ErrorCode::cache_unusable,
-                fmt::format("cache lock '{}' cannot be opened: {}; give the user the right to "
-                            "write it and its directory, or set KILN_CACHE_READONLY=1",
-                            file.string(), std::generic_category().message(errno)));
+                fmt::format("cache lock '{}' cannot be opened: {}; {}", file.string(),
+                            std::generic_category().message(error),
+                            error == EMFILE || error == ENFILE
+                                ? "let it open more files (ulimit -n)"
+                                : "give the user the right to write it and its directory, or set "
+                                  "KILN_CACHE_READONLY=1"));
   }
   const int error = lock_within(lock.descriptor_.get(), patience);
   if (error == 0) return lock;

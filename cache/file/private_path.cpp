@@ -40,6 +40,9 @@ std::string_view remedy_of(int error) {
     case ENOSPC:
     case EDQUOT:
       return "make room there, or name another cache directory";
+    case EMFILE:
+    case ENFILE:
+      return "let it open more files (ulimit -n)";
     default:
       return use_another;
   }
@@ -90,12 +93,13 @@ bool has_trusted_owner(const struct stat& status, const Trust& trust) {
 Outcome check_owner(const fs::path& path, const struct stat& status, const Trust& trust) {
   if (has_trusted_owner(status, trust)) return {};
   const auto owner = status.st_uid == 0 ? "root" : fmt::format("{}", status.st_uid);
-  return unusable(path,
-                  fmt::format("belongs to user {}, not to the user {} who runs this", status.st_uid,
-                              ::geteuid()),
-                  fmt::format("name another cache directory, or set KILN_CACHE_TRUST_OWNERS={} if "
-                              "that user may say what runs on the GPU",
-                              owner));
+  return fail(
+      ErrorCode::cache_unusable,
+      fmt::format("{} '{}' belongs to user {}, not to the user {} who runs this; {}, or set "
+                  "KILN_CACHE_TRUST_OWNERS={} if that user may say what runs on the GPU",
+                  trust.owned_by_root ? "file" : "cache path", path.string(), status.st_uid,
+                  ::geteuid(), trust.owned_by_root ? "make a copy of your own" : use_another,
+                  owner));
 }
 
 Outcome check_writers(const fs::path& path, const struct stat& status, const Trust& trust) {

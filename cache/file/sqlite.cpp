@@ -1,11 +1,13 @@
 #include "file/sqlite.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <iterator>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,10 +54,14 @@ int wait_for_lock(void*, int naps_so_far) {
 }
 
 /// What a person can do about it; empty where they can only try again.
-std::string_view remedy_of(int code) {
+std::string_view remedy_of(int code, int system_error) {
+  if (system_error == EMFILE || system_error == ENFILE)
+    return "; let it open more files (ulimit -n)";
   switch (code & 0xff) {
     case SQLITE_FULL:
       return "; make room on its disk, as `kiln gc --max-size` does in the cache itself";
+    case SQLITE_BUSY:
+      return "; another process is writing, or was stopped while it wrote: try again";
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
@@ -233,12 +239,16 @@ int Connection::execute(const char* sql) noexcept {
 
 tl::unexpected<Error> Connection::failure(std::string_view doing) const {
   const system::NoFork no_fork;
+  const int code = last_code();
+  const bool is_of_system = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
+  const int error = is_of_system ? system_error() : 0;
+  const auto systems_words = error != 0 ? ": " + std::generic_category().message(error) : "";
   return fail(
       ErrorCode::io_failed,
-      fmt::format("cache '{}': {} failed: {} (SQLite code {}){}", name_, doing,
+      fmt::format("cache '{}': {} failed: {}{} (SQLite code {}){}", name_, doing,
                   gave_out_ ? sqlite3_errstr(SQLITE_INTERRUPT) : sqlite3_errmsg(handle_.get()),
-                  last_code(), remedy_of(last_code())),
-      {}, last_code());
+                  systems_words, code, remedy_of(code, error)),
+      {}, code);
 }
 
 sqlite3_stmt* Connection::prepared(std::string_view sql) {

@@ -36,6 +36,20 @@ tl::unexpected<Error> not_written(const fs::path& bundle, std::string_view why) 
               fmt::format("bundle '{}' cannot be written: {}", bundle.string(), why));
 }
 
+std::string_view remedy_of(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "; give yourself the right to its folder, or name another one";
+    case ENOSPC:
+    case EDQUOT:
+      return "; make room there, or name another folder";
+    default:
+      return "";
+  }
+}
+
 std::string prefix_of(const fs::path& bundle) { return "." + bundle.filename().string() + "."; }
 
 std::string temporary_name(const fs::path& bundle) {
@@ -167,7 +181,8 @@ tl::unexpected<Error> BundleFile::failure() {
 tl::unexpected<Error> BundleFile::failure(std::string_view doing) const {
   const int error = errno;
   return not_written(bundle_,
-                     fmt::format("{} failed: {}", doing, std::generic_category().message(error)));
+                     fmt::format("{} failed: {}{}", doing, std::generic_category().message(error),
+                                 remedy_of(error)));
 }
 
 }  // namespace kiln::storage

@@ -92,7 +92,7 @@ std::string directory_of(const RecordedHeader& header, HeaderFiles& files) {
 std::string misplaced(const ListedProgram& listed, const HeaderFinder& toolkit,
                       bool toolkit_is_searched, HeaderFiles& files) {
   if (!listed.working_directory.empty() && working_directory() != listed.working_directory) {
-    return fmt::format("the working directory {} reaches the output: prewarm it there",
+    return fmt::format("the working directory {} reaches the output: run kiln there",
                        listed.working_directory);
   }
   for (const auto& header : listed.recorded) {

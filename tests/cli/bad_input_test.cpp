@@ -650,6 +650,39 @@ TEST_F(Mistakes, InTheWords) {
   });
 }
 
+TEST_F(Mistakes, InNamesAndMeasures) {
+  const auto bare = scratch("bare.kiln").string();
+  ASSERT_EQ(run({"export", "--without-sources", bare}).exit_code, 0);
+  const auto tab = file("a\tb.cu", scale_source);
+  expect({
+      {{"ls", "--image", "foo"}, 2, "invalid_argument", "'foo'", "--image", "ptx"},
+      {{"gc", "--max-size", "99999999999999999999T"},
+       2,
+       "invalid_argument",
+       "less than 16 EiB",
+       "--max-size 99999999999999999999T",
+       "such as 500M"},
+      {{"gc", "--older-than", "99999999999d"},
+       2,
+       "invalid_argument",
+       "below 2^32",
+       "--older-than 99999999999d",
+       "such as 30d"},
+      {{"compile", tab, "--arch", "sm_80"},
+       2,
+       "invalid_argument",
+       "a control character",
+       "a program's name",
+       "name it without"},
+      {{"extract", "fill", "--source", "-o", none_, "--cache", bare},
+       1,
+       "not_found",
+       "is not kept here",
+       "the source of ",
+       "without sources"},
+  });
+}
+
 // Such as a variable of a script that is not set.
 TEST_F(Mistakes, AnOptionWithNothing) {
   std::vector<Mistake> mistakes;

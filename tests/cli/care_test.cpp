@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include "tool.h"
 
@@ -61,8 +60,6 @@ class Care : public ToolTest {
     file("cache/kernels.v1.db", bytes);
   }
 
-  [[nodiscard]] fs::path database() const { return cache() / "kernels.v1.db"; }
-
   std::string source_ = file("scale.cu", scale_source);
   std::string first_;
   std::string second_;
@@ -103,13 +100,8 @@ TEST_F(Care, VerifyNamesWhatIsDamaged) {
 }
 
 TEST_F(Care, VerifyShowsPeopleTheFirstTwentyFindings) {
-  sqlite3* database_handle = nullptr;
-  ASSERT_EQ(sqlite3_open(database().c_str(), &database_handle), SQLITE_OK);
-  for (int mark = 1; mark <= 30; ++mark) {
-    const auto sql = fmt::format("INSERT INTO marks VALUES({}, 0, 0)", 1'000'000 + mark);
-    ASSERT_EQ(sqlite3_exec(database_handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
-  }
-  sqlite3_close(database_handle);
+  for (int mark = 1; mark <= 30; ++mark)
+    run_sql(database(), fmt::format("INSERT INTO marks VALUES({}, 0, 0)", 1'000'000 + mark));
   const auto text = care({"verify"}).out;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 20 + 4);
   EXPECT_THAT(text, HasSubstr("what is damaged is not served"));
@@ -420,6 +412,22 @@ TEST_F(Care, ConfigUnsetMendsAFile) {
   }
   EXPECT_EQ(read(path), "");
   EXPECT_EQ(care({"ls"}).exit_code, 0);
+}
+
+// Or nothing that is set there would be, and nobody had said so.
+TEST_F(Care, ConfigSaysWhatElseIsWrongWithTheFile) {
+  const auto path = scratch(".config/kiln/config");
+  file(".config/kiln/config", "nonsense\n");
+  const auto set = care({"config", "set", "KILN_MODE", "warn"});
+  EXPECT_EQ(set.exit_code, 2);
+  EXPECT_THAT(set.err, HasSubstr("nonsense"));
+  EXPECT_EQ(read(path), "nonsense\nKILN_MODE=warn\n") << "which may be what mends it";
+  fs::rename(path, scratch("elsewhere"));
+  fs::create_symlink(scratch("elsewhere"), path);
+  const auto through = care({"config", "set", "KILN_MODE", "jit"});
+  EXPECT_EQ(through.exit_code, 2);
+  EXPECT_THAT(through.err, HasSubstr("is a symbolic link"));
+  EXPECT_EQ(read(scratch("elsewhere")), "nonsense\nKILN_MODE=warn\n");
 }
 
 TEST_F(Care, ConfigSetsOneAfterTheOther) {

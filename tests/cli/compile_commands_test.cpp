@@ -321,7 +321,7 @@ TEST_F(CompileCommands, RefusesWhatMakesNoSense) {
   refused({cache().string(), "--manifest", path, "--sources", "s"}, "not both");
   refused({"--manifest", path, "--sources", "s", "--arch", "native"}, "sm_90a");
   refused({"--manifest", path, "--sources", "s", "--arch", "sm_9O"}, "sm_9O");
-  refused({"--manifest", path, "--sources", "s", "-o", "-", "--json"}, "-o -");
+  refused({"--manifest", path, "--sources", "s", "-o", "-", "--json"}, "in the place of -");
   file("home/.profile", "mine");
   refused({"--manifest", path, "--sources", scratch("home").string(), "-o", "-"}, "other things");
   EXPECT_THAT(snapshot(scratch("home")), SizeIs(1));

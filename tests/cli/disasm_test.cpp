@@ -104,6 +104,13 @@ TEST_F(Disasm, AFailureOfTheProgramIsOne) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("bad image"), HasSubstr("failed with status 7")));
 
+  const auto silent = file("silent/nvdisasm", "#!/bin/sh\n");
+  fs::permissions(silent, fs::perms::owner_all);
+  circumstances.environment["KILN_NVDISASM"] = silent;
+  const auto nothing = run({"disasm", key_}, circumstances);
+  EXPECT_EQ(nothing.exit_code, 3);
+  EXPECT_THAT(nothing.err, HasSubstr(silent + " printed nothing of the image"));
+
   const auto no_program = file("not a program/nvdisasm", "");
   circumstances.environment["KILN_NVDISASM"] = no_program;
   EXPECT_THAT(run({"disasm", key_}, circumstances).err, HasSubstr("Permission denied"));

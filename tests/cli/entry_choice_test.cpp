@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include <sqlite3.h>
-
 #include "tool.h"
 
 namespace kiln::tests {
@@ -44,13 +42,6 @@ class EntryChoice : public ToolTest {
     EXPECT_EQ(outcome.exit_code, exit_code) << word;
     EXPECT_EQ(outcome.documents().at(0)["error"]["code"], code) << word;
     return outcome;
-  }
-
-  void execute(const std::string& sql) const {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open((cache() / "kernels.v1.db").c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
-    sqlite3_close(database);
   }
 
   Words both_;
@@ -111,8 +102,8 @@ TEST_F(EntryChoice, TakesCapitalsForDigits) {
   std::ranges::transform(capitals, capitals.begin(),
                          [](unsigned char c) { return std::toupper(c); });
   EXPECT_EQ(key_of(capitals), lonely_);
-  execute("UPDATE entries SET key = x'ab000000000000000000000000000001' WHERE id = 1");
-  execute("UPDATE entries SET key = x'ab000000000000000000000000000002' WHERE id = 2");
+  run_sql(database(), "UPDATE entries SET key = x'ab000000000000000000000000000001' WHERE id = 1");
+  run_sql(database(), "UPDATE entries SET key = x'ab000000000000000000000000000002' WHERE id = 2");
   EXPECT_THAT(refused("AB", 1, "ambiguous").err,
               AllOf(HasSubstr("2 entries"), HasSubstr("ab000000")));
 }
@@ -159,7 +150,7 @@ TEST_F(EntryChoice, TakesTheNewestWhereThatIsAskedFor) {
   EXPECT_EQ(newest("scale.cu")["key"], edited) << "all may be of one second";
   EXPECT_EQ(newest("fill")["key"], edited);
   EXPECT_EQ(newest(both_[0].substr(0, 12))["key"], both_[0]);
-  execute("UPDATE entries SET created = created + 60 WHERE id = 1");
+  run_sql(database(), "UPDATE entries SET created = created + 60 WHERE id = 1");
   EXPECT_EQ(newest("s*.cu")["key"], both_[0]);
   EXPECT_THAT(run({"pin", "--newest", "scale.cu"}).out, HasSubstr(both_[0]));
   EXPECT_THAT(run({"unpin", "scale.cu"}).err, HasSubstr("--newest"));
@@ -175,7 +166,7 @@ TEST_F(EntryChoice, TakesTheNewestWhereThatIsAskedFor) {
 }
 
 TEST_F(EntryChoice, SpellsOutWhatOthersWrote) {
-  execute("UPDATE entries SET program = 'scale.c' || char(27) || '[2Ju'");
+  run_sql(database(), "UPDATE entries SET program = 'scale.c' || char(27) || '[2Ju'");
   EXPECT_THAT(refused("*", 1, "ambiguous").err,
               AllOf(HasSubstr("scale.c\\x1b[2Ju"), Not(HasSubstr("\x1b"))));
   EXPECT_THAT(refused("scale.c\x1b[2u", 1, "not_found").err,

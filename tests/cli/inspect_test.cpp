@@ -203,7 +203,7 @@ TEST_F(Inspect, ExtractSparesATerminalFromBinary) {
   const auto outcome = look({"extract", key_}, true);
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, HasSubstr("-o"));
+  EXPECT_THAT(outcome.err, HasSubstr("name a file"));
   EXPECT_THAT(look({"extract", key_, "--source"}, true).out, HasSubstr("__global__"));
 }
 

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <sqlite3.h>
-
 #include "tool.h"
 
 namespace kiln::tests {
@@ -80,18 +78,11 @@ class Kernels : public ToolTest {
   }
 
   void damage_image(const std::string& arch) {
-    run_sql("UPDATE entries SET payload = x'00' WHERE arch = '" + arch + "'");
+    run_sql(database(), "UPDATE entries SET payload = x'00' WHERE arch = '" + arch + "'");
   }
 
   /// Makes the file as an earlier kiln would have.
-  void forget_kernels() { run_sql("DROP TABLE kernels"); }
-
-  void run_sql(const std::string& sql) {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open((cache() / "kernels.v1.db").c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
-    sqlite3_close(database);
-  }
+  void forget_kernels() { run_sql(database(), "DROP TABLE kernels"); }
 
   std::string source_ = file("kernels.cu", kernels_source);
   std::string key_;

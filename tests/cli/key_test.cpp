@@ -134,6 +134,34 @@ TEST_F(Key, WhatAFarmSignsIsTakenWhereItIsTrusted) {
   EXPECT_EQ(shown.documents().at(0)["signers"], Json::array({"farm-1"}));
 }
 
+// A damaged text is left out, and with it the entry's others. What another entry brings of them changes nothing.
+TEST_F(Key, WhatCameWithoutItsTextsIsAsItWasSigned) {
+  const auto farm = generate("farm-1");
+  const std::string trusted = farm["public_file"];
+  file("shared.cuh", "#define BY 2\n");
+  file("damaged.cuh", "//" + std::string(4000, '-'));
+  const std::string kernel = "extern \"C\" __global__ void k(int* x) { *x = BY; }\n";
+  for (const auto& [name, text] : std::map<std::string, std::string>{
+           {"one.cu", "#include \"shared.cuh\"\n#include \"damaged.cuh\"\n"},
+           {"two.cu", "#include \"shared.cuh\"\n"}})
+    compile({file(name, text + kernel), "--arch", "sm_80", "--image", "ptx"});
+  ASSERT_EQ(
+      with({{"KILN_SIGNING_KEY", farm["secret_file"]}}, {"export", path("signed.kiln"), "--sign"})
+          .exit_code,
+      0);
+  run_sql(path("signed.kiln"), "UPDATE texts SET frame = x'00' WHERE raw_bytes > 4000");
+  const auto take = [&](const std::vector<std::string>& words) {
+    return with({{"KILN_TRUSTED_KEYS", trusted}, {"KILN_CACHE_DIR", path("taken")}}, words);
+  };
+  const auto taken = take({"--json", "import", path("signed.kiln")}).documents().at(0);
+  EXPECT_EQ(taken["added"], 2);
+  const auto signatures = take({"verify", "--signatures"});
+  EXPECT_EQ(signatures.exit_code, 0) << signatures.out;
+  EXPECT_THAT(signatures.out, HasSubstr("2 of 2 entries are as farm-1 signed them"));
+  const auto sound = take({"verify"});
+  EXPECT_EQ(sound.exit_code, 0) << sound.out;
+}
+
 TEST_F(Key, ABundleServesWhatIsSigned) {
   const auto farm = generate("farm-1");
   const auto other = generate("other");

@@ -69,7 +69,8 @@ REMOTE = {
     "kiln_remote_lease_waits_total": "lease_waits",
 }
 NAME = "[a-z][a-z0-9_]*"
-SUFFIX = {"counter": "_total", "gauge": "", "info": "_info"}
+# What node_exporter reads is Prometheus' older text format, which has no other types of these.
+SUFFIX = {"counter": "_total", "gauge": ""}
 
 
 def samples(text):
@@ -77,7 +78,7 @@ def samples(text):
     found, family, kind, told, known = {}, None, None, [], set()
     assert text.endswith("\n# EOF\n"), "no end"
     for line in text.removesuffix("# EOF\n").splitlines():
-        if match := re.fullmatch(rf"# TYPE ({NAME}) (counter|gauge|info)", line):
+        if match := re.fullmatch(rf"# TYPE ({NAME}) (counter|gauge)", line):
             family, kind = match.groups()
             assert family not in known, f"{family} comes twice"
             known.add(family)

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <sqlite3.h>
-
 #include "tool.h"
 
 namespace kiln::tests {
@@ -72,13 +70,6 @@ class Report : public ToolTest {
   Json data(std::vector<std::string> words = {},
             const Circumstances& circumstances = without_cuda(), int exit_code = 0) {
     return data_of(page(std::move(words), circumstances, exit_code));
-  }
-
-  void change(const std::string& sql) {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open((cache() / "kernels.v1.db").c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sql;
-    sqlite3_close(database);
   }
 
   /// A manifest of a program that is in the cache, and one that is not, for two architectures each.
@@ -167,9 +158,9 @@ TEST_F(Report, HasTheHistoryOfStats) {
 }
 
 TEST_F(Report, LeavesOutDaysThatAWrongClockTold) {
-  change(
-      "INSERT INTO state VALUES('day.9000000000000.hits_local', 5), ('day.3.hits_local', 5), "
-      "('counter.hits_local', 10)");
+  run_sql(database(),
+          "INSERT INTO state VALUES('day.9000000000000.hits_local', 5), ('day.3.hits_local', 5), "
+          "('counter.hits_local', 10)");
   const auto told = data();
   ASSERT_EQ(told["days"].size(), 1U) << told["days"];
   EXPECT_EQ(told["days"][0]["misses"], 2);
@@ -185,7 +176,7 @@ TEST_F(Report, SaysWhyARequestWasCompiledAgain) {
   EXPECT_EQ(data()["compiled_again"], Json::array());
   file("include/by.h", "#define BY 3\n");
   compile(words);
-  change("UPDATE entries SET created = created - id");
+  run_sql(database(), "UPDATE entries SET created = created - id");
   const auto again = data()["compiled_again"];
   ASSERT_EQ(again.size(), 1U) << again;
   EXPECT_EQ(again[0]["program"], "by.cu");
@@ -206,10 +197,10 @@ TEST_F(Report, TellsWhatIsPinnedAndWhatGoesFirst) {
 
 TEST_F(Report, IsOneSafePageWhateverNamesAre) {
   const std::string hostile = "</script><img src=x onerror=\"document.title='owned'\"><!--";
-  change(
-      "UPDATE entries SET program = '</script><img src=x "
-      "onerror=\"document.title=''owned''\"><!--', "
-      "arch = '<b>\xff', toolchain_text = '\"><script>alert(1)</script>'");
+  run_sql(database(),
+          "UPDATE entries SET program = '</script><img src=x "
+          "onerror=\"document.title=''owned''\"><!--', "
+          "arch = '<b>\xff', toolchain_text = '\"><script>alert(1)</script>'");
   const auto text = page();
   // One element of data, one script, and nothing between them that a name made.
   EXPECT_THAT(text, StartsWith("<!doctype html>"));
@@ -260,7 +251,8 @@ TEST_F(Report, OfNoCacheIsNone) {
 
 TEST_F(Report, LeavesDamagedEntriesOutOfTheKernels) {
   // Whose kernels are not told but by the image.
-  change("UPDATE entries SET payload = x'00' WHERE arch = 'sm_80'; DROP TABLE kernels");
+  run_sql(database(),
+          "UPDATE entries SET payload = x'00' WHERE arch = 'sm_80'; DROP TABLE kernels");
   const auto told = data({}, without_cuda(), 1);
   EXPECT_EQ(told["damaged"], 1);
   EXPECT_EQ(kernels_of(told).size(), 1U);
@@ -293,6 +285,15 @@ TEST_F(Report, OfAManifestHasWhatServesItAndWhyTheRestWouldMiss) {
   EXPECT_TRUE(std::ranges::any_of(headers, [&](const Json& header) {
     return header["name"] == scratch("include/by.h").string() && header["own_ms"] > 0;
   })) << headers;
+}
+
+TEST_F(Report, TakesArchitecturesInThePlaceOfAManifests) {
+  const auto told = data({"--manifest", manifest(), "--arch", "sm_90"});
+  EXPECT_EQ(told["lookups"]["asked"], 2);
+  EXPECT_EQ(told["lookups"]["rows"][0]["arch"], "sm_90");
+  const auto alone = run({"report", "--arch", "sm_90", "-o", scratch("other.html").string()});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("--manifest"));
 }
 
 TEST_F(Report, NamesTheDifferenceOfWhatAManifestWouldMiss) {
@@ -377,7 +378,7 @@ TEST_F(Report, GoesToStandardOutputAlone) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(StartsWith("<!doctype html>"), testing::EndsWith("</html>\n")));
   EXPECT_EQ(data_of(outcome.out)["totals"]["entries"], 2);
-  EXPECT_THAT(run({"--json", "report", "-o", "-"}).err, HasSubstr("takes one of the two"));
+  EXPECT_THAT(run({"--json", "report", "-o", "-"}).err, HasSubstr("standard output has documents"));
 }
 
 TEST_F(Report, IsNotLostInSilence) {

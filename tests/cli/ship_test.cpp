@@ -1,7 +1,5 @@
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include "tool.h"
 
 namespace kiln::tests {
@@ -31,14 +29,7 @@ class Ship : public ToolTest {
 
   std::string path(const std::string& name) const { return scratch(name).string(); }
 
-  void damage_one() {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open((cache() / "kernels.v1.db").c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, "UPDATE entries SET payload = x'00' WHERE id = 1", nullptr,
-                           nullptr, nullptr),
-              SQLITE_OK);
-    sqlite3_close(database);
-  }
+  void damage_one() { run_sql(database(), "UPDATE entries SET payload = x'00' WHERE id = 1"); }
 
   std::uint64_t entries_of(const std::string& cache) {
     return ship({"--json", "stats", "--cache", path(cache)}).documents().at(0)["entries"];
@@ -127,16 +118,20 @@ TEST_F(Ship, ABundleTakesNoOtherFilesPlace) {
   EXPECT_EQ(forgotten.exit_code, 2);
   EXPECT_THAT(forgotten.err, testing::AllOf(HasSubstr(manifest), HasSubstr("is no bundle")));
   EXPECT_THAT(read(manifest), HasSubstr("kiln_manifest"));
+  ASSERT_EQ(ship({"export", path("some.kiln")}).exit_code, 0);
+  std::filesystem::create_symlink(database(), path("link"));
   for (const auto& words : std::vector<std::vector<std::string>>{
-           {"report", "-o", (cache() / "kernels.v1.db").string()},
-           {"extract", key_, "--image", "-o", (cache() / "kernels.v1.db").string()}})
+           {"report", "-o", database().string()},
+           {"extract", key_, "--image", "-o", database().string()},
+           {"extract", key_, "--image", "-o", database().string(), "--cache", path("some.kiln")},
+           {"stats", "--openmetrics", database().string()},
+           {"stats", "--openmetrics", path("link")},
+           {"stats", "--openmetrics", (cache() / "kernels.v1.lock").string()},
+           {"compile-commands", "--sources", path("s"), "-o", database().string()}})
     EXPECT_EQ(ship(words).exit_code, 2) << words[0];
   EXPECT_EQ(ship({"clear", "--engine", "", "--yes"}).exit_code, 2) << "a variable that is not set";
   EXPECT_EQ(entries_of("cache"), 2u);
-  sqlite3* other = nullptr;
-  ASSERT_EQ(sqlite3_open(path("other.db").c_str(), &other), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(other, "CREATE TABLE precious(x)", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(other);
+  run_sql(path("other.db"), "CREATE TABLE precious(x)");
   EXPECT_EQ(ship({"export", path("other.db")}).exit_code, 2);
   EXPECT_EQ(ship({"export", file("empty", "")}).exit_code, 0) << "as mktemp makes it";
   EXPECT_EQ(ship({"export", path("empty")}).exit_code, 0);

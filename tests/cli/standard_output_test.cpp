@@ -135,11 +135,18 @@ TEST_F(StandardOutput, TakesOneThing) {
     EXPECT_EQ(outcome.exit_code, 2) << words[0];
     EXPECT_THAT(outcome.err, HasSubstr(said));
   };
-  refused(compile_words({"--json"}), "-o - with --json");
-  refused({"--json", "export", "-"}, "-o - with --json");
-  refused({"--json", "merge", cache().string(), "-o", "-"}, "-o - with --json");
-  refused({"--json", "link", key_, "--arch", "sm_80", "-o", "-"}, "-o - with --json");
-  refused({"--json", "trace", source_, "--arch", "sm_80", "-o", "-"}, "-o - with --json");
+  refused(compile_words({"--json"}), "with --json, standard output has documents");
+  refused({"--json", "export", "-"}, "with --json, standard output has documents");
+  refused({"--json", "extract", key_}, "with --json, standard output has documents");
+  refused({"--json", "extract", key_, "--source", "-o", "-"},
+          "with --json, standard output has documents");
+  refused({"--json", "stats", "--openmetrics", "-"}, "with --json, standard output has documents");
+  refused({"--json", "merge", cache().string(), "-o", "-"},
+          "with --json, standard output has documents");
+  refused({"--json", "link", key_, "--arch", "sm_80", "-o", "-"},
+          "with --json, standard output has documents");
+  refused({"--json", "trace", source_, "--arch", "sm_80", "-o", "-"},
+          "with --json, standard output has documents");
   refused({"compile", source_, "--arch", "sm_80,sm_90", "--name", "fill", "-o", "-"},
           "-o -: one file cannot hold the images of 2 architectures");
 }

@@ -12,6 +12,8 @@
 #include <iterator>
 #include <sstream>
 
+#include <sqlite3.h>
+
 namespace kiln::tests {
 
 namespace fs = std::filesystem;
@@ -193,6 +195,13 @@ Circumstances without_cuda() {
                           {"KILN_NVJITLINK", "/nonexistent/libnvJitLink.so.13"},
                           {"KILN_NVFATBIN", "/nonexistent/libnvfatbin.so.13"},
                           {"KILN_CUDA_DRIVER", "/nonexistent/libcuda.so.1"}}};
+}
+
+void run_sql(const fs::path& database, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open(database.c_str(), &handle), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+  sqlite3_close(handle);
 }
 
 std::string read(const fs::path& path) {

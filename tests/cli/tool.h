@@ -64,6 +64,7 @@ class ToolTest : public testing::Test {
     return folder_ / name;
   }
   [[nodiscard]] std::filesystem::path cache() const { return scratch("cache"); }
+  [[nodiscard]] std::filesystem::path database() const { return cache() / "kernels.v1.db"; }
 
  private:
   std::filesystem::path folder_;
@@ -76,6 +77,9 @@ extern const char* const scale_source;
 [[nodiscard]] Circumstances without_cuda();
 
 [[nodiscard]] std::string read(const std::filesystem::path& path);
+
+/// Changes a cache's or a bundle's file, or makes a database.
+void run_sql(const std::filesystem::path& database, const std::string& sql);
 
 /// The names and contents of all files below a folder.
 [[nodiscard]] std::map<std::string, std::string> snapshot(const std::filesystem::path& folder);

@@ -4,6 +4,7 @@
 #
 #   tests/packaging/bare_root.sh SCRATCH COMMAND…
 #   tests/packaging/bare_root.sh /var/tmp/bare 'tools/demo/run && tools/test'
+#   tests/packaging/bare_root.sh --may-mount      only whether it can be done here
 #
 # The root is made once and kept in SCRATCH/root.tar; every call starts from it. What is committed is
 # what is cloned.
@@ -18,6 +19,11 @@
 #   KILN_BARE_CA         a bundle of CA certificates to be trusted inside, where a proxy needs one
 set -euo pipefail
 
+unshare --mount true 2> /dev/null || {
+  echo "a root of its own takes the right to mount: run this as root, in a container one with --privileged" >&2
+  exit 1
+}
+if [[ ${1:-} == --may-mount ]]; then exit; fi
 (($# >= 2)) || { echo "usage: $0 SCRATCH COMMAND…" >&2; exit 2; }
 scratch=$(realpath -m "$1")
 shift

@@ -113,6 +113,18 @@ File make_temporary(const std::filesystem::path& path, mode_t mode,
   return File(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"));
 }
 
+// A cache that something else has taken the place of is lost, with all its entries.
+void refuse_file_of_a_cache(const std::filesystem::path& path) {
+  std::error_code told_by_the_writing;
+  const auto file = std::filesystem::weakly_canonical(path, told_by_the_writing);
+  const bool is_of_one =
+      file.filename().string().starts_with("kernels.v1.") &&
+      std::filesystem::exists(file.parent_path() / "kernels.v1.lock", told_by_the_writing);
+  if (!is_of_one) return;
+  refuse(ErrorCode::invalid_argument,
+         fmt::format("{}: that is a cache's own file; name another file", path.string()));
+}
+
 bool is_plain_file_or_absent(const std::filesystem::path& path) {
   std::error_code ignored;
   const auto status = std::filesystem::symlink_status(path, ignored);
@@ -120,10 +132,8 @@ bool is_plain_file_or_absent(const std::filesystem::path& path) {
 }
 
 [[noreturn]] void refuse_terminal() {
-  refuse(
-      ErrorCode::invalid_argument,
-      "what is asked for is binary and standard output is a terminal: name a file with -o, or pipe "
-      "it");
+  refuse(ErrorCode::invalid_argument,
+         "what is asked for is binary and standard output is a terminal: name a file, or pipe it");
 }
 
 // A message that ends with a line of the log, without it: the log follows.
@@ -221,6 +231,7 @@ std::string read_input(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
+  refuse_file_of_a_cache(path);
   if (!is_plain_file_or_absent(path)) {
     return write_whole(File(std::fopen(path.c_str(), "wb")), path, bytes);
   }
@@ -239,7 +250,7 @@ void write_file(const std::filesystem::path& path, std::string_view bytes, mode_
 void check_standard_output(const Globals& globals, const std::filesystem::path& output) {
   if (output == "-" && globals.json) {
     refuse(ErrorCode::invalid_argument,
-           "-o - with --json: standard output takes one of the two; name a file with -o");
+           "with --json, standard output has documents: name a file in the place of -");
   }
 }
 

@@ -100,6 +100,7 @@ struct DiffWords {
 struct ReportWords {
   std::string of;  ///< A cache's folder or a bundle; empty for that of --cache and the settings.
   std::vector<std::filesystem::path> manifests;
+  std::vector<std::string> archs;  ///< In the place of those that manifests name.
   std::vector<std::filesystem::path> traces;
   std::string output;
 };

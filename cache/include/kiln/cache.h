@@ -306,8 +306,8 @@ struct VerifyReport {
   std::uint64_t texts = 0;
   std::uint64_t dependency_sets = 0;
   std::vector<Finding> findings;
-  /// How often an entry names a source, or a dependency set a header, that is not kept, as an export without sources leaves
-  /// them out. What is served is the same without them. No findings.
+  /// How often an entry names a source, or a dependency set a header, that is not kept, or not for it, as an export without
+  /// sources leaves them out. What is served is the same without them. No findings.
   std::uint64_t texts_left_out = 0;
   /// Files of earlier generations, kept aside and not looked at. No findings.
   std::vector<std::filesystem::path> set_aside;

@@ -104,8 +104,12 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_option_function<std::string>(
          "--cache",
          [&](const std::string& path) {
-           std::error_code told_by_the_opening;
-           globals.cache = std::filesystem::absolute(path, told_by_the_opening);
+           std::error_code no_working_directory;
+           globals.cache = std::filesystem::absolute(path, no_working_directory);
+           if (no_working_directory) {
+             throw CLI::ValidationError("--cache " + path,
+                                        "the working directory is gone: name an absolute path");
+           }
          },
          "The cache's folder (KILN_CACHE_DIR)")
       ->type_name("DIR");

@@ -99,10 +99,16 @@ void add_report(VerbGrammar& grammar) {
       "and not kept.");
   verb->add_option("CACHE", words->of, "A cache's folder or a bundle, in the place of --cache")
       ->type_name("");
-  one_each(verb->add_option("--manifest", words->manifests,
-                            "Only what serves the programs of this manifest; also which of them "
-                            "would not be served, and why; repeatable"),
-           "MANIFEST");
+  auto* const manifests = verb->add_option(
+      "--manifest", words->manifests,
+      "Only what serves the programs of this manifest; also which of them would not be served, "
+      "and why; repeatable");
+  one_each(manifests, "MANIFEST");
+  one_each(verb->add_option("--arch", words->archs,
+                            "For these architectures, and not for those that the manifest names"),
+           "A[,B...]")
+      ->delimiter(',')
+      ->needs(manifests);
   one_each(verb->add_option("--trace", words->traces,
                             "Time trace that kiln trace has written, in the place of a "
                             "manifest's compiles; repeatable"),

@@ -145,6 +145,12 @@ void change(const Globals& globals, const std::string& name,
            fmt::format("cannot make the folder {}: {}; XDG_CONFIG_HOME names another place",
                        folder.string(), std::strerror(errno)));
   }
+  if (value && fs::is_symlink(fs::symlink_status(file, told_by_the_writing))) {
+    refuse(ErrorCode::invalid_setting,
+           fmt::format("settings file '{}' is a symbolic link, which no program follows: put the "
+                       "file itself there",
+                       file.string()));
+  }
   const FolderLock one_at_a_time(folder);
   const bool there = fs::exists(file, told_by_the_writing);
   const auto before = there ? read_input(file) : std::string();
@@ -189,6 +195,8 @@ ExitCode config(const Globals& globals, const ConfigWords& given) {
     static_cast<void>(find_setting(resolve_settings({}).value(), words.name));
     check_value(words.name, *words.value);
     change(globals, words.name, words.value);
+    // What else is wrong with the file is told to who changes it.
+    static_cast<void>(resolve_settings(asked_settings(globals)).value());
   }
   return ExitCode::done;
 }

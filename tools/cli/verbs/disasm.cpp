@@ -249,14 +249,15 @@ ExitCode disassemble(const Globals& globals, const DisasmWords& words) {
   const bool ptx = words.ptx || holds_ptx_alone(entry.artifact);
   const Listing listing{entry, chosen_kernels(entry.artifact, words.kernel), words.kernel.empty(),
                         ptx};
-  if (globals.json) {
-    std::string text;
-    const auto tool =
-        list(globals, cache, listing, [&](std::string_view line) { text.append(line) += '\n'; });
-    print_json(listing_json(listing, tool, std::move(text)));
-  } else {
-    (void)list(globals, cache, listing, [](std::string_view line) { put("{}\n", line); });
-  }
+  std::string text;
+  bool is_empty = true;
+  const auto tool = list(globals, cache, listing, [&](std::string_view line) {
+    is_empty = false;
+    globals.json ? static_cast<void>(text.append(line) += '\n') : put("{}\n", line);
+  });
+  if (is_empty && !tool.empty())
+    refuse(ErrorCode::io_failed, fmt::format("{} printed nothing of the image", tool));
+  if (globals.json) print_json(listing_json(listing, tool, std::move(text)));
   return ExitCode::done;
 }
 

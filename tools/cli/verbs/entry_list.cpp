@@ -62,9 +62,9 @@ bool is_of_engine(const EntrySummary& entry, const std::string& glob) {
 std::chrono::seconds age_of(std::string_view option, const std::string& text) {
   const auto age = parse_age(text);
   if (!age) {
-    refuse(
-        ErrorCode::invalid_argument,
-        fmt::format("{} {}: an age is a number and a unit, such as 30d, 12h or 90m", option, text));
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("{} {}: an age is a number below 2^32 and a unit, such as 30d, 12h or 90m",
+                       option, text));
   }
   return *age;
 }

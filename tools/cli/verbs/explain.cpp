@@ -14,6 +14,7 @@
 #include "verbs/entry_list.h"
 #include "verbs/inspect.h"
 #include "verbs/program_items.h"
+#include "verbs/program_words.h"
 #include "verbs/store.h"
 
 namespace kiln::cli {
@@ -128,7 +129,8 @@ ExitCode explain(const Globals& globals, const ProgramWords& words) {
   auto runtime = open_runtime_to_look(globals);
   return for_each_program(globals, runtime, words, words.file, [&](const ProgramItem& item) {
     return for_each(globals, item.targets, [&](const Target& target) {
-      const auto explanation = runtime.explain(item.program, target).value();
+      auto explanation = runtime.explain(item.program, target).value();
+      explanation.not_stored = with_given_name(std::move(explanation.not_stored), words);
       const auto offers = explanation.hit ? std::vector<StoreOffers>()
                                           : offers_for(globals, runtime, item.program, target);
       print_report(globals, explanation_json(explanation, offers),

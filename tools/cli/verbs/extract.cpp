@@ -32,10 +32,21 @@ std::string names_document(const std::vector<KernelInfo>& kernels) {
   return document_text({{"names", list}});
 }
 
+std::string source_of(Cache& cache, const StoredEntry& entry) {
+  auto text = cache.text(entry.request.source);
+  if (!text && text.error().code == ErrorCode::not_found) {
+    refuse(ErrorCode::not_found,
+           fmt::format("the source of {} for {} is not kept here, as where an entry comes from a "
+                       "bundle or a store without sources",
+                       entry.artifact.program, entry.artifact.arch));
+  }
+  return std::move(text).value();
+}
+
 std::string wanted_part(Cache& cache, const StoredEntry& entry, const Globals& globals,
                         const ExtractWords& words) {
   const auto& kernels = entry.artifact.kernels;
-  if (words.source) return cache.text(entry.request.source).value();
+  if (words.source) return source_of(cache, entry);
   if (words.names) return globals.json ? names_document(kernels) : names_text(kernels);
   if (words.log) return entry.artifact.log;
   return entry.artifact.image.string();
@@ -101,6 +112,7 @@ ExitCode extract(const Globals& globals, const ExtractWords& words) {
   auto cache = open_for_inspection(globals).value();
   const auto entry = find_entry(cache, words);
   if (words.sources) return lay_out(globals, cache, entry, *words.sources);
+  if (!words.names) check_standard_output(globals, words.output);
   refuse_to_overwrite(words.output, {cache.file()});
   write_output(words.output, wanted_part(cache, entry, globals, words));
   return ExitCode::done;

@@ -22,7 +22,8 @@ GcOptions parse(const GcWords& words, std::uint64_t usual_cap) {
     options.max_bytes = parse_bytes(words.max_size);
     if (!options.max_bytes) {
       refuse(ErrorCode::invalid_argument,
-             fmt::format("--max-size {}: a size is a number and a unit, such as 500M, 1.5G or 5GiB",
+             fmt::format("--max-size {}: a size is a number and a unit, less than 16 EiB, such as "
+                         "500M, 1.5G or 5GiB",
                          words.max_size));
     }
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "json.h"
+#include "kiln/target.h"
 #include "output.h"
 #include "table.h"
 #include "verbs.h"
@@ -38,6 +39,10 @@ const std::map<std::string, Order>& orders() {
       {"compile", [](const auto& a, const auto& b) { return a.compile_us > b.compile_us; }},
   };
   return all;
+}
+
+void check_kinds(const std::vector<std::string>& kinds) {
+  for (const auto& kind : kinds) static_cast<void>(value_of("--image", parse_image_kind(kind)));
 }
 
 bool is_wanted(const EntrySummary& entry, const LsWords& words) {
@@ -119,6 +124,7 @@ std::vector<std::string> sort_orders() {
 
 ExitCode list_entries(const Globals& globals, const LsWords& words) {
   check_architectures(words);
+  check_kinds(words.images);
   if (words.store) {
     const auto fits = [&](const EntrySummary& entry) {
       return is_wanted(entry, words) && !wanted_entries({entry}, words).empty();

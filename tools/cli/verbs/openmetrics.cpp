@@ -71,12 +71,6 @@ class Exposition {
       text_ += fmt::format("{}_total{{{}=\"{}\"}} {}\n", name, label, word, values[counter]);
   }
 
-  void info(std::string_view name, std::string_view help, std::string_view label,
-            std::string_view value) {
-    head(name, "info", {}, help);
-    text_ += fmt::format("{}_info{{{}=\"{}\"}} 1\n", name, label, value);
-  }
-
   /// A family with a sample for each store, which `value` gives; none for nothing.
   template <class Value>
   void of_remotes(std::string_view name, std::string_view type, std::string_view unit,
@@ -207,7 +201,8 @@ void add_remotes(Exposition& exposition, const std::vector<RemoteState>& remotes
 std::string openmetrics(const CacheStatistics& sums, const CacheCounters& history,
                         std::optional<std::uint64_t> cap, const std::vector<RemoteState>& remotes) {
   Exposition exposition;
-  exposition.info("kiln", "The tool that wrote this.", "version", version());
+  // Not of OpenMetrics' type "info", for which Prometheus' older text format, as node_exporter reads it, refuses the file.
+  exposition.gauges("kiln_info", {}, "The tool that wrote this.", "version", {{version(), 1}});
   add_sums(exposition, sums, cap);
   if (cap) add_history(exposition, history);
   add_remotes(exposition, remotes);

@@ -44,16 +44,19 @@ Globals with_cache(const Globals& globals, const ReportWords& words) {
   return named;
 }
 
-std::vector<ListedProgram> read_manifests(const std::vector<fs::path>& files) {
+std::vector<ListedProgram> read_manifests(const ReportWords& words) {
   std::vector<ListedProgram> programs;
-  for (const auto& file : files) {
+  for (const auto& file : words.manifests) {
     auto read = read_manifest(file).value();
     std::ranges::move(read, std::back_inserter(programs));
   }
-  for (const auto& listed : programs) {
+  for (auto& listed : programs) {
+    if (!words.archs.empty()) listed.targets.clear();
+    for (const auto& arch : words.archs)
+      listed.targets.push_back(value_of("--arch", Target::parse(arch, listed.kind)));
     if (listed.targets.empty()) {
       refuse(ErrorCode::invalid_argument,
-             fmt::format("{}: no target: name some in the manifest", listed.where));
+             fmt::format("{}: no target: name some in the manifest, or with --arch", listed.where));
     }
   }
   return programs;
@@ -138,7 +141,7 @@ class Report {
   Report(const Globals& globals, const ReportWords& words)
       : globals_(with_cache(globals, words)),
         words_(words),
-        programs_(read_manifests(words.manifests)),
+        programs_(read_manifests(words)),
         cache_(open_for_inspection(globals_).value()) {}
 
   [[nodiscard]] std::filesystem::path file() const { return cache_.file(); }

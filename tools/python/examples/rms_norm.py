@@ -2,7 +2,8 @@
 
 The kernels are compiled in the background when this module is imported, and served when it is imported again:
 
-    python rms_norm.py     # with torch on its GPU, or without one on the driver that KILN_CUDA_DRIVER names
+    python rms_norm.py     # with torch on its GPU; without, on a driver that KILN_CUDA_DRIVER names and that computes,
+                           # as the one of tests/fakes/computing does
 
 rms_norm() waits for the one kernel that it needs, and for no other.
 """

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Convert = Callable[[Any], Any]
 
 CTYPES = (ctypes.Structure, ctypes.Union, ctypes.Array, ctypes._SimpleCData, ctypes._Pointer)
+# Bytes may be a parameter's own, but nobody means those to be an address.
+BYTES = (bytes, bytearray, memoryview)
 INTEGERS_BY_SIZE = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOATS_BY_SIZE = {2: "e", 4: "f", 8: "d"}
 # DLPack's numbers of memory that kernels may be given: kDLCUDA, kDLCUDAManaged.
@@ -51,9 +53,11 @@ class Place:
     def plan(self, value: Any) -> tuple[str, Convert | None]:
         """The struct module's format for values of this one's type, and how to convert them first, if they have to be."""
         kind = kind_of(self.letter)
+        if kind == "pointer" and isinstance(value, (*BYTES, ctypes.Array)):
+            raise self.on_host(value)
         if isinstance(value, CTYPES):
             return self.plan_ctypes(value)
-        if isinstance(value, (bytes, bytearray, memoryview)):
+        if isinstance(value, BYTES):
             return f"{self.size}s", self.bytes_of
         if value is None:
             return self.plan_address(value, lambda _: 0)

@@ -120,7 +120,7 @@ class Kernel:
 
     `kernel(grid, block, *args, stream=stream)` or `kernel[grid, block, stream](*args)` queues a launch. grid and block are
     numbers of up to three dimensions. An argument is a device array (`__cuda_array_interface__`, or DLPack), a number, a
-    ctypes value, or the parameter's own bytes; None is a null pointer. The kernel's parameters decide the numbers' types.
+    ctypes value, or the bytes of a parameter that is no pointer; None is a null pointer. The kernel's parameters decide the numbers' types.
 
     stream is an object with `__cuda_stream__`, or a CUstream as an integer. Without one it is torch's current stream where
     torch is loaded, and else a TypeError. kiln does not order streams: an array is used in the stream of the launch.
