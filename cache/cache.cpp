@@ -9,6 +9,7 @@
 
 #include "cache_impl.h"
 #include "file/file_lock.h"
+#include "file/file_system.h"
 #include "file/private_path.h"
 #include "file/schema.h"
 #include "kiln/caller_state.h"
@@ -256,7 +257,9 @@ Outcome Cache::Impl::write(std::string_view doing, std::chrono::milliseconds pat
   {
     storage::Transaction transaction(hold.connection());
     if (carry_out(transaction, hold, work, after)) return {};
-    if (journal == Journal::on_disk || !found_no_room(hold.connection()))
+    // Else a write that finds no room could not be taken back either.
+    if (journal == Journal::on_disk || !found_no_room(hold.connection()) ||
+        !storage::file_system_of(place.path).overwrites_in_place)
       return hold.failure(doing);
   }
   const storage::JournalInMemory in_memory(hold.connection());

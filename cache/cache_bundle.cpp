@@ -25,9 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names of a cache's own files begin so: kiln would take a bundle of such a name for a cache.
-constexpr std::string_view own_prefix = "kernels.v";
-
 /// A name that was forgotten on a command line makes a bundle of the next word.
 bool holds_something_else(const fs::path& bundle) {
   constexpr std::string_view beginning = "SQLite format 3";
@@ -58,7 +55,8 @@ Outcome check_place(const fs::path& bundle, const fs::path& own_file) {
                     "the bundle another name, or remove that file first",
                     bundle.string()));
   }
-  if (!own && !bundle.filename().string().starts_with(own_prefix)) return {};
+  // kiln would take a bundle of such a name for a cache.
+  if (!own && !bundle.filename().string().starts_with(cache_file_prefix)) return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("bundle '{}' would take the place of a cache's own file; give it another "
                           "name",

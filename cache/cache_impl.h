@@ -82,8 +82,8 @@ class Cache::Impl {
   Outcome write(std::string_view doing, std::chrono::milliseconds patience, const Work& work,
                 const AfterCommit& after = {});
 
-  /// The same for work that frees room, which has to be possible where there is none: on a full disk it is done once more, with
-  /// its journal in memory.
+  /// The same for work that frees room, which has to be possible where there is none: on a full disk that overwrites in place it
+  /// is done once more, with its journal in memory. REQUIRES: `work` may be begun again.
   Outcome write_to_free_room(std::string_view doing, const Work& work);
 
   [[nodiscard]] bool read_only() const noexcept;

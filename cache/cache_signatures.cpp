@@ -88,12 +88,9 @@ class SignatureCheck {
     return {};
   }
 
-  // An entry without its source has come without its texts: those of its headers that are here, others have brought.
   [[nodiscard]] bool covers_texts(const PickedUp& picked) {
-    const auto& contents = picked.contents;
-    const bool has_texts = contents.source.empty() ? has_any_text(contents, texts_)
-                                                   : texts_.hash(contents.source).has_value();
-    return !has_texts || picked.proof->covers_texts(contents, texts_.hashes());
+    return !has_any_text(picked.contents, texts_) ||
+           picked.proof->covers_texts(picked.contents, texts_.hashes());
   }
 
   // An entry may have been signed with several keys, as where one takes the place of another. Keys may have one name.

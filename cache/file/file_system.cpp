@@ -66,7 +66,8 @@ FileSystem file_system(std::uint32_t number, const std::string& mounted_as) {
   }
   const auto* const known = std::ranges::find(known_file_systems, number, &Known::number);
   if (known == known_file_systems.end()) return {fmt::format("0x{:x}", number)};
-  return {known->name, known->locks_may_be_local};
+  const std::string_view name(known->name);
+  return {known->name, known->locks_may_be_local, name == "ext" || name == "tmpfs"};
 }
 
 FileSystem file_system_of(fs::path folder) {

@@ -11,6 +11,8 @@ struct FileSystem {
       name;  ///< E.g. "ext", "nfs", "fuse.sshfs"; the number of one that has no name here; "unknown".
   /// Whether another machine may hold a lock of a file there and this one may get it as well.
   bool locks_may_be_local = false;
+  /// Whether what is written over a file's own bytes takes no room: nothing is copied on write.
+  bool overwrites_in_place = false;
 };
 
 /// The filesystem of a folder, or of the next one above it that there is.

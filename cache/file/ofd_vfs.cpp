@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string>
 #include <string_view>
 
 #include <sqlite3.h>
@@ -228,6 +231,16 @@ bool opens_at_once(const char* path) noexcept {
   return regular;
 }
 
+/// Neither a block nor an inode. A filesystem without a number of inodes of its own tells of none.
+bool has_no_room_beside(const char* journal) noexcept {
+  constexpr std::string_view ending = "-journal";
+  std::string database(journal);
+  database.resize(database.size() - std::min(database.size(), ending.size()));
+  struct statvfs room {};
+  return ::statvfs(database.c_str(), &room) == 0 &&
+         (room.f_bavail == 0 || (room.f_files != 0 && room.f_favail == 0));
+}
+
 /// A new journal gets a new file. An old file of that name is no journal any more: SQLite looks for a journal, and
 /// rolls it back, before it begins to write. A journal that SQLite only reads is opened to read and write all the
 /// same: a FIFO may have come since the look, and to open a FIFO only to read would wait.
@@ -242,7 +255,10 @@ int open_journal(File& file, const char* path, int flags, int* out_flags) {
     if (!opens_at_once(path)) return SQLITE_CANTOPEN;
     flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
   }
-  return default_vfs()->xOpen(default_vfs(), path, file.real, flags, out_flags);
+  const int code = default_vfs()->xOpen(default_vfs(), path, file.real, flags, out_flags);
+  // Of a journal that cannot be made SQLite tells that it is not there either.
+  const bool made_nothing = (flags & SQLITE_OPEN_CREATE) != 0 && (code & 0xff) == SQLITE_CANTOPEN;
+  return made_nothing && has_no_room_beside(path) ? SQLITE_FULL : code;
 }
 
 int open_real(File& file, const char* path, int flags, int* out_flags) {

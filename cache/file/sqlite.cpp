@@ -59,7 +59,8 @@ std::string_view remedy_of(int code, int system_error) {
     return "; let it open more files (ulimit -n)";
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return "; make room on its disk, as `kiln gc --max-size` does in the cache itself";
+      return "; make room on its disk, as `kiln gc --max-size` does in a cache, or remove its "
+             "directory";
     case SQLITE_BUSY:
       return "; another process is writing, or was stopped while it wrote: try again";
     case SQLITE_READONLY:

@@ -267,7 +267,7 @@ class Snapshot {
 };
 
 /// While it lives, the connection keeps the journals of its transactions in memory and not beside the file: they take no room
-/// on the disk. A process that is killed amid a commit then leaves a damaged file.
+/// on the disk. A commit that is cut short, by the end of the process or a write that fails, then leaves a damaged file.
 class JournalInMemory {
  public:
   explicit JournalInMemory(Connection& connection) noexcept;

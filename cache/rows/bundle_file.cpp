@@ -36,7 +36,7 @@ tl::unexpected<Error> not_written(const fs::path& bundle, std::string_view why) 
               fmt::format("bundle '{}' cannot be written: {}", bundle.string(), why));
 }
 
-std::string_view remedy_of(int error) {
+std::string_view remedy_in_folder(int error) {
   switch (error) {
     case EACCES:
     case EPERM:
@@ -182,7 +182,7 @@ tl::unexpected<Error> BundleFile::failure(std::string_view doing) const {
   const int error = errno;
   return not_written(bundle_,
                      fmt::format("{} failed: {}{}", doing, std::generic_category().message(error),
-                                 remedy_of(error)));
+                                 remedy_in_folder(error)));
 }
 
 }  // namespace kiln::storage

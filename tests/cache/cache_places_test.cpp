@@ -55,6 +55,14 @@ TEST(FileSystem, TellsWhereLocksMayHoldOnOneMachineAlone) {
   }
 }
 
+// Where copies are made on write, a page that is written over takes room.
+TEST(FileSystem, TellsWhichOverwriteInPlace) {
+  for (const auto number : {0xef53U, 0x01021994U})
+    EXPECT_TRUE(storage::file_system(number, "").overwrites_in_place) << number;
+  for (const auto number : {0x9123683eU, 0x58465342U, 0x794c7630U, 0x6969U, 0x12345678U})
+    EXPECT_FALSE(storage::file_system(number, "").overwrites_in_place) << number;
+}
+
 TEST(FileSystem, TellsProgramsApartByTheirNames) {
   constexpr std::uint32_t fuse = 0x65735546;
   for (const auto* remote : {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "virtiofs", ""})

@@ -153,7 +153,7 @@ TEST_F(Signatures, VerifyingTellsWhatIsNotAsItWasSigned) {
       found,
       (std::map<std::string, std::string>{
           {key(2), untrusted}, {key(3), untrusted}, {key(5), untrusted}, {key(6), untrusted}}));
-  run_sql("c", "DELETE FROM texts WHERE id = (SELECT max(id) FROM texts)");
+  run_sql("c", "DELETE FROM texts WHERE id = (SELECT min(id) FROM texts)");
   const auto torn = cache.verify_signatures(trust({farm_, next_}));
   ASSERT_TRUE(torn);
   EXPECT_TRUE(torn->signers.empty());

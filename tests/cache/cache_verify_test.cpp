@@ -260,6 +260,11 @@ TEST_F(CacheVerify, ADamagedDependencySetIsFound) {
   expect_found("UPDATE set_texts SET text = 77 WHERE dependencies = 1 AND text = 2", "link");
   expect_found("UPDATE set_texts SET dependencies = 77 WHERE dependencies = 1", "link");
   expect_found("INSERT OR IGNORE INTO set_texts SELECT 2, id FROM texts", "link");
+  // Of another one, in the place of its own.
+  expect_found(
+      "UPDATE set_texts SET text = (SELECT max(text) FROM set_texts WHERE dependencies = 2) "
+      "WHERE dependencies = 1 AND text = (SELECT max(text) FROM set_texts WHERE dependencies = 1)",
+      "link");
 }
 
 // As where an entry came without its texts: that some are here again changes nothing.

@@ -347,6 +347,9 @@ struct ImportReport {
   std::vector<Finding> skipped;  ///< Damaged rows, left out.
 };
 
+/// The files that a cache keeps in its folder have names that begin so. Nothing else there should.
+inline constexpr std::string_view cache_file_prefix = "kernels.v";
+
 /// A persistent store of artifacts: one SQLite file, `kernels.v1.db` (or a later generation of it),
 /// in a private directory; or a bundle, which is such a file made to be shipped.
 ///
@@ -480,8 +483,8 @@ class Cache {
   [[nodiscard]] Outcome pin(const Digest& key, bool pinned);
 
   /// Removes entries and what only they needed, in small transactions, and what belongs to no entry;
-  /// gives room back to the filesystem. On a full disk too: there a process that is killed amid a transaction may leave a file
-  /// that counts as damaged. Errors: cache_unusable (read-only), io_failed.
+  /// gives room back to the filesystem. On a full disk too, if that is ext or tmpfs: there a process that is killed amid a
+  /// transaction may leave a file that counts as damaged. Errors: cache_unusable (read-only), io_failed.
   [[nodiscard]] Result<GcReport> collect(const GcOptions& options);
 
   /// Removes all entries, pinned ones too. Errors: as collect().

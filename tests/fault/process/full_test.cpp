@@ -5,12 +5,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -126,15 +128,42 @@ TEST(F3, GcAndClearMakeRoomOnAFullDisk) {
       EXPECT_LE(cache.statistics().value().file_bytes, most);
       EXPECT_TRUE(serves(cache, make_sample(99, 20'000))) << "there is room again";
     }
+    for (int number = 200; number < 280; ++number)
+      ASSERT_TRUE(cache.put(make_sample(number, 200).entry()));
+    std::vector<Digest> keys;
+    for (const auto& entry : cache.list().value()) keys.push_back(entry.key);
     disk.begin();
-    const std::array last{test::find(cache, make_sample(99, 20'000))->key};
-    EXPECT_EQ(cache.remove(last).value().entries, 1U);
+    EXPECT_FALSE(cache.pin(keys.front(), true)) << "of all else the journal is on the disk";
+    const auto all_but_one = std::span(keys).subspan(1);
+    EXPECT_EQ(cache.remove(all_but_one).value().entries, all_but_one.size());
     disk.begin();
     ASSERT_TRUE(cache.clear());
     EXPECT_EQ(cache.list().value().size(), 0U);
     EXPECT_EQ(told, 1);
-    EXPECT_EQ(cache.counters()[Counter::errors_full], 2U) << "what was put, and nothing else";
+    EXPECT_EQ(cache.counters()[Counter::errors_full], 3U) << "two puts and a pin";
     EXPECT_EQ(cache.counters()[Counter::generations], 0U);
+    EXPECT_EQ(test::integrity(cache.file()), "ok");
+  }));
+}
+
+// Then a journal cannot be made, however many bytes there are.
+TEST(F3, GcMakesRoomWhereNoFileCanBeMade) {
+  if (!test::may_mount()) GTEST_SKIP() << "no right to mount";
+  const test::TemporaryFolder folder;
+  EXPECT_TRUE(test::holds_in_child([&] {
+    ASSERT_TRUE(test::own_mounts());
+    ASSERT_EQ(::mount("none", folder.path().c_str(), "tmpfs", 0, "nr_inodes=16,mode=700"), 0);
+    Cache cache = Cache::open(folder.path()).value();
+    for (int number = 0; number < 10; ++number)
+      ASSERT_TRUE(cache.put(make_sample(number, 20'000).entry()));
+    for (int number = 0; std::ofstream(folder.path() / std::to_string(number)); ++number) {
+    }
+    const auto put = cache.put(make_sample(99, 20'000).entry());
+    ASSERT_FALSE(put);
+    EXPECT_NE(put.error().message.find("is full"), std::string::npos) << put.error().message;
+    const auto collected = cache.collect({.max_bytes = 100'000});
+    ASSERT_TRUE(collected) << collected.error().message;
+    EXPECT_GT(collected->entries, 0U);
     EXPECT_EQ(test::integrity(cache.file()), "ok");
   }));
 }
