@@ -88,6 +88,7 @@ class Completion(unittest.TestCase):
         pathlib.Path("kernel.cu").write_text("")
         pathlib.Path("headers").mkdir()
         os.environ["PATH"] = f"{pathlib.Path(KILN).parent}:{os.environ['PATH']}"
+        os.environ["HOME"] = cls.scratch.name  # Where fish makes folders.
         os.environ["KILN_CACHE_DIR"] = f"{cls.scratch.name}/cache"
 
     @classmethod

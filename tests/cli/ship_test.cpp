@@ -120,12 +120,14 @@ TEST_F(Ship, ABundleTakesNoOtherFilesPlace) {
   EXPECT_THAT(read(manifest), HasSubstr("kiln_manifest"));
   ASSERT_EQ(ship({"export", path("some.kiln")}).exit_code, 0);
   std::filesystem::create_symlink(database(), path("link"));
+  std::filesystem::create_symlink(database().string() + "-journal", path("dangling"));
   for (const auto& words : std::vector<std::vector<std::string>>{
            {"report", "-o", database().string()},
            {"extract", key_, "--image", "-o", database().string()},
            {"extract", key_, "--image", "-o", database().string(), "--cache", path("some.kiln")},
            {"stats", "--openmetrics", database().string()},
            {"stats", "--openmetrics", path("link")},
+           {"stats", "--openmetrics", path("dangling")},
            {"stats", "--openmetrics", (cache() / "kernels.v1.lock").string()},
            {"compile-commands", "--sources", path("s"), "-o", database().string()}})
     EXPECT_EQ(ship(words).exit_code, 2) << words[0];

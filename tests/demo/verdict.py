@@ -64,7 +64,8 @@ def lines_of(output):
 
 
 def text_of_decoder(decoder, environment):
-    outcome = subprocess.run([decoder, "--device", "cpu"], env=environment, capture_output=True, text=True)
+    outcome = subprocess.run([decoder, "--device", "cpu"], env={**environment, "KILN_CACHE_DISABLE": "1"},
+                             capture_output=True, text=True)
     return re.search(r"^text: +(.+)$", outcome.stdout, re.MULTILINE)[1]
 
 

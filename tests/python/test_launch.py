@@ -113,7 +113,7 @@ def test_dlpack_counts_its_offset_and_orders_no_stream(scale_kernel, fake):
 
 
 @pytest.mark.parametrize("array", [HostArray(), DlpackArray(1), DlpackArray(3), (ctypes.c_float * 2)(1, 2), bytes(8),
-                                   bytearray(8), memoryview(bytes(8))])
+                                   bytearray(8), memoryview(bytes(8)), DlpackTensor()])
 def test_a_host_array_is_a_type_error(scale_kernel, fake, array):
     for _ in range(2):
         with pytest.raises(TypeError, match=r"scale<float>: argument 1 of 2 is a .* in host memory"):

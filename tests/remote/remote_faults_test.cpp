@@ -46,8 +46,9 @@ class RemoteFaults : public MachinesFixture {
     for (next_ = 0; next_ < 40; ++next_) {
       ASSERT_TRUE(compile(runtime, next_));
       const auto status = runtime.remotes(false).at(0).status;
-      ASSERT_TRUE(status) << status.error().message;
-      if (status->resting) return;
+      // On a busy machine the helper may not tell in time.
+      ASSERT_TRUE(status || status.error().code == ErrorCode::timed_out) << status.error().message;
+      if (status && status->resting) return;
       std::this_thread::sleep_for(50ms);
     }
     FAIL() << "it is asked again and again";

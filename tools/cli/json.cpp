@@ -1,7 +1,6 @@
 #include "json.h"
 
 #include <cstddef>
-#include <cstdio>
 
 #include <fmt/format.h>
 
@@ -35,7 +34,7 @@ std::string document_text(const Json& members) {
 
 void print_json(const Json& members) {
   put_text(document_text(members));
-  std::fflush(stdout);
+  flush_text();
 }
 
 void print_report(const Globals& globals, const Json& document, std::string_view text) {

@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "json.h"
+#include "kiln/cache.h"
 #include "log_colours.h"
 #include "system/environment.h"
 #include "table.h"
@@ -113,13 +114,25 @@ File make_temporary(const std::filesystem::path& path, mode_t mode,
   return File(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"));
 }
 
+// Where a link leads, also where nothing is there yet.
+std::filesystem::path linked_file(std::filesystem::path path) {
+  constexpr int most_links = 40;
+  std::error_code no_link;
+  for (int link = 0; link < most_links; ++link) {
+    const auto target = std::filesystem::read_symlink(path, no_link);
+    if (no_link) break;
+    path = path.parent_path() / target;
+  }
+  return path;
+}
+
 // A cache that something else has taken the place of is lost, with all its entries.
 void refuse_file_of_a_cache(const std::filesystem::path& path) {
-  std::error_code told_by_the_writing;
-  const auto file = std::filesystem::weakly_canonical(path, told_by_the_writing);
+  const auto name = linked_file(path).filename().string();
   const bool is_of_one =
-      file.filename().string().starts_with("kernels.v1.") &&
-      std::filesystem::exists(file.parent_path() / "kernels.v1.lock", told_by_the_writing);
+      name.starts_with(cache_file_prefix) &&
+      std::ranges::any_of(std::array{".db", "-journal", ".lock", ".flights", ".tally"},
+                          [&](const char* ending) { return name.ends_with(ending); });
   if (!is_of_one) return;
   refuse(ErrorCode::invalid_argument,
          fmt::format("{}: that is a cache's own file; name another file", path.string()));
@@ -173,6 +186,12 @@ bool wants_colour(std::FILE* stream) { return is_drawable(stream) && value_of("N
 
 void put_text(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
+  int none = 0;
+  output_error.compare_exchange_strong(none, errno);
+}
+
+void flush_text() {
+  if (std::fflush(stdout) == 0) return;
   int none = 0;
   output_error.compare_exchange_strong(none, errno);
 }

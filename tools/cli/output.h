@@ -54,6 +54,8 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
 
 /// Prints on standard output. What cannot be written is told by flush_standard_output(), at the tool's end at the latest.
 void put_text(std::string_view text);
+/// Hands on what was printed so far.
+void flush_text();
 template <class... Values>
 void put(fmt::format_string<Values...> format, Values&&... values) {
   put_text(fmt::format(format, std::forward<Values>(values)...));

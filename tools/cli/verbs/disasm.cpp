@@ -166,6 +166,18 @@ std::filesystem::path path_of(const Availability& tool) {
   return tool.path;
 }
 
+// Whatever is done with its lines, a program that reads an image prints some.
+void read_by(const std::filesystem::path& program, const std::vector<std::string>& words,
+             const std::filesystem::path& search_first, const PutLine& line) {
+  bool printed = false;
+  run_program(program, words, search_first, [&](std::string_view text) {
+    printed = true;
+    line(text);
+  });
+  if (!printed)
+    refuse(ErrorCode::io_failed, fmt::format("{} printed nothing of the image", program.string()));
+}
+
 // Gives the program that read it.
 std::string read_fatbin(const Runtime& runtime, const Listing& listing, const PutLine& put) {
   const auto cuobjdump = path_of(runtime.unpacker());
@@ -178,7 +190,7 @@ std::string read_fatbin(const Runtime& runtime, const Listing& listing, const Pu
   }
   words.push_back(image.path());
   PtxFilter filter(listing.kernels, listing.all || !listing.ptx, put);
-  run_program(cuobjdump, words, path_of(runtime.disassembler()).parent_path(), std::ref(filter));
+  read_by(cuobjdump, words, path_of(runtime.disassembler()).parent_path(), std::ref(filter));
   return cuobjdump.string();
 }
 
@@ -186,7 +198,7 @@ std::string read_cubin(const Runtime& runtime, const Listing& listing, const Put
   const auto nvdisasm = path_of(runtime.disassembler());
   const BytesAsFile image(listing.entry.artifact.image);
   SectionFilter filter(listing.kernels, listing.all, put);
-  run_program(nvdisasm, {"-c", image.path()}, nvdisasm.parent_path(), std::ref(filter));
+  read_by(nvdisasm, {"-c", image.path()}, nvdisasm.parent_path(), std::ref(filter));
   return nvdisasm.string();
 }
 
@@ -249,15 +261,14 @@ ExitCode disassemble(const Globals& globals, const DisasmWords& words) {
   const bool ptx = words.ptx || holds_ptx_alone(entry.artifact);
   const Listing listing{entry, chosen_kernels(entry.artifact, words.kernel), words.kernel.empty(),
                         ptx};
-  std::string text;
-  bool is_empty = true;
-  const auto tool = list(globals, cache, listing, [&](std::string_view line) {
-    is_empty = false;
-    globals.json ? static_cast<void>(text.append(line) += '\n') : put("{}\n", line);
-  });
-  if (is_empty && !tool.empty())
-    refuse(ErrorCode::io_failed, fmt::format("{} printed nothing of the image", tool));
-  if (globals.json) print_json(listing_json(listing, tool, std::move(text)));
+  if (globals.json) {
+    std::string text;
+    const auto tool =
+        list(globals, cache, listing, [&](std::string_view line) { text.append(line) += '\n'; });
+    print_json(listing_json(listing, tool, std::move(text)));
+  } else {
+    (void)list(globals, cache, listing, [](std::string_view line) { put("{}\n", line); });
+  }
   return ExitCode::done;
 }
 

@@ -8,6 +8,7 @@
 
 #include "output.h"
 #include "temporary_folder.h"
+#include "verbs/program_items.h"
 #include "verbs/ship.h"
 
 namespace kiln::cli {
@@ -50,34 +51,6 @@ ListedPrograms read_all(const PrewarmSources& sources, PrewarmPlan& plan) {
   return listing;
 }
 
-std::vector<ImageKind> kinds_of(const ListedProgram& listed, const PrewarmSources& sources) {
-  if (sources.image) return {*sources.image};
-  std::vector<ImageKind> kinds;
-  for (const auto& target : listed.targets) {
-    if (std::find(kinds.begin(), kinds.end(), target.kind()) == kinds.end())
-      kinds.push_back(target.kind());
-  }
-  if (kinds.empty()) kinds.push_back(listed.kind);
-  return kinds;
-}
-
-std::vector<Target> targets_of(const ListedProgram& listed, const PrewarmSources& sources) {
-  if (sources.archs.empty() && !sources.image) return listed.targets;
-  std::vector<std::string> archs = sources.archs;
-  if (archs.empty()) {
-    for (const auto& target : listed.targets) archs.push_back(target.arch());
-  }
-  std::vector<Target> targets;
-  for (const auto& arch : archs) {
-    for (const auto kind : kinds_of(listed, sources)) {
-      auto target = value_of("--arch", Target::parse(arch, kind));
-      if (std::find(targets.begin(), targets.end(), target) == targets.end())
-        targets.push_back(std::move(target));
-    }
-  }
-  return targets;
-}
-
 void add(const Result<Program>& program, const ListedProgram& listed,
          const std::vector<Target>& targets, PrewarmPlan& plan) {
   for (const auto& target : targets) {
@@ -96,7 +69,7 @@ void add(const Result<Program>& program, const ListedProgram& listed,
 PrewarmPlan plan_prewarm(Runtime& runtime, const PrewarmSources& sources) {
   PrewarmPlan plan;
   for (const auto& listed : read_all(sources, plan)) {
-    const auto targets = targets_of(listed, sources);
+    const auto targets = targets_of(listed, sources.archs, sources.image);
     if (targets.empty()) {
       refuse(ErrorCode::invalid_argument,
              fmt::format("{}: no target: name some in the manifest, or with --arch", listed.where));

@@ -26,16 +26,13 @@ ProgramItem item_of_source(const ProgramWords& words, const fs::path& file) {
   return {make_program(one), parse_targets(one), one};
 }
 
-std::vector<Target> targets_of(const ProgramWords& words, const ListedProgram& listed) {
-  std::vector<Target> targets;
-  for (const auto& arch : words.archs)
-    targets.push_back(value_of("--arch", Target::parse(arch, listed.kind)));
-  if (targets.empty()) targets = listed.targets;
-  if (targets.empty()) {
-    refuse(ErrorCode::invalid_argument,
-           fmt::format("{}: no target: name one in the manifest, or with --arch", listed.where));
+std::vector<ImageKind> kinds_of(const ListedProgram& listed) {
+  std::vector<ImageKind> kinds;
+  for (const auto& target : listed.targets) {
+    if (std::ranges::count(kinds, target.kind()) == 0) kinds.push_back(target.kind());
   }
-  return targets;
+  if (kinds.empty()) kinds.push_back(listed.kind);
+  return kinds;
 }
 
 std::vector<ListedProgram> wanted_of(const fs::path& manifest, const ProgramWords& words) {
@@ -51,6 +48,34 @@ std::vector<ListedProgram> wanted_of(const fs::path& manifest, const ProgramWord
 }
 
 }  // namespace
+
+std::vector<Target> targets_of(const ListedProgram& listed, const std::vector<std::string>& archs,
+                               const std::optional<ImageKind>& image) {
+  if (archs.empty() && !image) return listed.targets;
+  std::vector<std::string> wanted = archs;
+  if (wanted.empty()) {
+    for (const auto& target : listed.targets) wanted.push_back(target.arch());
+  }
+  const auto kinds = image ? std::vector{*image} : kinds_of(listed);
+  std::vector<Target> targets;
+  for (const auto& arch : wanted) {
+    for (const auto kind : kinds) {
+      auto target = value_of("--arch", Target::parse(arch, kind));
+      if (std::ranges::find(targets, target) == targets.end()) targets.push_back(std::move(target));
+    }
+  }
+  return targets;
+}
+
+std::vector<Target> some_targets_of(const ListedProgram& listed,
+                                    const std::vector<std::string>& archs) {
+  auto targets = targets_of(listed, archs);
+  if (targets.empty()) {
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("{}: no target: name one in the manifest, or with --arch", listed.where));
+  }
+  return targets;
+}
 
 bool is_manifest(const fs::path& file) { return file.extension() == ".json"; }
 
@@ -77,7 +102,7 @@ ExitCode for_each_program(const Globals& globals, Runtime& runtime, const Progra
                           const std::function<ExitCode(const ProgramItem&)>& work) {
   if (!is_manifest(file)) return work(item_of_source(words, file));
   return for_each(globals, wanted_of(file, words), [&](const ListedProgram& listed) {
-    return work({runtime.program_of(listed).value(), targets_of(words, listed)});
+    return work({runtime.program_of(listed).value(), some_targets_of(listed, words.archs)});
   });
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "exit_code.h"
@@ -21,6 +22,15 @@ struct ProgramItem {
 
 /// Whether a file is a manifest, by its name.
 [[nodiscard]] bool is_manifest(const std::filesystem::path& file);
+
+/// What a listed program is for; where architectures are named, or an image kind, for these in the place of its own.
+[[nodiscard]] std::vector<Target> targets_of(const ListedProgram& listed,
+                                             const std::vector<std::string>& archs,
+                                             const std::optional<ImageKind>& image = {});
+
+/// The same. Errors: invalid_argument where there is none.
+[[nodiscard]] std::vector<Target> some_targets_of(const ListedProgram& listed,
+                                                  const std::vector<std::string>& archs);
 
 /// Refuses words that do not go with these files: a source without an architecture; with a manifest, which says of its programs all
 /// that a compile needs, what is for sources. Errors: invalid_argument.

@@ -24,6 +24,7 @@
 #include "verbs.h"
 #include "verbs/inspect.h"
 #include "verbs/kernel_rows.h"
+#include "verbs/program_items.h"
 #include "verbs/trace_summary.h"
 
 namespace kiln::cli {
@@ -50,15 +51,7 @@ std::vector<ListedProgram> read_manifests(const ReportWords& words) {
     auto read = read_manifest(file).value();
     std::ranges::move(read, std::back_inserter(programs));
   }
-  for (auto& listed : programs) {
-    if (!words.archs.empty()) listed.targets.clear();
-    for (const auto& arch : words.archs)
-      listed.targets.push_back(value_of("--arch", Target::parse(arch, listed.kind)));
-    if (listed.targets.empty()) {
-      refuse(ErrorCode::invalid_argument,
-             fmt::format("{}: no target: name some in the manifest, or with --arch", listed.where));
-    }
-  }
+  for (auto& listed : programs) listed.targets = some_targets_of(listed, words.archs);
   return programs;
 }
 

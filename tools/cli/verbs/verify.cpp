@@ -28,13 +28,13 @@ Json finding_json(const Finding& finding) {
 std::string verdict(const VerifyReport& report) {
   const auto looked_at = fmt::format("{} entries, {} texts and {} dependency sets", report.entries,
                                      report.texts, report.dependency_sets);
-  const auto left_out =
-      report.texts_left_out == 0
-          ? std::string()
-          : fmt::format(
-                "; {} times they name a source or a header that is not kept, which changes "
-                "nothing of what is served",
-                report.texts_left_out);
+  const auto left_out = report.texts_left_out == 0
+                            ? std::string()
+                            : fmt::format(
+                                  "; {} times they name a source or a header that is not kept for "
+                                  "them, which changes "
+                                  "nothing of what is served",
+                                  report.texts_left_out);
   if (report.findings.empty()) return looked_at + ": all sound" + left_out;
   return fmt::format("{}: {} finding{}{}", looked_at, report.findings.size(),
                      report.findings.size() == 1 ? "" : "s", left_out);

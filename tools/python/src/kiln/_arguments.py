@@ -53,7 +53,7 @@ class Place:
     def plan(self, value: Any) -> tuple[str, Convert | None]:
         """The struct module's format for values of this one's type, and how to convert them first, if they have to be."""
         kind = kind_of(self.letter)
-        if kind == "pointer" and isinstance(value, (*BYTES, ctypes.Array)):
+        if kind == "pointer" and isinstance(value, (*BYTES, ctypes.Array, ctypes.Structure, ctypes.Union)):
             raise self.on_host(value)
         if isinstance(value, CTYPES):
             return self.plan_ctypes(value)
@@ -74,7 +74,8 @@ class Place:
         if given != self.size:
             raise TypeError(f"{self.where} takes {self.takes()}, but a {named(type(value))} of {given} bytes was given")
         if isinstance(code, str) and self.letter is not None and self.letter != "other":
-            kind = "floating" if code in "fdg" else "pointer" if code in "PzZO" else "integer"
+            # What ctypes takes from strings and objects lies in host memory.
+            kind = "floating" if code in "fdg" else "pointer" if code == "P" else "object" if code in "zZO" else "integer"
             # An address may come as an integer.
             if kind != kind_of(self.letter) and not (kind == "integer" and self.letter == "P"):
                 raise self.wrong(value)
