@@ -117,9 +117,10 @@ bool has_control_character(std::string_view text) {
 Outcome check_name(const std::string& name) {
   const std::filesystem::path path(name);
   if (has_control_character(name)) {
-    return fail(ErrorCode::invalid_argument,
-                "a program's name holds a control character, such as a tab or a line's end; name "
-                "it without");
+    return fail(
+        ErrorCode::invalid_argument,
+        "program name: it holds a control character, such as a tab or a line's end; name it "
+        "without");
   }
   if (name.empty() || path.is_absolute() || climbs_out(path) || !path.has_filename()) {
     return fail(

@@ -672,7 +672,7 @@ TEST_F(Mistakes, InNamesAndMeasures) {
        2,
        "invalid_argument",
        "a control character",
-       "a program's name",
+       "program name",
        "name it without"},
       {{"extract", "fill", "--source", "-o", none_, "--cache", bare},
        1,

@@ -50,6 +50,11 @@ Warnings& warnings() {
 // Why standard output could first not be written; 0 for nothing.
 std::atomic<int> output_error{0};
 
+void keep_output_error() {
+  int none = 0;
+  output_error.compare_exchange_strong(none, errno);
+}
+
 // What to do about a file, where the system's own words do not tell.
 std::string_view remedy_for(int error, bool writing) {
   switch (error) {
@@ -185,15 +190,11 @@ bool is_drawable(std::FILE* stream) { return is_terminal(stream) && value_of("TE
 bool wants_colour(std::FILE* stream) { return is_drawable(stream) && value_of("NO_COLOR").empty(); }
 
 void put_text(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
-  int none = 0;
-  output_error.compare_exchange_strong(none, errno);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) keep_output_error();
 }
 
 void flush_text() {
-  if (std::fflush(stdout) == 0) return;
-  int none = 0;
-  output_error.compare_exchange_strong(none, errno);
+  if (std::fflush(stdout) != 0) keep_output_error();
 }
 
 void refuse(ErrorCode code, std::string message) {

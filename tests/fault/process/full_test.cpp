@@ -131,7 +131,8 @@ TEST(F3, GcAndClearMakeRoomOnAFullDisk) {
     for (int number = 200; number < 280; ++number)
       ASSERT_TRUE(cache.put(make_sample(number, 200).entry()));
     std::vector<Digest> keys;
-    for (const auto& entry : cache.list().value()) keys.push_back(entry.key);
+    const auto entries = cache.list().value();
+    for (const auto& entry : entries) keys.push_back(entry.key);
     disk.begin();
     EXPECT_FALSE(cache.pin(keys.front(), true)) << "of all else the journal is on the disk";
     const auto all_but_one = std::span(keys).subspan(1);
