@@ -10,6 +10,7 @@
 
 #include "file/naps.h"
 #include "file/private_path.h"
+#include "system/descriptor.h"
 
 namespace kiln::storage {
 namespace {
@@ -52,8 +53,8 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file,
     return fail(ErrorCode::cache_unusable,
                 fmt::format("cache lock '{}' cannot be opened: {}; {}", file.string(),
                             std::generic_category().message(error),
-                            error == EMFILE || error == ENFILE
-                                ? "let it open more files (ulimit -n)"
+                            system::wants_descriptors(error)
+                                ? system::remedy_for_descriptors
                                 : "give the user the right to write it and its directory, or set "
                                   "KILN_CACHE_READONLY=1"));
   }

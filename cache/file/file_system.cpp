@@ -22,6 +22,7 @@ struct Known {
   std::uint32_t number;
   const char* name;
   bool locks_may_be_local;
+  bool overwrites_in_place = false;
 };
 
 constexpr std::uint32_t fuse = 0x65735546;
@@ -29,14 +30,18 @@ constexpr std::uint32_t fuse = 0x65735546;
 // The numbers are those of Linux's linux/magic.h; of the filesystems that have none there, their own. Whose locks hold for a
 // cluster in one configuration and for one machine in another counts as the latter.
 constexpr std::array<Known, 24> known_file_systems{
-    {{0xef53, "ext", false},         {0x58465342, "xfs", false},  {0x9123683e, "btrfs", false},
-     {0xf2f52010, "f2fs", false},    {0x2fc12fc1, "zfs", false},  {0x01021994, "tmpfs", false},
-     {0x794c7630, "overlay", false}, {0x6969, "nfs", true},       {0x517b, "smb", true},
-     {0xff534d42, "cifs", true},     {0xfe534d42, "smb2", true},  {0x00c36400, "ceph", true},
-     {0x0bd00bd0, "lustre", true},   {0x47504653, "gpfs", true},  {0x19830326, "beegfs", true},
-     {0x20030528, "orangefs", true}, {0xaad7aaea, "panfs", true}, {0x01161970, "gfs2", true},
-     {0x7461636f, "ocfs2", true},    {0x5346414f, "afs", true},   {0x6b414653, "kafs", true},
-     {0x73757245, "coda", true},     {0x01021997, "9p", true},    {0x786f4256, "vboxsf", true}}};
+    {{0xef53, "ext", false, true},   {0x58465342, "xfs", false},
+     {0x9123683e, "btrfs", false},   {0xf2f52010, "f2fs", false},
+     {0x2fc12fc1, "zfs", false},     {0x01021994, "tmpfs", false, true},
+     {0x794c7630, "overlay", false}, {0x6969, "nfs", true},
+     {0x517b, "smb", true},          {0xff534d42, "cifs", true},
+     {0xfe534d42, "smb2", true},     {0x00c36400, "ceph", true},
+     {0x0bd00bd0, "lustre", true},   {0x47504653, "gpfs", true},
+     {0x19830326, "beegfs", true},   {0x20030528, "orangefs", true},
+     {0xaad7aaea, "panfs", true},    {0x01161970, "gfs2", true},
+     {0x7461636f, "ocfs2", true},    {0x5346414f, "afs", true},
+     {0x6b414653, "kafs", true},     {0x73757245, "coda", true},
+     {0x01021997, "9p", true},       {0x786f4256, "vboxsf", true}}};
 
 // Made by programs, of what lies on a disk of this machine.
 constexpr std::array<std::string_view, 6> local_fuse{
@@ -66,8 +71,7 @@ FileSystem file_system(std::uint32_t number, const std::string& mounted_as) {
   }
   const auto* const known = std::ranges::find(known_file_systems, number, &Known::number);
   if (known == known_file_systems.end()) return {fmt::format("0x{:x}", number)};
-  const std::string_view name(known->name);
-  return {known->name, known->locks_may_be_local, name == "ext" || name == "tmpfs"};
+  return {known->name, known->locks_may_be_local, known->overwrites_in_place};
 }
 
 FileSystem file_system_of(fs::path folder) {

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "file/shared_path.h"
+#include "system/descriptor.h"
 #include "system/standard_streams.h"
 
 namespace kiln::storage {
@@ -40,11 +41,8 @@ std::string_view remedy_of(int error) {
     case ENOSPC:
     case EDQUOT:
       return "make room there, or name another cache directory";
-    case EMFILE:
-    case ENFILE:
-      return "let it open more files (ulimit -n)";
     default:
-      return use_another;
+      return system::wants_descriptors(error) ? system::remedy_for_descriptors : use_another;
   }
 }
 

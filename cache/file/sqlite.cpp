@@ -1,7 +1,6 @@
 #include "file/sqlite.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <iterator>
@@ -15,6 +14,7 @@
 #include "file/descriptor_vfs.h"
 #include "file/naps.h"
 #include "file/ofd_vfs.h"
+#include "system/descriptor.h"
 #include "system/no_fork.h"
 
 namespace kiln::storage {
@@ -54,9 +54,9 @@ int wait_for_lock(void*, int naps_so_far) {
 }
 
 /// What a person can do about it; empty where they can only try again.
-std::string_view remedy_of(int code, int system_error) {
-  if (system_error == EMFILE || system_error == ENFILE)
-    return "; let it open more files (ulimit -n)";
+std::string remedy_of(int code, int system_error) {
+  if (system::wants_descriptors(system_error))
+    return std::string("; ") + system::remedy_for_descriptors;
   switch (code & 0xff) {
     case SQLITE_FULL:
       return "; make room on its disk, as `kiln gc --max-size` does in a cache, or remove its "

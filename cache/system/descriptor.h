@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace kiln::system {
@@ -31,5 +32,11 @@ class Descriptor {
  private:
   int number_ = -1;
 };
+
+/// Whether a call failed for want of descriptors, and what a person can do about it.
+[[nodiscard]] inline bool wants_descriptors(int error) noexcept {
+  return error == EMFILE || error == ENFILE;
+}
+inline constexpr const char* remedy_for_descriptors = "let it open more files (ulimit -n)";
 
 }  // namespace kiln::system

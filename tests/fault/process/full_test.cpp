@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <span>
 #include <string>
@@ -106,19 +107,26 @@ TEST(F3, AFullDiskThatHasRoomAgain) {
   }));
 }
 
-// Room is what they are asked for, there above all.
-TEST(F3, GcAndClearMakeRoomOnAFullDisk) {
-  if (!test::may_mount()) GTEST_SKIP() << "no right to mount";
+/// Does the work in a child, with a tmpfs of this limit.
+void on_tmpfs(const std::string& limit,
+              const std::function<void(const std::filesystem::path& folder)>& work) {
   const test::TemporaryFolder folder;
   EXPECT_TRUE(test::holds_in_child([&] {
     ASSERT_TRUE(test::own_mounts());
-    ASSERT_EQ(::mount("none", folder.path().c_str(), "tmpfs", 0, "size=2m,mode=700"), 0);
+    ASSERT_EQ(::mount("none", folder.path().c_str(), "tmpfs", 0, (limit + ",mode=700").c_str()), 0);
+    work(folder.path());
+  }));
+}
+
+// Room is what they are asked for, there above all.
+TEST(F3, GcAndClearMakeRoomOnAFullDisk) {
+  if (!test::may_mount()) GTEST_SKIP() << "no right to mount";
+  on_tmpfs("size=2m", [](const std::filesystem::path& folder) {
     int told = 0;
-    Cache cache =
-        Cache::open(folder.path(), {.on_fault = [&](std::string_view) { ++told; }}).value();
+    Cache cache = Cache::open(folder, {.on_fault = [&](std::string_view) { ++told; }}).value();
     for (int number = 0; number < 40; ++number)
       ASSERT_TRUE(cache.put(make_sample(number, 20'000).entry()));
-    FullDisk disk(folder.path());
+    FullDisk disk(folder);
     for (const std::uint64_t most : {500'000, 100'000}) {
       disk.begin();
       ASSERT_FALSE(cache.put(make_sample(99, 20'000).entry()));
@@ -144,20 +152,17 @@ TEST(F3, GcAndClearMakeRoomOnAFullDisk) {
     EXPECT_EQ(cache.counters()[Counter::errors_full], 3U) << "two puts and a pin";
     EXPECT_EQ(cache.counters()[Counter::generations], 0U);
     EXPECT_EQ(test::integrity(cache.file()), "ok");
-  }));
+  });
 }
 
 // Then a journal cannot be made, however many bytes there are.
 TEST(F3, GcMakesRoomWhereNoFileCanBeMade) {
   if (!test::may_mount()) GTEST_SKIP() << "no right to mount";
-  const test::TemporaryFolder folder;
-  EXPECT_TRUE(test::holds_in_child([&] {
-    ASSERT_TRUE(test::own_mounts());
-    ASSERT_EQ(::mount("none", folder.path().c_str(), "tmpfs", 0, "nr_inodes=16,mode=700"), 0);
-    Cache cache = Cache::open(folder.path()).value();
+  on_tmpfs("nr_inodes=16", [](const std::filesystem::path& folder) {
+    Cache cache = Cache::open(folder).value();
     for (int number = 0; number < 10; ++number)
       ASSERT_TRUE(cache.put(make_sample(number, 20'000).entry()));
-    for (int number = 0; std::ofstream(folder.path() / std::to_string(number)); ++number) {
+    for (int number = 0; std::ofstream(folder / std::to_string(number)); ++number) {
     }
     const auto put = cache.put(make_sample(99, 20'000).entry());
     ASSERT_FALSE(put);
@@ -166,7 +171,7 @@ TEST(F3, GcMakesRoomWhereNoFileCanBeMade) {
     ASSERT_TRUE(collected) << collected.error().message;
     EXPECT_GT(collected->entries, 0U);
     EXPECT_EQ(test::integrity(cache.file()), "ok");
-  }));
+  });
 }
 
 TEST(F3, ALimitOnTheSizeOfFiles) {
