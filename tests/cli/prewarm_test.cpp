@@ -261,7 +261,7 @@ TEST_F(Prewarm, MakesWhatARunWroteDown) {
 }
 
 TEST_F(PrewarmFault, KilledAtAnyMomentGoesOnWhereItEnded) {
-  constexpr std::size_t total = 16;
+  constexpr std::size_t total = 64;  // More than a quick machine compiles between four kills.
   const auto listed = many(total);
   std::mt19937 random(20261121);
   for (std::size_t kills = 0; kills < 4; ++kills) {
