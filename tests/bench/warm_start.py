@@ -3,7 +3,8 @@ checks nothing: a new process each, from opening the cache to the last image, in
 
     warm_start.py KILN_WARM_BENCH [--times 11]
 
-Wants the packages cuda-core and cuda-bindings where Python finds them. Both know their programs before the clock begins."""
+Wants the packages cuda-core and cuda-bindings where Python finds them. Both know their programs before the clock begins, and keep
+all images to its end, as the modules of an engine do; beside them cuda.core once more, keeping none."""
 
 import argparse
 import hashlib
@@ -31,13 +32,18 @@ def fill(folder):
             cache[key] = path.read_bytes()
 
 
-def start(folder):
+def start(folder, keep):
     """One start of cuda.core's: its milliseconds and the images' bytes, printed as kiln_warm_bench does."""
     from cuda.core.utils import FileStreamProgramCache
     wanted = keys(sorted_images(folder))
+    size, kept = 0, []
     began = time.perf_counter()
     with FileStreamProgramCache(folder / "cuda.core") as cache:
-        size = sum(len(cache[key]) for key in wanted)
+        for key in wanted:
+            image = cache[key]
+            size += len(image)
+            if keep:
+                kept.append(image)
     print(1e3 * (time.perf_counter() - began), size)
 
 
@@ -54,15 +60,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bench", type=pathlib.Path)
     parser.add_argument("--times", type=int, default=11)
-    parser.add_argument("--child", action="store_true")
+    parser.add_argument("--child", choices=("keeping", "dropping"))
     arguments = parser.parse_args()
     if arguments.child:
-        return start(arguments.bench)
+        return start(arguments.bench, arguments.child == "keeping")
     with tempfile.TemporaryDirectory(dir=pathlib.Path.cwd()) as scratch:
         folder = pathlib.Path(scratch)
         subprocess.run([arguments.bench, "--make", folder], check=True)
         fill(folder)
-        ways = {"cuda.core": [sys.executable, __file__, "--child", folder],
+        ways = {**{way: [sys.executable, __file__, "--child", kept, folder]
+                   for way, kept in (("cuda.core", "keeping"), ("cuda.core, none kept", "dropping"))},
                 **{f"{cache}, {way}": [arguments.bench, "--child", way, folder / cache]
                    for cache in ("compressed", "plain") for way in ("one", "ahead")}}
         times = {way: [] for way in ways}
@@ -79,7 +86,7 @@ def main():
         for way in ways:
             median = statistics.median(times[way])
             size = bytes_below(folder / way.partition(",")[0])
-            print(f"{way:17} {median:8.1f} ms  {median / peer:5.2f}  {size / 1e6:8.1f} MB on the disk")
+            print(f"{way:20} {median:8.1f} ms  {median / peer:5.2f}  {size / 1e6:8.1f} MB on the disk")
     return 0
 
 
