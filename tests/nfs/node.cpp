@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -41,10 +42,21 @@ void warm_up(Runtime& runtime, int process) {
     std::cerr << made.error().message << '\n';
 }
 
-void tell_of_store(Runtime& runtime) {
-  const auto stores = runtime.remotes(false);
-  if (stores.empty() || !stores.front().status) return;
-  const auto& status = *stores.front().status;
+// A machine stays up behind its last compile. One whose helper is ended amid its last push leaves the others waiting in vain.
+void wait_until_all_is_pushed() {
+  constexpr auto longest = std::chrono::minutes(1);
+  auto runtime = Runtime::open();
+  if (!runtime) return;
+  RemoteStatus status;
+  for (const auto began = Clock::now(); Clock::now() - began < longest;) {
+    const auto stores = runtime->remotes(false);
+    if (stores.empty()) return;
+    if (const auto& told = stores.front().status) {
+      status = *told;
+      if (status.waiting == 0) break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
   std::cerr << fmt::format(
       "the store: {} us a call, {} leases, {} asked, {} pushed, {} of them there already, {} "
       "dropped, {} waiting; it failed {} times: {}\n",
@@ -59,9 +71,7 @@ Report work(const Node& node, int process, const Gate& gate) {
   gate.pass();
   if (!runtime) return {.told = {.failures = static_cast<std::uint64_t>(node.keys)}};
   // All in the same order, as the ranks of an engine: both machines want the same at once.
-  const auto report = work_on(*runtime, {node.keys, node.statements}, process == 0);
-  if (process == 0) tell_of_store(*runtime);
-  return report;
+  return work_on(*runtime, {node.keys, node.statements}, process == 0);
 }
 
 int run(const Node& node) {
@@ -86,6 +96,7 @@ int run(const Node& node) {
     }
   }
   const std::chrono::duration<double> took = Clock::now() - began;
+  wait_until_all_is_pushed();
   std::string images;
   bool equal = !reports.empty();
   for (const auto& report : reports) equal &= report.images == reports.front().images;

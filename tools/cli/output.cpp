@@ -143,6 +143,25 @@ void refuse_file_of_a_cache(const std::filesystem::path& path) {
          fmt::format("{}: that is a cache's own file; name another file", path.string()));
 }
 
+/// What lies there and would be lost, of what no verb makes with an output; empty for anything else.
+std::string_view kept_in(const std::filesystem::path& path) {
+  constexpr std::array source_endings{".cu", ".cuh", ".h",   ".hpp", ".hh",  ".hxx",
+                                      ".c",  ".cpp", ".cc",  ".cxx", ".inl", ".inc"};
+  constexpr std::string_view database = "SQLite format 3";
+  std::error_code not_there;
+  const auto file = linked_file(path);
+  if (!std::filesystem::is_regular_file(file, not_there)) return {};
+  const auto ending = file.extension();
+  if (std::ranges::find(source_endings, ending.string()) != source_endings.end()) return "a source";
+  if (ending == ".key" || ending == ".pub") return "a key";
+  std::array<char, database.size()> first{};
+  const File opened(std::fopen(file.c_str(), "rb"));
+  const bool is_database = opened != nullptr &&
+                           std::fread(first.data(), 1, first.size(), opened.get()) != 0 &&
+                           std::string_view(first.data(), first.size()) == database;
+  return is_database ? "a bundle or a cache" : "";
+}
+
 bool is_plain_file_or_absent(const std::filesystem::path& path) {
   std::error_code ignored;
   const auto status = std::filesystem::symlink_status(path, ignored);
@@ -282,6 +301,16 @@ void refuse_to_overwrite(const std::filesystem::path& output,
     refuse(ErrorCode::invalid_argument,
            fmt::format("-o {}: that is what is read; name another file", output.string()));
   }
+}
+
+void check_output_file(const std::filesystem::path& output,
+                       const std::vector<std::filesystem::path>& inputs) {
+  if (output == "-") return;
+  refuse_to_overwrite(output, inputs);
+  const auto kept = kept_in(output);
+  if (kept.empty()) return;
+  refuse(ErrorCode::invalid_argument,
+         fmt::format("{}: that is {}; name another file", output.string(), kept));
 }
 
 void check_binary_output(const Globals& globals, const std::filesystem::path& output) {

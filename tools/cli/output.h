@@ -112,6 +112,11 @@ void write_file(const std::filesystem::path& path, std::string_view bytes, mode_
 void refuse_to_overwrite(const std::filesystem::path& output,
                          const std::vector<std::filesystem::path>& inputs);
 
+/// The same for an image, a page or a list. Errors: also where something lies there that is none of these and would be lost: a
+/// source or a key (by its ending), a bundle or a cache.
+void check_output_file(const std::filesystem::path& output,
+                       const std::vector<std::filesystem::path>& inputs);
+
 /// Where a file's name may be "-", for standard output. Errors: invalid_argument for that with `--json`, whose document
 /// goes there too.
 void check_standard_output(const Globals& globals, const std::filesystem::path& output);

@@ -22,7 +22,7 @@ namespace {
 void check_output(const Globals& globals, const CompileWords& words) {
   check_image_output(globals, words.output, words.image);
   for (const auto& arch : words.archs)
-    refuse_to_overwrite(output_path(words.output, arch), {words.file});
+    check_output_file(output_path(words.output, arch), {words.file});
   if (!words.output.empty() && is_manifest(words.file)) {
     refuse(ErrorCode::invalid_argument,
            fmt::format("-o {}: one file cannot hold the images of a manifest; kiln extract writes "

@@ -274,7 +274,10 @@ void check(const Globals& globals, const CompileCommandsWords& words) {
     refuse(ErrorCode::invalid_argument, "name a cache or a manifest, not both");
   if (!words.arch.empty() && Target::parse(words.arch, ImageKind::ptx).value().is_native())
     refuse(ErrorCode::invalid_argument, "--arch native: name the architecture, e.g. sm_90a");
-  if (words.output) check_standard_output(globals, *words.output);
+  if (words.output) {
+    check_standard_output(globals, *words.output);
+    check_output_file(*words.output, {words.manifest});
+  }
 }
 
 Runtime open_runtime_without_cache(const Globals& globals) {

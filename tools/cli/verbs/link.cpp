@@ -88,7 +88,7 @@ LinkSpec make_spec(const Globals& globals, const LinkWords& words) {
 
 ExitCode link(const Globals& globals, const LinkWords& words) {
   check_image_output(globals, words.output, words.image);
-  refuse_to_overwrite(words.output, {words.inputs.begin(), words.inputs.end()});
+  check_output_file(words.output, {words.inputs.begin(), words.inputs.end()});
   auto spec = make_spec(globals, words);
   Keeping keeping;
   auto runtime = open_runtime(globals, keeping);

@@ -216,7 +216,7 @@ class Report {
 
 ExitCode write_report(const Globals& globals, const ReportWords& words) {
   check_standard_output(globals, words.output);
-  refuse_to_overwrite(words.output, words.manifests);
+  check_output_file(words.output, words.manifests);
   refuse_to_overwrite(words.output, words.traces);
   Json data;
   Report report(globals, words);

@@ -162,7 +162,10 @@ std::string statistics_text(const std::string& file, const CacheStatistics& sums
 }
 
 ExitCode print_statistics(const Globals& globals, const StatsWords& words) {
-  if (words.openmetrics) check_standard_output(globals, *words.openmetrics);
+  if (words.openmetrics) {
+    check_standard_output(globals, *words.openmetrics);
+    check_output_file(*words.openmetrics, {});
+  }
   auto cache = open_for_inspection(globals).value();
   const auto sums = cache.statistics().value();
   const auto history = cache.history().value();

@@ -40,7 +40,7 @@ struct Traced {
 
 void check(const Globals& globals, const TraceWords& words) {
   check_standard_output(globals, words.output);
-  refuse_to_overwrite(words.output, words.files);
+  check_output_file(words.output, words.files);
   check_program_words(words, words.files);
   if (words.archs.size() > 1) {
     refuse(ErrorCode::invalid_argument,
