@@ -9,6 +9,7 @@ from ctypes import byref, c_int32, c_uint64
 
 from . import _library as c
 from ._artifact import Artifact
+from ._given import require_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 # How long one call waits, so that the interpreter sees an interrupt.
 SLICE = c_uint64(100)
 AT_ONCE = c_uint64(0)
+# As long as forever, and added to a time without overflow.
+YEARS = 1e9
 
 
 class Compiling:
@@ -42,8 +45,8 @@ class Compiling:
     def result(self, timeout: float | None = None) -> Artifact:
         """Waits until it is ready. Raises what the compile failed with, CancelledError among it, and TimeoutError where
         `timeout` seconds have passed."""
+        end = None if timeout is None else end_of(timeout)
         if not self._wait(AT_ONCE):
-            end = None if timeout is None else time.monotonic() + timeout
             while not self._wait(SLICE if end is None else c_uint64(min(100, max(0, int((end - time.monotonic()) * 1e3))))):
                 if end is not None and time.monotonic() >= end:
                     raise TimeoutError(f"the compile was not ready within {timeout} s")
@@ -69,6 +72,11 @@ class Compiling:
         handle = self._handle
         c.check(c.compiling_wait(handle, patience, byref(ready)))
         return ready.value != 0
+
+
+def end_of(timeout: float) -> float:
+    require_seconds(timeout, "timeout")
+    return time.monotonic() + max(0, min(timeout, YEARS))
 
 
 class Waiter:

@@ -11,6 +11,7 @@ from . import _library as c
 from ._arguments import Layout
 from ._artifact import kernel_info
 from ._errors import error_of
+from ._given import INT32, UINT32, UINT64, invalid, whole
 from ._library import kernel_launch
 from ._record import Record
 from ._streams import stream_handle
@@ -74,7 +75,7 @@ class LaunchAttributes(Record):
         if self.cluster_scheduling is not None:
             config.cluster_scheduling = 1 + c.place_in(c.CLUSTER_SCHEDULINGS, self.cluster_scheduling, "cluster_scheduling")
         if self.priority is not None:
-            config.has_priority, config.priority = 1, self.priority
+            config.has_priority, config.priority = 1, whole(self.priority, "priority", INT32)
 
 
 class Slot:
@@ -96,10 +97,11 @@ class Slot:
     def configure(self, key: Any) -> None:
         grid, block, shared_bytes, stream, attributes = key
         self.key = None
-        config = self.config = c.LaunchConfig(grid=dim3(grid, "grid"), block=dim3(block, "block"), shared_bytes=shared_bytes)
+        config = self.config = c.LaunchConfig(grid=dim3(grid, "grid"), block=dim3(block, "block"),
+                                              shared_bytes=whole(shared_bytes, "shared_bytes", UINT32))
         if attributes is not None:
             attributes.set_in(config)
-        self.stream.value = stream
+        self.stream.value = whole(stream, "stream", UINT64)
         self.call = (self.call[0], self.stream, byref(config), *self.call[3:])
         self.key = key
 
@@ -110,8 +112,10 @@ def dim3(size: Any, what: str) -> c.Dim3:
         numbers = [operator.index(each) for each in sizes]
     except TypeError:
         numbers = []
-    if not 1 <= len(numbers) <= 3 or not all(0 <= each < 1 << 32 for each in numbers):
-        raise TypeError(f"{what} is {size!r}; it can be a number, or a tuple of up to three")
+    in_range = all(1 <= each <= UINT32[1] for each in numbers)
+    if not 1 <= len(numbers) <= 3 or not in_range:
+        words = f"{what} is {size!r}; it can be a number from 1 to {UINT32[1]}, or a tuple of up to three"
+        raise TypeError(words) if in_range else invalid(words)
     return c.Dim3(*numbers)
 
 
@@ -195,7 +199,9 @@ class Kernel:
     def blocks_per_multiprocessor(self, threads: int, shared_bytes: int = 0) -> int:
         """How many blocks of so many threads, each with so much dynamic shared memory, one multiprocessor runs at once."""
         blocks = c_uint32()
-        c.check(c.kernel_blocks_per_multiprocessor(self._handle, c_uint32(threads), c_uint32(shared_bytes), byref(blocks)))
+        c.check(c.kernel_blocks_per_multiprocessor(
+            self._handle, c_uint32(whole(threads, "threads", UINT32)), c_uint32(whole(shared_bytes, "shared_bytes", UINT32)),
+            byref(blocks)))
         return blocks.value
 
     def _make_plan(self, args: tuple[Any, ...]) -> Plan:

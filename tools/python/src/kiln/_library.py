@@ -7,6 +7,7 @@ from ctypes import (CDLL, CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_i
                     c_void_p, sizeof)
 
 from ._errors import error_of
+from ._given import encoded_for_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -248,10 +249,10 @@ def check(error: int | None) -> None:
         raise take_error(error)
 
 
-def texts(values: Any) -> tuple[Any, int]:
+def texts(values: Any, what: str) -> tuple[Any, int]:
     """An array of C's strings, which lives as long as the caller keeps it, and how many there are."""
-    encoded = [os.fsencode(value) for value in values]
-    return (c_char_p * max(1, len(encoded)))(*encoded), len(encoded)
+    given = [encoded_for_files(value, what, "a list of str") for value in values]
+    return (c_char_p * max(1, len(given)))(*given), len(given)
 
 
 def place_in(names: tuple[str, ...], name: str, what: str) -> int:

@@ -7,6 +7,7 @@ from ctypes import byref, c_size_t, c_void_p, pointer
 
 from . import _library as c
 from ._errors import error_of
+from ._given import absolute, encoded, path_bytes, require_several, require_switch, wrong_type
 from ._record import Record
 
 TYPE_CHECKING = False
@@ -36,33 +37,6 @@ class Variant(Record):
     kernels: dict[str, str]
 
 
-def wrong_type(what: str, expected: str, value: object) -> TypeError:
-    return TypeError(f"{what} has to be {expected}, not {type(value).__name__}")
-
-
-def encoded(value: str | bytes, what: str, expected: str = "a str or bytes") -> bytes:
-    """As C reads it, up to the first zero byte: so there may be none."""
-    try:
-        result = value.encode() if isinstance(value, str) else bytes(memoryview(value))
-    except TypeError:
-        raise wrong_type(what, expected, value) from None
-    if b"\0" in result:
-        raise error_of("invalid_argument", f"{what} holds a NUL byte")
-    return result
-
-
-def require_several(values: object, what: str) -> None:
-    """Python would take one text for a list of its letters."""
-    if isinstance(values, (str, bytes, bytearray, memoryview)):
-        kind = type(values).__name__
-        raise TypeError(f"{what} is one {kind}; give a list of {kind}")
-
-
-def require_switch(value: object, what: str, expected: str = "True or False") -> None:
-    if type(value).__name__ not in ("bool", "bool_"):  # numpy's, too
-        raise wrong_type(what, expected, value)
-
-
 class Program:
     """Source text and all that is compiled with it, validated once. Immutable; any runtime and any thread may use it.
 
@@ -85,13 +59,13 @@ class Program:
             require_several(value, what)
         require_switch(standard_headers, "standard_headers")
         require_switch(toolkit_headers, "toolkit_headers")
-        folders = [os.fspath(folder) for folder in include_dirs]
+        folders = [path_bytes(folder, "include_dirs") for folder in include_dirs]
         if isinstance(source, os.PathLike):
-            file = os.path.abspath(source)
+            file = os.fsdecode(absolute(source, "source"))
             with open(file, "rb") as opened:
                 text = opened.read()
             name = os.path.basename(file) if name is None else name
-            folders.insert(0, os.path.dirname(file))
+            folders.insert(0, os.fsencode(os.path.dirname(file)))
         else:
             text = encoded(source, "source", "a str, bytes or a pathlib.Path")
         if name is None:
@@ -121,7 +95,7 @@ def handle_of(program: Program) -> c.ProgramHandle:
     return program._handle
 
 
-def make_handle(name: bytes, source: bytes, kernels: tuple[str, ...], folders: list[str], headers: Mapping[str, str],
+def make_handle(name: bytes, source: bytes, kernels: tuple[str, ...], folders: list[bytes], headers: Mapping[str, str],
                 options: tuple[str, ...], standard_headers: bool, toolkit_headers: bool,
                 variants: tuple[Variant, ...]) -> c.ProgramHandle:
     own = header_set(headers)
@@ -129,9 +103,9 @@ def make_handle(name: bytes, source: bytes, kernels: tuple[str, ...], folders: l
     sets.append(c.device_headers())
     if standard_headers:
         sets.append(c.standard_headers())
-    expressions, expression_count = c.texts(kernels)
-    include_dirs, include_dir_count = c.texts(folders)
-    arguments, argument_count = c.texts(options)
+    expressions, expression_count = c.texts(kernels, "kernels")
+    include_dirs, include_dir_count = c.texts(folders, "include_dirs")
+    arguments, argument_count = c.texts(options, "options")
     specs = [variant_spec(variant) for variant in variants]
     spec = c.ProgramSpec(
         name=name, source=source, no_toolkit_headers=0 if toolkit_headers else 1,
@@ -165,6 +139,8 @@ def variant_spec(variant: Variant) -> c.VariantSpec:
     fields: dict[str, Any] = {"kernels": (c.ReplacedKernel * max(1, len(replaced)))(*replaced),
                               "kernel_count": len(replaced)}
     if variant.options is not None:
-        fields["options"], fields["option_count"] = c.texts(variant.options)
+        what = f"the options of the variant {variant.name}"
+        require_several(variant.options, what)
+        fields["options"], fields["option_count"] = c.texts(variant.options, what)
     return c.VariantSpec(name=given(variant.name), since=given(variant.since), file=given(variant.file),
                          source=given(variant.source), **fields)

@@ -12,8 +12,10 @@ from . import _library as c
 from ._artifact import Artifact
 from ._compiling import Compiling
 from ._errors import Error, error_of
+from ._given import (INT32, UINT64, absolute, bytes_of, encoded, invalid, milliseconds, require_several, require_switch, whole,
+                     wrong_type)
 from ._kernel import Kernel
-from ._program import encoded, handle_of, require_several, require_switch, wrong_type
+from ._program import handle_of
 from ._record import Record
 
 TYPE_CHECKING = False
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 FIRST_PRIORITY = (1 << 31) - 1
 NO_WORKERS, AUTOMATIC_WORKERS = -1, -2
+# As the variable has it.
+MOST_WORKERS = 1024
 
 
 class Event(Record):
@@ -214,25 +218,28 @@ class Runtime:
                 require_switch(value, what)
         if cache is not None:
             require_switch(cache, "cache", "True or False (cache_dir names its folder)")
-        require_several(bundles, "bundles")
+        if bundles is not None:
+            require_several(bundles, "bundles")
         require_several(embedded_bundles, "embedded_bundles")
         options = c.RuntimeOptions(
-            cache_directory=path_of(cache_dir), cache_disabled=switch(None if cache is None else not cache),
+            cache_directory=path_of(cache_dir, "cache_dir"), cache_disabled=switch(None if cache is None else not cache),
             cache_read_only=switch(read_only), cache_trust_others=switch(trust_others), allow_ptx=switch(allow_ptx),
-            cache_max_bytes=max_bytes or 0, mode=0 if mode is None else c.place_in(c.MODES, mode, "mode") + 1,
-            compile_workers=workers_number(workers), compile_timeout=milliseconds(timeout),
-            compile_patience=milliseconds(patience), nvrtc=path_of(nvrtc) or nvrtc_elsewhere(),
-            nvjitlink=path_of(nvjitlink), nvfatbin=path_of(nvfatbin), cuda_driver=path_of(driver),
-            worker=path_of(worker), variant=text_of(variant, "variant"),
-            record=path_of(record), cache_trust_owners=text_of(trust_owners, "trust_owners"),
+            cache_max_bytes=0 if max_bytes is None else whole(max_bytes, "max_bytes", (1, UINT64[1])),
+            mode=0 if mode is None else c.place_in(c.MODES, mode, "mode") + 1,
+            compile_workers=workers_number(workers), compile_timeout=0 if timeout is None else milliseconds(timeout, "timeout", 0.001),
+            compile_patience=0 if patience is None else milliseconds(patience, "patience"),
+            nvrtc=path_of(nvrtc, "nvrtc") or nvrtc_elsewhere(),
+            nvjitlink=path_of(nvjitlink, "nvjitlink"), nvfatbin=path_of(nvfatbin, "nvfatbin"),
+            cuda_driver=path_of(driver, "driver"), worker=path_of(worker, "worker"), variant=text_of(variant, "variant"),
+            record=path_of(record, "record"), cache_trust_owners=text_of(trust_owners, "trust_owners"),
             cache_group=text_of(group, "group"), engine=text_of(engine, "engine"),
-            trusted_keys=text_of(trusted_keys, "trusted_keys"), signing_key=path_of(signing_key),
+            trusted_keys=text_of(trusted_keys, "trusted_keys"), signing_key=path_of(signing_key, "signing_key"),
             remotes=text_of(remotes if remotes is None or isinstance(remotes, str) else " ".join(remotes), "remotes"),
-            remote_helper=path_of(remote_helper),
+            remote_helper=path_of(remote_helper, "remote_helper"),
             log_level=0 if log_level is None else c.place_in(c.LOG_LEVELS, log_level, "log_level") + 1)
         if bundles is not None:
-            options.bundles, options.bundle_count = c.texts(os.path.abspath(bundle) for bundle in bundles)
-        self._embedded = [bytes(bundle) for bundle in embedded_bundles]
+            options.bundles, options.bundle_count = c.texts((absolute(bundle, "bundles") for bundle in bundles), "bundles")
+        self._embedded = [bytes_of(bundle, "embedded_bundles") for bundle in embedded_bundles]
         if self._embedded:
             options.embedded_bundles = (c.Bytes * len(self._embedded))(
                 *(c.Bytes(cast(c_char_p(bundle), c_void_p), len(bundle)) for bundle in self._embedded))
@@ -291,7 +298,8 @@ class Runtime:
         the compile come when it is awaited."""
         handle = c.CompilingHandle()
         c.check(c.runtime_compile_async(self._open(), handle_of(program), c_char_p(arch_bytes(arch)),
-                                        c_int32(image_number(arch, image)), c_int32(priority), byref(handle)))
+                                        c_int32(image_number(arch, image)), c_int32(whole(priority, "priority", INT32)),
+                                        byref(handle)))
         return Compiling(handle)
 
     def prefetch(self, items: Iterable[Item], *, progress: Callable[[Progress], object] | None = None) -> PrefetchReport:
@@ -335,8 +343,8 @@ class Runtime:
         name expressions of the inputs, or symbols; without any all are listed. Raises CompileError with the linker's log."""
         require_several(options, "options")
         require_several(kernels, "kernels")
-        arguments, argument_count = c.texts(options)
-        expressions, expression_count = c.texts(kernels)
+        arguments, argument_count = c.texts(options, "options")
+        expressions, expression_count = c.texts(kernels, "kernels")
         spec = c.LinkSpec(name=encoded(name, "name", "a str"),
                           inputs=(c_void_p * max(1, len(inputs)))(*(each._handle.value for each in inputs)),
                           input_count=len(inputs), arch=arch_bytes(arch), kind=image_number(arch, image),
@@ -383,6 +391,7 @@ class Runtime:
 
     def remotes(self, *, reach: bool = False) -> list[Remote]:
         """The stores that machines share, in their order. `reach`: asks each server something first, to measure it."""
+        require_switch(reach, "reach")
         handle, count, fields = c.RemotesHandle(), c_size_t(), c.RemoteFields()
         self._blocking(c.runtime_get_remotes, self._open(), c_int32(reach), byref(handle), byref(count))
         told = []
@@ -422,8 +431,8 @@ def forget_callbacks(number: int) -> None:
     observers.pop(number, None)
 
 
-def path_of(path: str | os.PathLike[str] | None) -> bytes | None:
-    return None if path is None else os.fsencode(os.path.abspath(path))
+def path_of(path: str | os.PathLike[str] | None, name: str) -> bytes | None:
+    return None if path is None else absolute(path, name)
 
 
 def text_of(value: str | None, name: str) -> bytes | None:
@@ -434,17 +443,13 @@ def switch(value: bool | None) -> int:
     return 0 if value is None else 1 if value else 2
 
 
-def milliseconds(seconds: float | None) -> int:
-    return 0 if seconds is None else max(1, round(seconds * 1000))
-
-
 def workers_number(workers: int | str | None) -> int:
     if workers is None:
         return 0
     if workers == "auto":
         return AUTOMATIC_WORKERS
-    if not isinstance(workers, int) or workers < 0:
-        raise error_of("invalid_argument", f"workers is {workers!r}; it can be a number of processes, 0 for none, or 'auto'")
+    if not isinstance(workers, int) or not 0 <= workers <= MOST_WORKERS:
+        raise invalid(f"workers is {workers!r}; it can be a number of processes, from 0 for none to {MOST_WORKERS}, or 'auto'")
     return workers or NO_WORKERS
 
 
