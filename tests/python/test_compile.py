@@ -1,6 +1,7 @@
 """Compiles, what they give, and what they raise."""
 
 import gc
+import os
 import threading
 import time
 
@@ -142,11 +143,72 @@ def test_settings_that_make_no_sense():
     ({"allow_ptx": "off"}, "allow_ptx has to be True or False, not str"),
     ({"bundles": "a.kiln"}, "bundles is one str; give a list of str"),
     ({"embedded_bundles": b"KILN"}, "embedded_bundles is one bytes; give a list of bytes"),
+    ({"embedded_bundles": [5]}, "embedded_bundles has to be bytes, not int"),
+    ({"bundles": 3}, "bundles has to be a list, not int"),
+    ({"nvrtc": 3}, "nvrtc has to be a str, bytes or a pathlib.Path, not int"),
+    ({"max_bytes": "5G"}, "max_bytes has to be an int, not str"),
+    ({"timeout": "x"}, "timeout has to be a number of seconds, not str"),
+    ({"patience": "x"}, "patience has to be a number of seconds, not str"),
 ])
 def test_settings_of_another_type(cache, arguments, message):
     with pytest.raises(TypeError) as caught:
         kiln.Runtime(**{"cache_dir": cache} | arguments)
     assert str(caught.value) == message
+
+
+PATHS = ("cache_dir", "nvrtc", "nvjitlink", "nvfatbin", "driver", "worker", "signing_key", "record", "remote_helper")
+TEXTS = ("variant", "trust_owners", "group", "engine", "trusted_keys", "remotes")
+
+
+@pytest.mark.parametrize("name", [*PATHS, *TEXTS, "bundles"])
+def test_settings_that_c_would_cut(tmp_path, name):
+    for value in ({str(tmp_path / "a") + "\0b", os.fsencode(tmp_path / "a") + b"\0b"} if name in PATHS else {"a\0b"}):
+        with pytest.raises(kiln.InvalidError) as caught:
+            kiln.Runtime(**{"cache_dir": tmp_path / "cache"} | {name: [value] if name == "bundles" else value})
+        assert caught.value.message == f"{name} holds a NUL byte"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_path_is_not_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (*PATHS, "bundles"):
+        with pytest.raises(kiln.InvalidError) as caught:
+            kiln.Runtime(**{"cache_dir": tmp_path / "cache"} | {name: [""] if name == "bundles" else ""})
+        assert caught.value.message == f"{name}: the path is empty"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name, values, words", [
+    ("max_bytes", (-1, 0, 2**64, 2**64 + 4096, 2**70), "a number from 1 to 18446744073709551615"),
+    ("workers", (-1, 1025, 2**32 + 1, 2**70), "a number of processes, from 0 for none to 1024, or 'auto'"),
+    ("patience", (-1, 86400.5, 2**70, float("nan"), float("inf")), "a number of seconds from 0 to 86400"),
+    ("timeout", (-1, 0, 86401, 2**70, float("nan")), "a number of seconds from 0.001 to 86400"),
+])
+def test_settings_that_c_would_wrap(cache, name, values, words):
+    for value in values:
+        with pytest.raises(kiln.InvalidError) as caught:
+            kiln.Runtime(**{"cache_dir": cache, name: value})
+        assert caught.value.message == f"{name} is {value}; it can be {words}"
+
+
+def test_settings_at_their_bounds(cache):
+    for arguments in ({"max_bytes": 1}, {"max_bytes": 2**64 - 1}, {"workers": 0}, {"workers": 1024}, {"patience": 0},
+                      {"patience": 86400, "timeout": 0.001}):
+        kiln.Runtime(cache_dir=cache, **arguments).close()
+
+
+@pytest.mark.parametrize("call, what", [
+    (lambda runtime, _: runtime.link("k\0", [], "sm_90a"), "name"),
+    (lambda runtime, _: runtime.link("k", [], "sm_90a", options=["-g\0"]), "options"),
+    (lambda runtime, _: runtime.link("k", [], "sm_90a", kernels=["k\0"]), "kernels"),
+    (lambda runtime, scale: runtime.fatbin(scale, ["sm_90\0a"]), "arch"),
+    (lambda runtime, scale: runtime.prefetch([(scale, "sm_90\0a")]), "arch"),
+    (lambda runtime, scale: runtime.kernel(scale, "scale<float>\0"), "name"),
+])
+def test_arguments_that_c_would_cut(runtime, scale, call, what):
+    with pytest.raises(kiln.InvalidError) as caught:
+        call(runtime, scale)
+    assert caught.value.message == f"{what} holds a NUL byte"
 
 
 NO_PROGRAM = "program has to be a kiln.Program, as kiln.Program(source, name=..., kernels=[...]) makes one, not str"
@@ -170,6 +232,8 @@ NO_ARCH = 'arch has to be a str such as "sm_90a", not int'
     (lambda runtime, _: runtime.link("k.link", [], "sm_90a", kernels="k"), "kernels is one str; give a list of str"),
     (lambda runtime, scale: runtime.fatbin(scale, "sm_90"), "archs is one str; give a list of str"),
     (lambda runtime, scale: runtime.kernel(scale, 3), "name has to be a str, not int"),
+    (lambda runtime, scale: runtime.compile_async(scale, "sm_90a", priority="x"), "priority has to be an int, not str"),
+    (lambda runtime, _: runtime.remotes(reach=2**32), "reach has to be True or False, not int"),
 ])
 def test_arguments_of_another_type(runtime, scale, call, message):
     with pytest.raises(TypeError) as caught:

@@ -107,6 +107,30 @@ def test_threads_wait_with_and_without_a_bound(runtime, slow, scale):
     assert runtime.compile_async(scale, "sm_90a", priority=3).result(timeout=60).arch == "sm_90a"
 
 
+def test_a_priority_that_c_would_wrap(runtime, scale):
+    for priority in (-2**31 - 1, 2**31, 2**70):
+        with pytest.raises(kiln.InvalidError) as caught:
+            runtime.compile_async(scale, "sm_90a", priority=priority)
+        assert caught.value.message == f"priority is {priority}; it can be a number from {-2**31} to {2**31 - 1}"
+
+
+@pytest.mark.parametrize("timeout", [-1, pytest.param(-10**400, id="beyond floats"), float("nan")])
+def test_a_bound_that_has_passed(runtime, slow, timeout):
+    compiling = runtime.compile_async(slow, "sm_90a")
+    with pytest.raises(TimeoutError):
+        compiling.result(timeout)
+    compiling.cancel()
+
+
+def test_a_bound_is_a_number(runtime, scale):
+    compiling = runtime.compile_async(scale, "sm_90a")
+    for timeout in ("x", b"1", [1]):
+        with pytest.raises(TypeError, match=f"timeout has to be a number of seconds, not {type(timeout).__name__}"):
+            compiling.result(timeout)
+    for timeout in (float("inf"), 2**70, 10**400):
+        assert compiling.result(timeout).arch == "sm_90a"
+
+
 def test_closing_cancels(cache, fake_path, slow):
     opened = kiln.Runtime(cache_dir=cache, driver=fake_path)
     compiling = opened.compile_async(slow, "sm_90a")

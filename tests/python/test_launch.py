@@ -335,6 +335,59 @@ def test_configurations_that_make_no_sense(scale_kernel, fake):
     assert fake.count() == 1
 
 
+MOST = 2**32 - 1
+SIZES = f"a number from 1 to {MOST}, or a tuple of up to three"
+
+
+@pytest.mark.parametrize("name", ["grid", "block", "cluster", "preferred_cluster"])
+def test_sizes_are_named_as_they_were_given(scale_kernel, fake, name):
+    def launch(size):
+        sizes = {"grid": 1, "block": 1} | ({name: size} if name in ("grid", "block") else {})
+        attributes = None if name in sizes else kiln.LaunchAttributes(**{name: size})
+        scale_kernel(sizes["grid"], sizes["block"], ADDRESS, 1.0, stream=0, attributes=attributes)
+
+    for kind, wrong in ((kiln.InvalidError, (0, (0, 5), (5, 0), -1, 2**32, 2**40, (1, 1, -1))),
+                        (TypeError, ("1", 1.5, [1], (), (1, 1, 1, 1), (1, "x")))):
+        for size in wrong:
+            with pytest.raises(kind) as caught:
+                launch(size)
+            assert str(caught.value) == f"{name} is {size!r}; it can be {SIZES}"
+    assert fake.count() == 0
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"shared_bytes": -1}, f"shared_bytes is -1; it can be a number from 0 to {MOST}"),
+    ({"shared_bytes": 2**32 + 64}, f"shared_bytes is {2**32 + 64}; it can be a number from 0 to {MOST}"),
+    ({"stream": -1}, f"stream is -1; it can be a number from 0 to {2**64 - 1}"),
+    ({"stream": 2**64 + 1}, f"stream is {2**64 + 1}; it can be a number from 0 to {2**64 - 1}"),
+    ({"attributes": kiln.LaunchAttributes(priority=2**32)},
+     f"priority is {2**32}; it can be a number from {-2**31} to {2**31 - 1}"),
+])
+def test_numbers_of_a_launch_that_c_would_wrap(scale_kernel, fake, arguments, message):
+    with pytest.raises(kiln.InvalidError) as caught:
+        scale_kernel(1, 32, ADDRESS, 1.0, **{"stream": 0} | arguments)
+    assert caught.value.message == message
+    assert fake.count() == 0
+
+
+def test_numbers_of_a_launch_of_another_type(scale_kernel, fake):
+    for arguments, name in (({"shared_bytes": "x"}, "shared_bytes"),
+                            ({"attributes": kiln.LaunchAttributes(priority="x")}, "priority")):
+        with pytest.raises(TypeError) as caught:
+            scale_kernel(1, 32, ADDRESS, 1.0, stream=0, **arguments)
+        assert str(caught.value) == f"{name} has to be an int, not str"
+    assert fake.count() == 0
+
+
+def test_numbers_of_an_occupancy_that_c_would_wrap(scale_kernel):
+    for arguments, name in (((2**32 + 32,), "threads"), ((-1,), "threads"), ((32, 2**32), "shared_bytes")):
+        with pytest.raises(kiln.InvalidError) as caught:
+            scale_kernel.blocks_per_multiprocessor(*arguments)
+        assert caught.value.message == f"{name} is {arguments[-1]}; it can be a number from 0 to {MOST}"
+    with pytest.raises(TypeError, match="threads has to be an int, not str"):
+        scale_kernel.blocks_per_multiprocessor("x")
+
+
 def test_attributes(load, fake):
     kernel = load("__global__ void k(int* x) { extern __shared__ int s[]; *x = s[0]; }", "k")
     told = kernel.attributes()

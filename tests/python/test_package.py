@@ -22,11 +22,48 @@ def test_everything_public_is_documented_and_listed():
         assert getattr(kiln, name).__doc__, name
 
 
-def test_the_readmes_first_example(run):
+def readmes_examples():
     readme = pathlib.Path(__file__).resolve().parents[2] / "tools/python/README.md"
-    example = readme.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
-    words = run(example.replace("kiln.Runtime()", "kiln.Runtime(cache_dir=CACHE)")).split()
+    return [block.split("```")[0] for block in readme.read_text(encoding="utf-8").split("```python\n")[1:]]
+
+
+def test_the_readmes_first_example(run):
+    words = run(readmes_examples()[0].replace("kiln.Runtime()", "kiln.Runtime(cache_dir=CACHE)")).split()
     assert words[0] == "_Z5scaleIfEvPT_S0_" and words[-1] == "compiled"
+
+
+# What the README's launch takes of cuda.core, for a machine that has neither it nor a GPU.
+CUDA_CORE = """
+import sys, types
+
+class Stream:
+    def __cuda_stream__(self): return 0, 0x99
+    def sync(self): print("synchronized")
+
+class Buffer:
+    def __init__(self, size): self.__cuda_array_interface__ = {"data": (4096, False), "shape": (size,), "typestr": "|u1"}
+    def fill(self, value, *, stream): assert type(stream) is Stream
+
+class Device:
+    def set_current(self): pass
+    def create_stream(self): return Stream()
+    def allocate(self, size, *, stream): return Buffer(size)
+
+sys.modules["cuda"], sys.modules["cuda.core"] = types.ModuleType("cuda"), types.ModuleType("cuda.core")
+sys.modules["cuda.core"].Device = Device
+"""
+TOLD = """
+import ctypes
+fake = ctypes.CDLL(DRIVER)
+fake.fake_cuda_launch_count.restype = ctypes.c_size_t
+print("launches", fake.fake_cuda_launch_count())
+"""
+
+
+def test_the_readmes_launch(run):
+    first, second = readmes_examples()
+    told = run(CUDA_CORE + (first + second).replace("kiln.Runtime()", "kiln.Runtime(cache_dir=CACHE, driver=DRIVER)") + TOLD)
+    assert told.splitlines()[-2:] == ["synchronized", "launches 1"]
 
 
 @pytest.mark.skipif("KILN_PYTHON_LIBRARY" in os.environ, reason="the package is not installed from its wheel")

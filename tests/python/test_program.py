@@ -43,7 +43,14 @@ def test_a_variant_stands_in(runtime):
     ({"options": ["-arch=sm_90"]}, "-arch"),
     ({"options": ["-Isomewhere"]}, "include"),
     ({"name": "/absolute.cu"}, "absolute"),
-    ({"headers": {"a.cuh": "a\0b"}}, "NUL"),
+    ({"headers": {"a.cuh": "a\0b"}}, "the header a.cuh holds a NUL byte"),
+    ({"options": ["-DV=1\0 2"]}, "options holds a NUL byte"),
+    ({"kernels": ["scale<float>\0g"]}, "kernels holds a NUL byte"),
+    ({"include_dirs": ["/usr/include\0zzz"]}, "include_dirs holds a NUL byte"),
+    ({"include_dirs": [b"/usr/include\0zzz"]}, "include_dirs holds a NUL byte"),
+    ({"include_dirs": [""]}, "include_dirs: the path is empty"),
+    ({"variants": [kiln.Variant("wide", "sm_90a", options=["-DV=1\0 2"])]}, "the options of the variant wide holds a NUL byte"),
+    ({"variants": [kiln.Variant("wide", "sm_90a", file="wide.cu\0")]}, "the variant wide holds a NUL byte"),
 ])
 def test_what_makes_no_sense_is_refused(arguments, words):
     with pytest.raises(kiln.InvalidError, match=words) as caught:
@@ -59,11 +66,22 @@ def test_what_makes_no_sense_is_refused(arguments, words):
     ({"headers": ["a.cuh"]}, "headers has to be a dict of names and texts, not list"),
     ({"standard_headers": "cstdint"}, "standard_headers has to be True or False, not str"),
     ({"toolkit_headers": 0}, "toolkit_headers has to be True or False, not int"),
+    ({"options": 3}, "options has to be a list, not int"),
+    ({"options": [3]}, "options has to be a list of str, not int"),
+    ({"include_dirs": [3]}, "include_dirs has to be a str, bytes or a pathlib.Path, not int"),
+    ({"variants": [kiln.Variant("wide", "sm_90a", options="-g")]},
+     "the options of the variant wide is one str; give a list of str"),
 ])
 def test_a_value_of_another_type_is_refused(arguments, message):
     with pytest.raises(TypeError) as caught:
         kiln.Program(**{"source": SCALE, "name": "scale.cu", "kernels": ["scale<float>"]} | arguments)
     assert str(caught.value) == message
+
+
+def test_a_files_path_is_not_cut(tmp_path):
+    (tmp_path / "scale.cu").write_text(SCALE)
+    with pytest.raises(kiln.InvalidError, match="source holds a NUL byte"):
+        kiln.Program(tmp_path / "scale.cu\0b", kernels=["scale<float>"])
 
 
 def test_a_file_that_is_not_there():
