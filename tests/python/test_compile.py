@@ -145,6 +145,8 @@ def test_settings_that_make_no_sense():
     ({"embedded_bundles": b"KILN"}, "embedded_bundles is one bytes; give a list of bytes"),
     ({"embedded_bundles": [5]}, "embedded_bundles has to be bytes, not int"),
     ({"bundles": 3}, "bundles has to be a list, not int"),
+    ({"remotes": 3}, "remotes has to be a list, not int"),
+    ({"remotes": [3]}, "remotes has to be a list of str, not int"),
     ({"nvrtc": 3}, "nvrtc has to be a str, bytes or a pathlib.Path, not int"),
     ({"max_bytes": "5G"}, "max_bytes has to be an int, not str"),
     ({"timeout": "x"}, "timeout has to be a number of seconds, not str"),

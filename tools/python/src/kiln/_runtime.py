@@ -226,7 +226,8 @@ class Runtime:
             cache_read_only=switch(read_only), cache_trust_others=switch(trust_others), allow_ptx=switch(allow_ptx),
             cache_max_bytes=0 if max_bytes is None else whole(max_bytes, "max_bytes", (1, UINT64[1])),
             mode=0 if mode is None else c.place_in(c.MODES, mode, "mode") + 1,
-            compile_workers=workers_number(workers), compile_timeout=0 if timeout is None else milliseconds(timeout, "timeout", 0.001),
+            compile_workers=workers_number(workers),
+            compile_timeout=0 if timeout is None else milliseconds(timeout, "timeout", 0.001),
             compile_patience=0 if patience is None else milliseconds(patience, "patience"),
             nvrtc=path_of(nvrtc, "nvrtc") or nvrtc_elsewhere(),
             nvjitlink=path_of(nvjitlink, "nvjitlink"), nvfatbin=path_of(nvfatbin, "nvfatbin"),
@@ -234,8 +235,7 @@ class Runtime:
             record=path_of(record, "record"), cache_trust_owners=text_of(trust_owners, "trust_owners"),
             cache_group=text_of(group, "group"), engine=text_of(engine, "engine"),
             trusted_keys=text_of(trusted_keys, "trusted_keys"), signing_key=path_of(signing_key, "signing_key"),
-            remotes=text_of(remotes if remotes is None or isinstance(remotes, str) else " ".join(remotes), "remotes"),
-            remote_helper=path_of(remote_helper, "remote_helper"),
+            remotes=remotes_of(remotes), remote_helper=path_of(remote_helper, "remote_helper"),
             log_level=0 if log_level is None else c.place_in(c.LOG_LEVELS, log_level, "log_level") + 1)
         if bundles is not None:
             options.bundles, options.bundle_count = c.texts((absolute(bundle, "bundles") for bundle in bundles), "bundles")
@@ -437,6 +437,13 @@ def path_of(path: str | os.PathLike[str] | None, name: str) -> bytes | None:
 
 def text_of(value: str | None, name: str) -> bytes | None:
     return None if value is None else encoded(value, name)
+
+
+def remotes_of(remotes: str | Iterable[str] | None) -> bytes | None:
+    if remotes is None or isinstance(remotes, str):
+        return text_of(remotes, "remotes")
+    require_several(remotes, "remotes")
+    return b" ".join(encoded(remote, "remotes", "a list of str") for remote in remotes)
 
 
 def switch(value: bool | None) -> int:
