@@ -199,7 +199,11 @@ Result<GcReport> Cache::clear() {
     // After the last entry goes what belongs to none, as damage may leave behind.
     return commit_if(!gone.empty() || storage::remove_orphans(connection));
   };
-  return remove_in_steps(*impl_, "clearing", any, each_goes, tidy);
+  const auto remove_all = [&] { return remove_in_steps(*impl_, "clearing", any, each_goes, tidy); };
+  auto removed = remove_all();
+  // In a file that is corrupt nothing can be removed; of the one that takes its place nothing needs to be.
+  if (!removed && impl_->leave_corrupt_file()) removed = remove_all();
+  return removed;
 }
 
 Result<GcReport> Cache::remove(std::span<const Digest> keys) {

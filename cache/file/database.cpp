@@ -284,10 +284,16 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
   Trust trust{.cache = options.trust, .owned_by_root = true};
   trust.cache.group.reset();  // It says who shares a directory; a bundle has an owner.
   std::error_code told_by_the_opening;
-  if (fs::is_directory(file, told_by_the_opening))
-    return fail(ErrorCode::cache_unusable,
-                fmt::format("bundle '{}' is a folder; name a file that `kiln export` wrote",
-                            file.string()));
+  const auto there = fs::status(file, told_by_the_opening);
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    return fail(
+        ErrorCode::cache_unusable,
+        fmt::format("bundle '{}' is {}; name a file that `kiln export` wrote", file.string(),
+                    fs::is_directory(there) ? "a folder" : "not a regular file"));
+  if (::access(file.c_str(), R_OK) != 0 && errno == EACCES)
+    return fail(
+        ErrorCode::cache_unusable,
+        fmt::format("bundle '{}' may not be read; give the user the right to", file.string()));
   const auto descriptor = open_private_file(file, trust);
   if (!descriptor) return tl::unexpected(descriptor.error());
   if (*descriptor < 0) {

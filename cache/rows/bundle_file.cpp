@@ -105,7 +105,9 @@ Result<std::unique_ptr<BundleFile>> BundleFile::begin(const fs::path& bundle) {
   if (!bundle.has_filename()) return not_written(bundle, "it names a folder");
   std::error_code error;
   // SQLite follows no symlink, and the way to a bundle may have some.
-  fs::path folder = fs::canonical(fs::absolute(bundle, error).parent_path(), error);
+  const auto absolute = fs::absolute(bundle, error);
+  if (error) return not_written(bundle, "the working directory is gone: name an absolute path");
+  fs::path folder = fs::canonical(absolute.parent_path(), error);
   if (error) return not_written(bundle, "its folder: " + error.message() + "; make it first");
   if (fs::is_directory(bundle, error))
     return not_written(bundle, "it is a folder; name a file in it");

@@ -1,6 +1,9 @@
 #include "lookup/replay.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -19,6 +22,11 @@ namespace kiln {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// It has no content that could be the same.
+bool may_not_be_read(const std::string& place) {
+  return ::access(place.c_str(), R_OK) != 0 && errno == EACCES;
+}
 
 // One pass over the recorded look-ups; each parent is found before its children.
 class Replay {
@@ -229,7 +237,7 @@ std::string in_words(const HeaderDifference& difference, const DependencySet& re
       words += "has another time, which reached the output";
       break;
     default:
-      words += "changed";
+      words += may_not_be_read(difference.place) ? "may not be read" : "changed";
   }
   if (!through.empty()) words += fmt::format(", reached through {}", fmt::join(through, " from "));
   return words;

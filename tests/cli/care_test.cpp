@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <ios>
 #include <string>
 #include <vector>
 
@@ -283,6 +285,44 @@ TEST_F(Care, WhatMayNotBeChangedIsSaidOnce) {
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
   }
   fs::permissions(cache(), fs::perms::owner_all);
+}
+
+TEST_F(Care, ClearBeginsAnewWhereTheFileIsDamaged) {
+  {
+    std::fstream damaged(database(), std::ios::in | std::ios::out | std::ios::binary);
+    constexpr int behind_the_header = 4096;
+    damaged.seekp(behind_the_header);
+    damaged << std::string(fs::file_size(database()) - behind_the_header, '\xff');
+  }
+  EXPECT_EQ(care({"verify"}).exit_code, 1);
+  const auto outcome = care({"clear", "--yes"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("is corrupt"), HasSubstr("kiln import")));
+  EXPECT_EQ(care({"stats", "--json"}).documents().at(0)["entries"], 0);
+  EXPECT_EQ(care({"verify"}).exit_code, 0);
+}
+
+// Nobody counted them: they were not asked for by name.
+TEST_F(Care, LsCountsNoKernelsOfPtxWithoutNames) {
+  const auto source = file(
+      "two.cu", "__global__ void a(int* x) { *x = 1; }\n__global__ void b(int* x) { *x = 2; }\n");
+  compile({source, "--arch", "sm_80", "--image", "ptx"});
+  compile({source, "--arch", "sm_80"});
+  const auto listed = care({"ls", "--program", "two*"}).out;
+  EXPECT_THAT(listed, ContainsRegex("ptx +- "));
+  EXPECT_THAT(listed, ContainsRegex("cubin +2 "));
+}
+
+// Relative names are told so, and not that their folder is missing.
+TEST_F(Care, WithoutAWorkingDirectoryAsksForAnAbsolutePath) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"extract", first_, "--sources", "s"},
+           {"compile-commands", "--sources", "s", "-o", scratch("commands.json").string()},
+           {"export", "some.kiln"}}) {
+    const auto outcome = run(words, {.no_folder = true});
+    EXPECT_NE(outcome.exit_code, 0) << words[0];
+    EXPECT_THAT(outcome.err, HasSubstr("the working directory is gone: name an absolute path"));
+  }
 }
 
 TEST_F(Care, LsKeepsWhatIsAskedFor) {

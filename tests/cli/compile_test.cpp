@@ -192,6 +192,14 @@ TEST_F(Compile, WritesTheImage) {
   EXPECT_EQ(compiled["bytes"], fs::file_size(output));
 }
 
+TEST_F(Compile, AnImageKeepsTheRightsOfTheOneThatItReplaces) {
+  const auto output = file("mine.cubin", "");
+  fs::permissions(output, fs::perms(0600));
+  compile({source_, "--arch", "sm_80", "--name", "fill", "-o", output});
+  EXPECT_GT(fs::file_size(output), 0u);
+  EXPECT_EQ(fs::status(output).permissions(), fs::perms(0600));
+}
+
 TEST_F(Compile, WritesNoImageOverItsSource) {
   const auto source = file("scale.cu", scale_source);
   const auto outcome = run({"compile", source, "--arch", "sm_80", "--name", "fill", "-o", source});

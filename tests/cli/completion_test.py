@@ -118,6 +118,7 @@ class Completion(unittest.TestCase):
         self.assertIn("registers", complete("kernels", "--sort", ""))
         self.assertIn("sm_90a", complete("compile", "--arch", "sm_9"))
         self.assertEqual(complete("config", "un"), {"unset"})
+        self.assertEqual(complete("key", ""), {"generate", "show"})
         if SHELL == "bash":  # which takes --image=p for three words
             self.assertEqual(complete("compile", "--image", "=", "p"), {"ptx"})
 

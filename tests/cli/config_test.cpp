@@ -1,5 +1,6 @@
 // Settings, and the files that they stand in.
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 namespace kiln::tests {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
@@ -104,6 +106,21 @@ TEST_F(Config, SaysWhatElseIsWrongWithTheFile) {
   EXPECT_EQ(through.exit_code, 2);
   EXPECT_THAT(through.err, HasSubstr("is a symbolic link"));
   EXPECT_EQ(read(scratch("elsewhere")), "nonsense\nKILN_MODE=warn\n");
+}
+
+TEST_F(Config, WaitsForNoPipeAndReadsNoFolder) {
+  const auto path = scratch(".config/kiln/config");
+  fs::create_directories(path);
+  const auto expect_refused = [&](const std::vector<std::string>& words) {
+    const auto outcome = care(words);
+    EXPECT_EQ(outcome.exit_code, 2) << words[1];
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(path.string()), HasSubstr("not a regular file")));
+  };
+  expect_refused({"config", "set", "KILN_LOG", "warn"});
+  fs::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  expect_refused({"config", "set", "KILN_LOG", "warn"});
+  expect_refused({"config", "unset", "KILN_LOG"});
 }
 
 TEST_F(Config, SetsOneAfterTheOther) {

@@ -52,6 +52,18 @@ TEST_F(Explain, AMissIsExitStatusOneAndNamesTheFields) {
   EXPECT_EQ(documents[1]["nearest"]["differences"][0]["text"], "architecture: sm_90, stored sm_80");
 }
 
+TEST_F(Explain, AHeaderThatMayNotBeReadHasNotChanged) {
+  const auto header = file("scale.h", "#define SCALE 2\n");
+  const auto source = file("with.cu", "#include \"scale.h\"\n" + std::string(scale_source));
+  compile({source, "--arch", "sm_80", "--name", "fill"});
+  std::filesystem::permissions(header, std::filesystem::perms::none);
+  const auto outcome =
+      run({"explain", source, "--arch", "sm_80", "--name", "fill"}, {.no_override = true});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("header scale.h may not be read"),
+                                 testing::Not(HasSubstr("changed"))));
+}
+
 TEST_F(Explain, PrintsProseForPeople) {
   compile({source_, "--arch", "sm_80", "--name", "fill"});
   const auto hit = explain({"--arch", "sm_80", "--name", "fill"});

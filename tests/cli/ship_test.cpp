@@ -139,6 +139,39 @@ TEST_F(Ship, ABundleTakesNoOtherFilesPlace) {
   EXPECT_EQ(ship({"export", path("empty")}).exit_code, 0);
 }
 
+TEST_F(Ship, AnOutputTakesThePlaceOfNothingThatNobodyMakesAnew) {
+  const auto header = file("scale.h", "#define SCALE 2\n");
+  const auto key = file("farm-1.key", "secret");
+  const auto bundle = path("some.kiln");
+  ASSERT_EQ(ship({"export", bundle}).exit_code, 0);
+  const auto manifest = file(
+      "scale.json",
+      R"({"kiln_manifest": 1, "programs": [{"source_file": "scale.cu", "kernels": ["fill"]}]})");
+  std::filesystem::create_symlink(header, path("linked.cubin"));
+  const std::string source = path("scale.cu");
+  const auto all = [&] {
+    return std::vector{read(header), read(key), read(bundle), read(manifest), read(source)};
+  };
+  const auto before = all();
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"compile", source, "--arch", "sm_80", "--name", "fill", "-o", header},
+           {"compile", source, "--arch", "sm_80", "--name", "fill", "-o", path("linked.cubin")},
+           {"compile", source, "--arch", "sm_80", "--name", "fill", "-o", key},
+           {"compile", source, "--arch", "sm_80", "--name", "fill", "-o", bundle},
+           {"report", "-o", source},
+           {"report", "--manifest", manifest, "-o", source},
+           {"trace", manifest, "--arch", "sm_80", "-o", source},
+           {"stats", "--cache", bundle, "--openmetrics", bundle},
+           {"compile-commands", "--manifest", manifest, "--sources", path("s"), "-o", manifest},
+           {"compile-commands", bundle, "--sources", path("s"), "-o", bundle}}) {
+    const auto outcome = ship(words);
+    EXPECT_EQ(outcome.exit_code, 2) << words[0] << ' ' << words.back();
+    EXPECT_THAT(outcome.err,
+                testing::AllOf(HasSubstr(words.back()), HasSubstr("name another file")));
+  }
+  EXPECT_EQ(all(), before);
+}
+
 TEST_F(Ship, ExportTakesOneEnginesEntries) {
   const Circumstances acme{.environment = {{"KILN_ENGINE", "acme 2"}}};
   ASSERT_EQ(

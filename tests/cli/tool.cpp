@@ -75,6 +75,11 @@ void make_set_user_id_tool(const fs::path& folder) {
     prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
     prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH);
   }
+  if (circumstances.no_folder) {
+    const auto gone = folder / "gone";
+    mkdir(gone.c_str(), 0700);
+    if (chdir(gone.c_str()) != 0 || rmdir(gone.c_str()) != 0) _exit(127);
+  }
   for (const int stream : circumstances.closed) ::close(stream);
   if (circumstances.file_size) {
     const rlimit limit{*circumstances.file_size, *circumstances.file_size};

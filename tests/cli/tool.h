@@ -38,6 +38,7 @@ struct Circumstances {
   /// It belongs to the user who runs the tests, with whose rights it runs; another one starts it.
   bool set_user_id = false;
   bool no_override = false;  ///< Of root's rights, without the one to read and write everything.
+  bool no_folder = false;    ///< The working directory is gone.
 };
 
 /// A scratch folder with a cache of its own, and the real tool to run in it.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio_ext.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,6 +97,8 @@ std::string read_all(std::FILE* file, const std::filesystem::path& path) {
           ErrorCode::invalid_argument,
           fmt::format("{} does not end within 1 GiB, more than any source, manifest or image has",
                       path.string()));
+    // At a terminal the end is told once, and another read would wait for more.
+    if (std::feof(file) != 0) break;
   }
   if (std::ferror(file) != 0) io_failure("cannot read", path);
   return text;
@@ -116,6 +119,11 @@ File make_temporary(const std::filesystem::path& path, mode_t mode,
   temporary += fmt::format(".{:08x}{:08x}.tmp", random(), random());
   const int descriptor =
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+  // What others might not read before, they may not read now.
+  struct stat there;
+  constexpr mode_t rights = 0777;
+  if (descriptor >= 0 && stat(path.c_str(), &there) == 0)
+    static_cast<void>(fchmod(descriptor, there.st_mode & rights));
   return File(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"));
 }
 
@@ -145,8 +153,8 @@ void refuse_file_of_a_cache(const std::filesystem::path& path) {
 
 /// What lies there and would be lost, of what no verb makes with an output; empty for anything else.
 std::string_view kept_in(const std::filesystem::path& path) {
-  constexpr std::array source_endings{".cu", ".cuh", ".h",   ".hpp", ".hh",  ".hxx",
-                                      ".c",  ".cpp", ".cc",  ".cxx", ".inl", ".inc"};
+  constexpr std::array source_endings{".cu", ".cuh", ".h",  ".hpp", ".hh",  ".hxx",
+                                      ".c",  ".cpp", ".cc", ".cxx", ".inl", ".inc"};
   constexpr std::string_view database = "SQLite format 3";
   std::error_code not_there;
   const auto file = linked_file(path);
@@ -267,6 +275,16 @@ std::string read_input(const std::filesystem::path& path) {
   const File file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) io_failure("cannot read", path);
   return read_all(file.get(), path);
+}
+
+std::filesystem::path absolute_path(const std::filesystem::path& path) {
+  std::error_code gone;
+  auto absolute = std::filesystem::absolute(path, gone).lexically_normal();
+  if (gone) {
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("{}: the working directory is gone: name an absolute path", path.string()));
+  }
+  return absolute.has_filename() ? absolute : absolute.parent_path();
 }
 
 void write_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {

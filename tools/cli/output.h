@@ -104,8 +104,13 @@ void print_log(std::string_view title, std::string_view log);
 /// The whole of a file, or of standard input for "-". Errors: io_failed.
 [[nodiscard]] std::string read_input(const std::filesystem::path& path);
 
+/// Absolute, without "." and "..", and without a slash at its end. Errors: invalid_argument where that takes a working directory
+/// that is gone.
+[[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& path);
+
 /// A file appears whole or not at all, and replaces what was there. A device, a pipe or a link is
-/// written in place. Errors: io_failed, naming the path. `mode` is what a new file gets, without what the umask takes away.
+/// written in place. Errors: io_failed, naming the path. `mode` is what a new file gets, without what the umask takes away; one
+/// in the place of another keeps its rights.
 void write_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0666);
 
 /// Errors: invalid_argument where the output is one of the files that are read.

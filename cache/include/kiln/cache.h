@@ -487,7 +487,7 @@ class Cache {
   /// transaction may leave a file that counts as damaged. Errors: cache_unusable (read-only), io_failed.
   [[nodiscard]] Result<GcReport> collect(const GcOptions& options);
 
-  /// Removes all entries, pinned ones too. Errors: as collect().
+  /// Removes all entries, pinned ones too; where the file is corrupt, begins a new generation. Errors: as collect().
   [[nodiscard]] Result<GcReport> clear();
 
   /// Removes the entries of these keys, pinned ones too, as far as there are any. Errors: as collect().

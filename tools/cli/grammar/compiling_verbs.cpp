@@ -115,6 +115,7 @@ void add_trace(VerbGrammar& grammar) {
       ->delimiter(',');
   add_program_options(*verb, *words);
   verb->add_option("--top", words->top, "Rows of each table")
+      ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str()
       ->type_name("N");
   verb->add_option(
@@ -127,10 +128,12 @@ void add_trace(VerbGrammar& grammar) {
 
 // The parser's own check for numbers above nothing tells of all that there are.
 std::string positive_seconds(const std::string& text) {
+  constexpr double most = 1e9;
   double seconds = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   const bool whole = error == std::errc() && rest == text.data() + text.size();
-  return whole && seconds > 0 ? "" : fmt::format("{} is no number of seconds above nothing", text);
+  const bool fits = whole && seconds > 0 && seconds <= most;
+  return fits ? "" : fmt::format("{} is no number of seconds above nothing, up to 1e9", text);
 }
 
 void add_prewarm(VerbGrammar& grammar) {

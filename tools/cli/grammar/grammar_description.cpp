@@ -1,7 +1,9 @@
 #include "grammar/grammar_description.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,14 +53,24 @@ void describe_filling(DescribedOption& option) {
       {"A", {Filling::choice, usual_architectures}},
       {"A[,B...]", {Filling::choice, usual_architectures}},
       {"KIND", {Filling::choice, image_kinds}},
-      {"K[,L...]", {Filling::choice, image_kinds}},
-      {"ORDER", {Filling::choice, sort_orders}},
-      {"FIGURE", {Filling::choice, kernel_orders}},
-      {"ACTION", {Filling::choice, config_actions}}};
+      {"K[,L...]", {Filling::choice, image_kinds}}};
   const auto found = values.find(option.value);
   if (found == values.end()) return;
   option.filling = found->second.filling;
   if (found->second.choices != nullptr) option.choices = found->second.choices();
+}
+
+// What the parser takes, where that is one of some words: it has them in braces after the type.
+std::vector<std::string> words_taken(std::string_view type) {
+  const auto begin = type.find(":{");
+  if (begin == std::string_view::npos) return {};
+  std::vector<std::string> words;
+  for (type = type.substr(begin + 2); !type.empty() && type.front() != '}';) {
+    const auto end = std::min(type.find_first_of(",}"), type.size());
+    words.emplace_back(type.substr(0, end));
+    type.remove_prefix(end < type.size() && type[end] == ',' ? end + 1 : end);
+  }
+  return words;
 }
 
 DescribedOption describe(const CLI::Option& option) {
@@ -76,6 +88,10 @@ DescribedOption describe(const CLI::Option& option) {
   described.required = option.get_required();
   described.repeatable = takes_value && option.get_expected_max() > 1;
   describe_filling(described);
+  if (auto words = words_taken(type); !words.empty()) {
+    described.filling = Filling::choice;
+    described.choices = std::move(words);
+  }
   return described;
 }
 

@@ -29,10 +29,10 @@ void add_dry_run(CLI::App& verb, bool& dry_run) {
 void add_gc(VerbGrammar& grammar) {
   const auto [verb, words] = grammar.verb<GcWords>(
       "gc", "Remove entries that are not pinned, those not used for longest first", collect);
-  verb->add_option("--max-size", words->max_size,
-                   "Down to this size of all that is kept, images, sources and headers, e.g. 500M; "
-                   "a cache to "
-                   "its own limit if nothing is said")
+  verb->add_option(
+          "--max-size", words->max_size,
+          "Down to this size of what the file uses for images, sources, headers and its own "
+          "tables, e.g. 500M; a cache to its own limit if nothing is said")
       ->type_name("SIZE");
   verb->add_option("--older-than", words->older_than, "Those made longer ago than this, e.g. 30d")
       ->type_name("AGE");

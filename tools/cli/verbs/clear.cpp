@@ -34,20 +34,6 @@ bool consents(const Cache& cache, const ClearWords& words, std::uint64_t entries
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-bool may_clear(const Cache& cache, const ClearWords& words, std::uint64_t entries) {
-  if (words.yes || words.dry_run || entries == 0) return true;
-  if (!is_terminal(stdin)) {
-    refuse(ErrorCode::invalid_argument,
-           fmt::format("clear removes every entry{}; say --yes where nobody can be asked",
-                       owner_of(words)));
-  }
-  return consents(cache, words, entries);
-}
-
-Cache open_to_clear(const Globals& globals, const ClearWords& words) {
-  return words.dry_run ? open_for_inspection(globals).value() : open_for_change(globals);
-}
-
 /// Nothing for all entries.
 using Keys = std::optional<std::vector<Digest>>;
 
@@ -59,6 +45,23 @@ Keys keys_of_engine(Cache& cache, const std::string& engine) {
     if (is_of_engine(entry, engine)) keys.push_back(entry.key);
   }
   return keys;
+}
+
+// Nothing is asked of the cache where nobody is asked: it may be one that cannot be read, which is to be cleared for that.
+bool may_clear(Cache& cache, const ClearWords& words, const Keys& keys) {
+  if (words.yes || words.dry_run) return true;
+  const auto entries = keys ? keys->size() : cache.statistics().value().entries;
+  if (entries == 0) return true;
+  if (!is_terminal(stdin)) {
+    refuse(ErrorCode::invalid_argument,
+           fmt::format("clear removes every entry{}; say --yes where nobody can be asked",
+                       owner_of(words)));
+  }
+  return consents(cache, words, entries);
+}
+
+Cache open_to_clear(const Globals& globals, const ClearWords& words) {
+  return words.dry_run ? open_for_inspection(globals).value() : open_for_change(globals);
 }
 
 GcReport would_remove(Cache& cache, const Keys& keys) {
@@ -109,7 +112,7 @@ ExitCode clear(const Globals& globals, const ClearWords& words) {
   if (!words.keys.empty()) return clear_named(globals, words);
   auto cache = open_to_clear(globals, words);
   const auto keys = keys_of_engine(cache, words.engine);
-  if (!may_clear(cache, words, keys ? keys->size() : cache.statistics().value().entries)) {
+  if (!may_clear(cache, words, keys)) {
     say("nothing was removed\n");
     return ExitCode::findings;
   }

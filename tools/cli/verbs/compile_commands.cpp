@@ -33,12 +33,6 @@ using Texts = std::vector<HeaderSet::NamedText>;
 
 constexpr const char* prelude_name = "clang_prelude.h";
 
-// Absolute, without "." and "..", and without a slash at its end.
-fs::path plain_path(const fs::path& path) {
-  auto result = fs::absolute(path).lexically_normal();
-  return result.has_filename() ? result : result.parent_path();
-}
-
 // The commands that are found, and what is not.
 struct Found {
   std::vector<SourceForClang> sources;
@@ -49,7 +43,8 @@ struct Found {
 // programs of one name do not meet, and those that read the same share it.
 class SourcesFolder {
  public:
-  SourcesFolder(const fs::path& folder, Found& found) : folder_(plain_path(folder)), found_(found) {
+  SourcesFolder(const fs::path& folder, Found& found)
+      : folder_(absolute_path(folder)), found_(found) {
     const auto prelude =
         lay_out_texts({{prelude_name, std::string(clang_prelude)}}, folder_).value();
     if (!prelude.skipped.empty()) refuse(ErrorCode::io_failed, prelude.skipped.front());
@@ -137,7 +132,7 @@ fs::path file_of(const ListedProgram& listed, const ProgramChoice& choice, Sourc
   });
   const bool has_own_source = variant != variants.end() && variant->source;
   const auto file = listed.source_files.find(has_own_source ? variant->name : "default");
-  if (file != listed.source_files.end()) return plain_path(file->second);
+  if (file != listed.source_files.end()) return absolute_path(file->second);
   const auto& laid_out = folder.lay_out({{program.name(), program.source()}});
   if (laid_out.files.empty()) refuse(ErrorCode::io_failed, "its source cannot be laid out");
   return laid_out.files.front();
@@ -151,9 +146,10 @@ void add_choice(const ListedProgram& listed, const ProgramChoice& choice, const 
                         .options = program.options()};
   if (const auto texts = texts_of(program, listed.header_dirs); !texts.empty())
     source.include_dirs = common.folder.lay_out(texts).include_dirs;
-  for (const auto& folder : listed.header_dirs) source.include_dirs.push_back(plain_path(folder));
+  for (const auto& folder : listed.header_dirs)
+    source.include_dirs.push_back(absolute_path(folder));
   for (const auto& folder : program.include_dirs())
-    source.include_dirs.push_back(plain_path(folder));
+    source.include_dirs.push_back(absolute_path(folder));
   if (program.toolkit_headers()) source.toolkit_dirs = common.toolkit_dirs;
   common.found.sources.push_back(std::move(source));
 }
@@ -303,7 +299,7 @@ ExitCode tell(const Globals& globals, const fs::path& output, std::size_t comman
               const fs::path& folder, const std::vector<std::string>& skipped) {
   warn_of_each(globals, skipped, "left out: ");
   if (globals.json) {
-    print_json({{"file", plain_path(output).string()},
+    print_json({{"file", absolute_path(output).string()},
                 {"folder", folder.string()},
                 {"commands", commands},
                 {"skipped", skipped}});

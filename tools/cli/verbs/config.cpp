@@ -153,6 +153,10 @@ void change(const Globals& globals, const std::string& name,
   }
   const FolderLock one_at_a_time(folder);
   const bool there = fs::exists(file, told_by_the_writing);
+  if (there && !fs::is_regular_file(file, told_by_the_writing)) {
+    refuse(ErrorCode::invalid_setting,
+           fmt::format("settings file '{}' is not a regular file: remove it", file.string()));
+  }
   const auto before = there ? read_input(file) : std::string();
   const auto after = with_value(before, name, value);
   if (there || value) write_file(file, after, 0600);

@@ -106,6 +106,11 @@ std::size_t shortest_unique_prefix(const std::vector<EntrySummary>& entries) {
   return digits;
 }
 
+std::string kernel_count_text(const EntrySummary& entry) {
+  const bool is_counted = entry.kernels != 0 || entry.kind == to_string(ImageKind::cubin);
+  return is_counted ? std::to_string(entry.kernels) : "-";
+}
+
 std::string counted(std::size_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }

@@ -40,6 +40,9 @@ void arrange(std::vector<Row>& rows, const Order& order, const ListWords& words)
 /// How many of a key's first digits tell each of these entries from the others; 8 at least. REQUIRES: `entries` in key order.
 [[nodiscard]] std::size_t shortest_unique_prefix(const std::vector<EntrySummary>& entries);
 
+/// How many kernels an entry has; "-" where nobody counted them: of images other than cubins those alone that were asked for.
+[[nodiscard]] std::string kernel_count_text(const EntrySummary& entry);
+
 /// "3 entries", "1 entry".
 [[nodiscard]] std::string counted(std::size_t count, std::string_view one, std::string_view many);
 

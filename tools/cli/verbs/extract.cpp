@@ -91,8 +91,7 @@ void warn_of_missing(const Globals& globals, const LaidOutSources& sources) {
 
 ExitCode lay_out(const Globals& globals, Cache& cache, const StoredEntry& entry,
                  const std::filesystem::path& given) {
-  auto folder = std::filesystem::absolute(given).lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();
+  const auto folder = absolute_path(given);
   const auto sources = lay_out_sources(cache, entry, folder).value();
   const auto substitution = fmt::format("set substitute-path / {}", quoted(folder.string()));
   warn_of_missing(globals, sources);

@@ -102,7 +102,7 @@ void print_table(const Globals& globals, const Entries& entries, std::size_t key
                                    entry.program,
                                    entry.arch,
                                    entry.kind,
-                                   std::to_string(entry.kernels),
+                                   kernel_count_text(entry),
                                    format_bytes(entry.image_bytes),
                                    format_bytes(entry.stored_bytes),
                                    format_age(entry.created, now),

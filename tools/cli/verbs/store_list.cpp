@@ -79,7 +79,7 @@ std::string table_text(const Entries& entries) {
                                    entry.program,
                                    entry.arch,
                                    entry.kind,
-                                   std::to_string(entry.kernels),
+                                   kernel_count_text(entry),
                                    format_bytes(entry.image_bytes),
                                    format_bytes(object_bytes),
                                    format_duration(entry.compile_us),
