@@ -169,8 +169,10 @@ Result<std::string> read_keys(const fs::path& file, const Fault fault_of, int fl
   };
   const system::Descriptor opened(system::open_file(file.c_str(), O_RDONLY | O_NONBLOCK | flags));
   if (opened.get() < 0) {
+    const auto* const remedy =
+        errno == ENOENT ? "; check its name, or make one with kiln key generate" : "";
     return bad_file(errno == ELOOP ? "is a symbolic link; name what it points to"
-                                   : fmt::format("cannot be opened: {}", reason()));
+                                   : fmt::format("cannot be opened: {}{}", reason(), remedy));
   }
   struct stat status;
   if (::fstat(opened.get(), &status) != 0) return bad_file("cannot be read: " + reason());

@@ -3,7 +3,9 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "system/descriptor.h"
 #include "system/environment.h"
 #include "system/no_fork.h"
 #include "vendor/elf_notes.h"
@@ -48,7 +51,11 @@ class Search {
   bool try_file(const std::string& origin, const fs::path& library) {
     if (found_) return true;
     if (!is_file(library)) {
-      note(origin, library, is_folder(library) ? "a directory" : "no such file");
+      std::error_code ignored;
+      note(origin, library,
+           is_folder(library)             ? "a directory"
+           : fs::exists(library, ignored) ? "not a file"
+                                          : "no such file");
       return false;
     }
     const auto examined = examine_(library, origin);
@@ -281,13 +288,26 @@ tl::unexpected<Error> missing(const WantedLibrary& wanted, const LibrarySearch& 
                           describe(search.steps), remedy));
 }
 
+// What the process may not have is no fault of the library. The loader tells it in words alone.
+std::string_view limit_in(std::string_view why) {
+  const auto says = [&](std::string_view words) { return why.find(words) != why.npos; };
+  if (says(std::strerror(EMFILE)) || says(std::strerror(ENFILE)))
+    return system::remedy_for_descriptors;
+  if (says("failed to map segment") || says(std::strerror(ENOMEM)))
+    return "let it have more memory (ulimit -v)";
+  return {};
+}
+
 tl::unexpected<Error> unusable(const WantedLibrary& wanted, const LibraryFiles& files,
                                std::string_view why) {
+  const auto limit = limit_in(why);
+  const auto remedy = limit.empty()
+                          ? fmt::format(". Name another one with {}, or reinstall the package {}",
+                                        wanted.variable, wanted.package)
+                          : fmt::format("; {}", limit);
   return fail(ErrorCode::compiler_missing,
-              fmt::format("{} cannot be used: {} (from {}): {}. Name another one with {}, or "
-                          "reinstall the package {}",
-                          wanted.name, files.library.string(), files.origin, why, wanted.variable,
-                          wanted.package));
+              fmt::format("{} cannot be used: {} (from {}): {}{}", wanted.name,
+                          files.library.string(), files.origin, why, remedy));
 }
 
 }  // namespace kiln::vendor

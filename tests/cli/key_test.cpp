@@ -213,6 +213,7 @@ TEST_F(Key, AKeyThatIsNoneStopsTheTool) {
   const auto bad = with({{"KILN_SIGNING_KEY", path("none.key")}}, {"ls"});
   EXPECT_EQ(bad.exit_code, 2);
   EXPECT_THAT(bad.err, HasSubstr("KILN_SIGNING_KEY: key file '" + path("none.key")));
+  EXPECT_THAT(bad.err, HasSubstr("make one with kiln key generate"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // matter with it. The files are the real NVRTC's, spoilt. Builtins that are missing are in roots/: a loader that
 // knows others gives those.
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "compile_fixture.h"
 #include "vendor/elf_notes.h"
+#include "vendor/library_search.h"
 
 namespace kiln::test {
 namespace {
@@ -19,6 +22,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class BadCompiler : public CompileFixture {
  protected:
@@ -102,6 +106,27 @@ TEST_F(BadCompiler, IsADirectory) {
   EXPECT_EQ(error.code, ErrorCode::compiler_missing);
   EXPECT_THAT(error.message,
               AllOf(HasSubstr(library_.string()), HasSubstr(" (KILN_NVRTC): a directory")));
+}
+
+TEST_F(BadCompiler, IsAPipe) {
+  ASSERT_EQ(::mkfifo(library_.c_str(), 0600), 0);
+  EXPECT_THAT(failure().message, HasSubstr(" (KILN_NVRTC): not a file"));
+}
+
+// The loader's words are all that tells it.
+TEST_F(BadCompiler, IsNotToBlameForALimitOfTheProcess) {
+  vendor::WantedLibrary wanted{};
+  wanted.name = "NVRTC";
+  vendor::LibraryFiles files;
+  files.library = library_;
+  const auto remedy = [&](const char* why) {
+    return vendor::unusable(wanted, files, why).value().message;
+  };
+  EXPECT_THAT(remedy("cannot open shared object file: Too many open files"),
+              AllOf(HasSubstr("ulimit -n"), Not(HasSubstr("reinstall"))));
+  EXPECT_THAT(remedy("failed to map segment from shared object"),
+              AllOf(HasSubstr("ulimit -v"), Not(HasSubstr("reinstall"))));
+  EXPECT_THAT(remedy("invalid ELF header"), HasSubstr("reinstall"));
 }
 
 TEST_F(BadCompiler, IsNoLibrary) {
