@@ -7,16 +7,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "exchange/store_folder.h"
+#include "file/file_system.h"
 #include "file/generation.h"
 #include "file/wall_clock.h"
 #include "kiln/exchange.h"
@@ -40,15 +43,20 @@ constexpr std::size_t most_hints_looked_at = 1000;
 constexpr std::uint64_t most_hint_bytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t most_bytes_of_hints = std::uint64_t{16} << 20;
 
+/// Of a server's clock: a kernel has 100 to 1,000 in a second.
+constexpr std::chrono::milliseconds longest_tick{10};
+
 std::string folder_name_of(const std::string& name) { return name.substr(0, digits_of_folders); }
 
 class FileStore final : public ObjectStore {
  public:
+  /// `listings_stay`: whether others may go on seeing a folder as it was.
   FileStore(std::string shown, StoreFolder root, StoreFolder objects, StoreFolder requests,
-            const FileStoreOptions& options)
+            bool listings_stay, const FileStoreOptions& options)
       : ObjectStore(options.trusted_keys),
         shown_(std::move(shown)),
         read_only_(options.read_only),
+        listings_stay_(listings_stay),
         root_(std::move(root)),
         objects_(std::move(objects)),
         requests_(std::move(requests)),
@@ -106,6 +114,7 @@ class FileStore final : public ObjectStore {
     if (!folder) return tl::unexpected(folder.error());
     auto written = folder->write(name, hint, readers_);
     if (!written) return tl::unexpected(std::move(written.error()));
+    if (*written && listings_stay_) show_to_others({&requests_, &*outer, &*folder});
     return {};
   }
 
@@ -158,6 +167,13 @@ class FileStore final : public ObjectStore {
                 fmt::format("the store in '{}' has more than {} requests; pull what answers single "
                             "ones, or see what somebody has put into kiln-store.v1/requests there",
                             shown_, most_requests));
+  }
+
+  // NFS takes what it knows of a folder for current as long as the folder's time is the same. Of two changes within one tick whoever
+  // looks between them sees the first alone, for up to a minute: so the folders change once more when the tick is over.
+  static void show_to_others(std::initializer_list<const StoreFolder*> folders) {
+    std::this_thread::sleep_for(longest_tick + std::chrono::milliseconds(1));
+    for (const auto* folder : folders) folder->change_again();
   }
 
   using InFolder = std::function<Outcome(const StoreFolder& folder, const std::string& name)>;
@@ -241,6 +257,7 @@ class FileStore final : public ObjectStore {
 
   const std::string shown_;
   const bool read_only_;
+  const bool listings_stay_;
   const StoreFolder root_;
   const StoreFolder objects_;
   const StoreFolder requests_;
@@ -324,8 +341,9 @@ Result<std::unique_ptr<ObjectStore>> open_file_store(const fs::path& folder,
   auto requests = open_folder(**root, "requests", options.create);
   if (!requests) return tl::unexpected(std::move(requests.error()));
   if (!*objects || !*requests) return no_store(place);
+  const bool listings_stay = storage::file_system_of(place).locks_may_be_local;
   return std::make_unique<FileStore>(place.string(), std::move(**root), std::move(**objects),
-                                     std::move(**requests), options);
+                                     std::move(**requests), listings_stay, options);
 }
 
 }  // namespace kiln

@@ -288,6 +288,14 @@ Result<bool> StoreFolder::write(const std::string& name, std::string_view bytes,
   return failure("writing", name, error);
 }
 
+void StoreFolder::change_again() const {
+  const auto unnamed = unfinished_name();
+  const system::Descriptor file(open_in(descriptor_.get(), unnamed.c_str(),
+                                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                                        S_IRUSR | S_IWUSR));
+  if (file) ::unlinkat(descriptor_.get(), unnamed.c_str(), 0);
+}
+
 /// What is damaged, or of somebody whom the readers do not trust, is not.
 bool StoreFolder::is_there(const std::string& name, std::string_view bytes,
                            const StoreReaders& readers) const {

@@ -59,6 +59,9 @@ class StoreFolder {
   [[nodiscard]] Result<bool> write(const std::string& name, std::string_view bytes,
                                    const StoreReaders& readers) const;
 
+  /// Makes a file and removes it, so that the folder's time is another.
+  void change_again() const;
+
   /// The names that have so many lowercase hexadecimal digits. Errors: also too_large, for more names than a look-up reads.
   [[nodiscard]] Result<std::vector<std::string>> names(std::size_t digits) const;
   /// The same of regular files; of more than so many, any.

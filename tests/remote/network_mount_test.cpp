@@ -1,6 +1,10 @@
 // A cache whose directory lies on a network's filesystem: each machine has its own, and they share that directory as a store.
 
+#include <sys/stat.h>
+
 #include <chrono>
+#include <cstddef>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,6 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kiln/digest.h"
+#include "kiln/exchange.h"
 #include "kiln/remote.h"
 #include "kiln/settings.h"
 #include "machines_fixture.h"
@@ -71,6 +77,34 @@ TEST_F(NetworkMount, IsTheStoreWhereNoneIsNamed) {
   }
   pretended.clear();
   EXPECT_EQ(store_of({}), "");
+}
+
+std::chrono::nanoseconds time_of(const timespec& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// Whoever looked within the tick of a server's clock in which a hint came would not see it for up to a minute, did its folders
+// not get another time when that is over.
+TEST_F(NetworkMount, FoldersOfAHintChangeOnceMoreBehindTheTick) {
+  const auto store = open_file_store(mount_, {.create = true}).value();
+  const Digest request = digest_of("a request");
+  const std::string name(64, 'a');
+  ASSERT_TRUE(store->add_hint(request, name, "hint"));
+  const auto requests = mount_ / "kiln-store.v1/requests";
+  const auto outer = requests / request.hex().substr(0, 2);
+  const auto inner = outer / request.hex();
+  struct stat hint;
+  ASSERT_EQ(::stat((inner / name).c_str(), &hint), 0);
+  for (const auto& folder : {requests, outer, inner}) {
+    struct stat status;
+    ASSERT_EQ(::stat(folder.c_str(), &status), 0);
+    EXPECT_GE(time_of(status.st_mtim) - time_of(hint.st_ctim), std::chrono::milliseconds(6))
+        << folder;
+  }
+  std::size_t names = 0;
+  for (const auto& file : std::filesystem::directory_iterator(inner))
+    names += file.path().filename() != ".kiln-made" ? 1 : 0;
+  EXPECT_EQ(names, 1u) << "the hint alone";
 }
 
 TEST_F(NetworkMount, SharesWhatMachinesCompile) {
