@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -108,13 +107,20 @@ class FileStore final : public ObjectStore {
 
   Outcome add_hint(const Digest& request, const std::string& name, std::string_view hint) override {
     if (read_only_) return refusal();
-    const auto outer = requests_.make_folder(folder_name_of(request.hex()));
+    std::vector<const StoreFolder*> changed;
+    const auto make = [&](const StoreFolder& parent, const std::string& folder) {
+      const auto there = parent.folder(folder);
+      if (there && !*there) changed.push_back(&parent);
+      return parent.make_folder(folder);
+    };
+    const auto outer = make(requests_, folder_name_of(request.hex()));
     if (!outer) return tl::unexpected(outer.error());
-    const auto folder = outer->make_folder(request.hex());
+    const auto folder = make(*outer, request.hex());
     if (!folder) return tl::unexpected(folder.error());
     auto written = folder->write(name, hint, readers_);
     if (!written) return tl::unexpected(std::move(written.error()));
-    if (*written && listings_stay_) show_to_others({&requests_, &*outer, &*folder});
+    if (*written) changed.push_back(&*folder);
+    if (listings_stay_ && !changed.empty()) show_to_others(changed);
     return {};
   }
 
@@ -171,7 +177,7 @@ class FileStore final : public ObjectStore {
 
   // NFS takes what it knows of a folder for current as long as the folder's time is the same. Of two changes within one tick whoever
   // looks between them sees the first alone, for up to a minute: so the folders change once more when the tick is over.
-  static void show_to_others(std::initializer_list<const StoreFolder*> folders) {
+  static void show_to_others(const std::vector<const StoreFolder*>& folders) {
     std::this_thread::sleep_for(longest_tick + std::chrono::milliseconds(1));
     for (const auto* folder : folders) folder->change_again();
   }

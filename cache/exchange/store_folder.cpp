@@ -290,10 +290,10 @@ Result<bool> StoreFolder::write(const std::string& name, std::string_view bytes,
 
 void StoreFolder::change_again() const {
   const auto unnamed = unfinished_name();
-  const system::Descriptor file(open_in(descriptor_.get(), unnamed.c_str(),
-                                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
-                                        S_IRUSR | S_IWUSR));
-  if (file) ::unlinkat(descriptor_.get(), unnamed.c_str(), 0);
+  // Closed at once: what is removed while it is open keeps a name on some filesystems.
+  if (system::Descriptor(open_in(descriptor_.get(), unnamed.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR)))
+    ::unlinkat(descriptor_.get(), unnamed.c_str(), 0);
 }
 
 /// What is damaged, or of somebody whom the readers do not trust, is not.

@@ -93,6 +93,12 @@ Result<Database> current_or_refused(Opened opened, const fs::path& file, unsigne
   if (opened.content == Content::current) {
     return Database{std::move(opened.connection), file, generation};
   }
+  if (opened.content == Content::none && generation > 1) {
+    return fail(
+        ErrorCode::cache_unusable,
+        fmt::format("cache file '{}' is being made by another process: try again", file.string()),
+        {}, SQLITE_BUSY);
+  }
   if (opened.content == Content::none) return no_cache(file.parent_path());
   if (const auto fault = fault_of(opened.content); !fault.empty()) {
     const auto remedy = generation == 0
@@ -216,7 +222,7 @@ Result<Database> settle(const fs::path& directory, unsigned corrupt, const Cache
       if (database && !set_aside.empty()) {
         database->set_aside = fmt::format(
             "{}; it is left as it is and '{}' takes its place; "
-            "`kiln import` may bring back what is sound in it",
+            "`kiln import` may bring back what is sound in it, and then it may be removed",
             set_aside, file.string());
       }
       return database;
@@ -290,7 +296,7 @@ Result<Database> open_bundle_file(const fs::path& file, const CacheOptions& opti
         ErrorCode::cache_unusable,
         fmt::format("bundle '{}' is {}; name a file that `kiln export` wrote", file.string(),
                     fs::is_directory(there) ? "a folder" : "not a regular file"));
-  if (::access(file.c_str(), R_OK) != 0 && errno == EACCES)
+  if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES)
     return fail(
         ErrorCode::cache_unusable,
         fmt::format("bundle '{}' may not be read; give the user the right to", file.string()));

@@ -66,12 +66,12 @@ std::string remedy_of(int code, int system_error) {
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
-      return "; give the user the right to write it and its directory; to read it as it is, set "
-             "KILN_CACHE_READONLY=1";
+      return "; give the user the right to read and write it and its directory; to read it as it "
+             "is, set KILN_CACHE_READONLY=1";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return "; a cache begins a new generation with `kiln clear` or the first compile that comes "
-             "upon it, and `kiln import` of this file may bring back what is sound in it";
+      return "; a cache begins a new generation with `kiln clear --yes` or the first compile that "
+             "comes upon it, and `kiln import` of this file may bring back what is sound in it";
     case SQLITE_INTERRUPT:
       return "; it takes more time than what a cache holds can: it is not asked again";
     case SQLITE_TOOBIG:

@@ -29,6 +29,13 @@ system::Descriptor hold(const fs::path& folder, int flags) {
   return lock;
 }
 
+// Another process that sweeps may have had it first, and removed it: until it is locked, it looks left behind.
+bool has_name(const system::Descriptor& lock) {
+  struct stat status;
+  return ::fstat(lock.get(), &status) == 0 && status.st_nlink != 0;
+}
+constexpr int most_tries = 100;
+
 // How long a process may take from making its folder to locking it.
 constexpr std::time_t time_to_lock = 60;
 
@@ -62,12 +69,13 @@ std::optional<ScratchFolder> ScratchFolder::make() {
   const auto directory = fs::temp_directory_path(failure);
   if (failure) return std::nullopt;
   sweep(directory);
-  std::string path = (directory / prefix).string() + "XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) return std::nullopt;
-  if (auto lock = hold(path, O_CREAT | O_EXCL)) {
-    return ScratchFolder(std::move(path), std::move(lock));
+  for (int tries = 0; tries < most_tries; ++tries) {
+    std::string path = (directory / prefix).string() + "XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) return std::nullopt;
+    auto lock = hold(path, O_CREAT | O_EXCL);
+    if (lock && has_name(lock)) return ScratchFolder(std::move(path), std::move(lock));
+    fs::remove_all(path, failure);
   }
-  fs::remove_all(path, failure);
   return std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #include "lookup/replay.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 // It has no content that could be the same.
 bool may_not_be_read(const std::string& place) {
-  return ::access(place.c_str(), R_OK) != 0 && errno == EACCES;
+  return ::faccessat(AT_FDCWD, place.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES;
 }
 
 // One pass over the recorded look-ups; each parent is found before its children.

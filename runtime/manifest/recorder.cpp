@@ -90,11 +90,9 @@ Result<bool> Recorder::append(const RecordLine& line) {
   const system::NoFork no_fork;
   const system::Descriptor file(
       system::open_file(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
-  if (!file) {
-    return system_failure(errno == ENOENT
-                              ? "cannot be opened, as its folder is not there: make that first"
-                              : "cannot be opened: name another file, or give the user the right");
-  }
+  if (!file && errno == ENOENT)
+    return fail(ErrorCode::io_failed, "its folder is not there: make that first");
+  if (!file) return system_failure("cannot be opened");
   if (!lock(file.get())) return false;
   if (const auto read = read_what_others_added(file.get()); !read)
     return tl::unexpected(read.error());

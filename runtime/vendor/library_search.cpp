@@ -1,6 +1,8 @@
 #include "vendor/library_search.h"
 
 #include <link.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -288,19 +290,30 @@ tl::unexpected<Error> missing(const WantedLibrary& wanted, const LibrarySearch& 
                           describe(search.steps), remedy));
 }
 
-// What the process may not have is no fault of the library. The loader tells it in words alone.
-std::string_view limit_in(std::string_view why) {
+bool may_be_run_from(const fs::path& file) {
+  struct statvfs place;
+  return ::statvfs(file.c_str(), &place) != 0 || (place.f_flag & ST_NOEXEC) == 0;
+}
+
+bool has_limited_memory() {
+  struct rlimit limit;
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+// What the process may not do is no fault of the library. The loader tells it in words alone, behind the library's name.
+std::string_view limit_in(std::string_view why, const fs::path& library) {
+  if (why.starts_with(library.native())) why.remove_prefix(library.native().size());
   const auto says = [&](std::string_view words) { return why.find(words) != why.npos; };
   if (says(std::strerror(EMFILE)) || says(std::strerror(ENFILE)))
     return system::remedy_for_descriptors;
-  if (says("failed to map segment") || says(std::strerror(ENOMEM)))
-    return "let it have more memory (ulimit -v)";
-  return {};
+  if (!says("failed to map segment")) return {};
+  if (!may_be_run_from(library)) return "its filesystem is mounted noexec: put it elsewhere";
+  return has_limited_memory() ? "let the process have more memory (ulimit -v)" : "";
 }
 
 tl::unexpected<Error> unusable(const WantedLibrary& wanted, const LibraryFiles& files,
                                std::string_view why) {
-  const auto limit = limit_in(why);
+  const auto limit = limit_in(why, files.library);
   const auto remedy = limit.empty()
                           ? fmt::format(". Name another one with {}, or reinstall the package {}",
                                         wanted.variable, wanted.package)

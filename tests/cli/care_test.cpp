@@ -295,6 +295,8 @@ TEST_F(Care, ClearBeginsAnewWhereTheFileIsDamaged) {
     damaged << std::string(fs::file_size(database()) - behind_the_header, '\xff');
   }
   EXPECT_EQ(care({"verify"}).exit_code, 1);
+  EXPECT_THAT(care({"ls"}).err, HasSubstr("`kiln clear --yes`"));
+  EXPECT_THAT(care({"clear"}).err, HasSubstr("say --yes")) << "as for one that can be read";
   const auto outcome = care({"clear", "--yes"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("is corrupt"), HasSubstr("kiln import")));

@@ -108,6 +108,13 @@ TEST_F(Config, SaysWhatElseIsWrongWithTheFile) {
   EXPECT_EQ(read(scratch("elsewhere")), "nonsense\nKILN_MODE=warn\n");
 }
 
+TEST_F(Config, ASettingsFileIsTheUsersAlone) {
+  const auto path = file(".config/kiln/config", "KILN_LOG=off\n");
+  fs::permissions(path, fs::perms(0666));
+  EXPECT_EQ(care({"config", "set", "KILN_LOG", "warn"}).exit_code, 0);
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0600));
+}
+
 TEST_F(Config, WaitsForNoPipeAndReadsNoFolder) {
   const auto path = scratch(".config/kiln/config");
   fs::create_directories(path);

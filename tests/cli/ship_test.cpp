@@ -143,6 +143,7 @@ TEST_F(Ship, AnOutputTakesThePlaceOfNothingThatNobodyMakesAnew) {
   const auto header = file("scale.h", "#define SCALE 2\n");
   const auto key = file("farm-1.key", "secret");
   const auto bundle = path("some.kiln");
+  const auto upper = file("OLD.CU", "x");
   ASSERT_EQ(ship({"export", bundle}).exit_code, 0);
   const auto manifest = file(
       "scale.json",
@@ -163,13 +164,18 @@ TEST_F(Ship, AnOutputTakesThePlaceOfNothingThatNobodyMakesAnew) {
            {"trace", manifest, "--arch", "sm_80", "-o", source},
            {"stats", "--cache", bundle, "--openmetrics", bundle},
            {"compile-commands", "--manifest", manifest, "--sources", path("s"), "-o", manifest},
-           {"compile-commands", bundle, "--sources", path("s"), "-o", bundle}}) {
+           {"compile-commands", bundle, "--sources", path("s"), "-o", bundle},
+           {"extract", key_, "--image", "-o", source},
+           {"extract", key_, "--source", "-o", key},
+           {"extract", key_, "--image", "-o", upper}}) {
     const auto outcome = ship(words);
     EXPECT_EQ(outcome.exit_code, 2) << words[0] << ' ' << words.back();
     EXPECT_THAT(outcome.err,
                 testing::AllOf(HasSubstr(words.back()), HasSubstr("name another file")));
   }
   EXPECT_EQ(all(), before);
+  EXPECT_EQ(ship({"extract", key_, "--source", "-o", upper}).exit_code, 0) << "a source for one";
+  EXPECT_EQ(ship({"stats", "--openmetrics", file("empty.h", "")}).exit_code, 0) << "as mktemp's";
 }
 
 TEST_F(Ship, ExportTakesOneEnginesEntries) {

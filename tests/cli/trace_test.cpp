@@ -139,7 +139,7 @@ TEST_F(Trace, AFileThatCannotBeReadIsNamedAndTheOthersAreTold) {
       run({"--json", "trace", scratch("none.cu"), one_, "--arch", "sm_80", "-I", include_});
   EXPECT_EQ(absent.exit_code, 3);
   EXPECT_THAT(absent.err, HasSubstr("none.cu: No such file"));
-  EXPECT_EQ(absent.documents().at(1)["programs"].size(), 1u);
+  EXPECT_EQ(absent.documents().at(1)["programs"].size(), 1u) << absent.out << absent.err;
 }
 
 TEST_F(Trace, TellsWhatTheCompilerWasGivenWhereThatIsAskedFor) {

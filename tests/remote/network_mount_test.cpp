@@ -98,7 +98,7 @@ TEST_F(NetworkMount, FoldersOfAHintChangeOnceMoreBehindTheTick) {
   for (const auto& folder : {requests, outer, inner}) {
     struct stat status;
     ASSERT_EQ(::stat(folder.c_str(), &status), 0);
-    EXPECT_GE(time_of(status.st_mtim) - time_of(hint.st_ctim), std::chrono::milliseconds(6))
+    EXPECT_GE(time_of(status.st_mtim) - time_of(hint.st_ctim), std::chrono::milliseconds(5))
         << folder;
   }
   std::size_t names = 0;

@@ -111,6 +111,17 @@ void write_whole(File file, const std::filesystem::path& path, std::string_view 
   if (!written || std::fclose(file.release()) != 0) io_failure("cannot write", path);
 }
 
+/// A new file keeps the rights of the one that it replaces, and its group; where it cannot have that, its group may do nothing.
+void take_rights_of(const std::filesystem::path& path, int file) {
+  struct stat there;
+  struct stat own;
+  if (stat(path.c_str(), &there) != 0 || fstat(file, &own) != 0) return;
+  const bool has_group =
+      own.st_gid == there.st_gid || fchown(file, static_cast<uid_t>(-1), there.st_gid) == 0;
+  constexpr mode_t rights = S_IRWXU | S_IRWXG | S_IRWXO;
+  static_cast<void>(fchmod(file, there.st_mode & (has_group ? rights : rights & ~S_IRWXG)));
+}
+
 /// A file of the tool's own beside `path`: in a folder that others share, nobody can have put something there.
 File make_temporary(const std::filesystem::path& path, mode_t mode,
                     std::filesystem::path& temporary) {
@@ -119,11 +130,7 @@ File make_temporary(const std::filesystem::path& path, mode_t mode,
   temporary += fmt::format(".{:08x}{:08x}.tmp", random(), random());
   const int descriptor =
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-  // What others might not read before, they may not read now.
-  struct stat there;
-  constexpr mode_t rights = 0777;
-  if (descriptor >= 0 && stat(path.c_str(), &there) == 0)
-    static_cast<void>(fchmod(descriptor, there.st_mode & rights));
+  if (descriptor >= 0 && mode == usual_mode) take_rights_of(path, descriptor);
   return File(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"));
 }
 
@@ -152,15 +159,21 @@ void refuse_file_of_a_cache(const std::filesystem::path& path) {
 }
 
 /// What lies there and would be lost, of what no verb makes with an output; empty for anything else.
-std::string_view kept_in(const std::filesystem::path& path) {
-  constexpr std::array source_endings{".cu", ".cuh", ".h",  ".hpp", ".hh",  ".hxx",
-                                      ".c",  ".cpp", ".cc", ".cxx", ".inl", ".inc"};
+std::string_view kept_in(const std::filesystem::path& path, bool may_be_source) {
+  constexpr std::array source_endings{".cu",  ".cuh", ".hcu", ".h",   ".hh",  ".hpp", ".hxx",
+                                      ".h++", ".c",   ".cc",  ".cpp", ".cxx", ".c++", ".cppm",
+                                      ".inl", ".inc", ".ipp", ".tpp", ".def", ".in"};
   constexpr std::string_view database = "SQLite format 3";
   std::error_code not_there;
   const auto file = linked_file(path);
   if (!std::filesystem::is_regular_file(file, not_there)) return {};
-  const auto ending = file.extension();
-  if (std::ranges::find(source_endings, ending.string()) != source_endings.end()) return "a source";
+  if (std::filesystem::file_size(file, not_there) == 0) return {};
+  auto ending = file.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  });
+  if (!may_be_source && std::ranges::find(source_endings, ending) != source_endings.end())
+    return "a source";
   if (ending == ".key" || ending == ".pub") return "a key";
   std::array<char, database.size()> first{};
   const File opened(std::fopen(file.c_str(), "rb"));
@@ -322,10 +335,10 @@ void refuse_to_overwrite(const std::filesystem::path& output,
 }
 
 void check_output_file(const std::filesystem::path& output,
-                       const std::vector<std::filesystem::path>& inputs) {
+                       const std::vector<std::filesystem::path>& inputs, bool may_be_source) {
   if (output == "-") return;
   refuse_to_overwrite(output, inputs);
-  const auto kept = kept_in(output);
+  const auto kept = kept_in(output, may_be_source);
   if (kept.empty()) return;
   refuse(ErrorCode::invalid_argument,
          fmt::format("{}: that is {}; name another file", output.string(), kept));

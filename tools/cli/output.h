@@ -108,10 +108,14 @@ void print_log(std::string_view title, std::string_view log);
 /// that is gone.
 [[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& path);
 
+/// What a file gets that nobody wants another mode of.
+inline constexpr mode_t usual_mode = 0666;
+
 /// A file appears whole or not at all, and replaces what was there. A device, a pipe or a link is
-/// written in place. Errors: io_failed, naming the path. `mode` is what a new file gets, without what the umask takes away; one
-/// in the place of another keeps its rights.
-void write_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0666);
+/// written in place. Errors: io_failed, naming the path. `mode` is what the file gets, without what the umask takes away; with
+/// the usual one, in the place of another, what that has.
+void write_file(const std::filesystem::path& path, std::string_view bytes,
+                mode_t mode = usual_mode);
 
 /// Errors: invalid_argument where the output is one of the files that are read.
 void refuse_to_overwrite(const std::filesystem::path& output,
@@ -120,7 +124,8 @@ void refuse_to_overwrite(const std::filesystem::path& output,
 /// The same for an image, a page or a list. Errors: also where something lies there that is none of these and would be lost: a
 /// source or a key (by its ending), a bundle or a cache.
 void check_output_file(const std::filesystem::path& output,
-                       const std::vector<std::filesystem::path>& inputs);
+                       const std::vector<std::filesystem::path>& inputs,
+                       bool may_be_source = false);
 
 /// Where a file's name may be "-", for standard output. Errors: invalid_argument for that with `--json`, whose document
 /// goes there too.

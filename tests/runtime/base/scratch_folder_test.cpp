@@ -2,11 +2,13 @@
 
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -61,6 +63,30 @@ TEST_F(ScratchFolders, WhatAKilledProcessLeftGoesAndWhatALivingOneHasStays) {
   ASSERT_TRUE(first && second);
   EXPECT_TRUE(fs::exists(first->path()) && fs::exists(second->path()));
   EXPECT_EQ(std::distance(fs::directory_iterator(temporary_.path()), {}), 2);
+}
+
+// Each of them sweeps, and sees the others' before they are locked.
+TEST_F(ScratchFolders, OfProcessesThatStartTogetherAreThere) {
+  constexpr int processes = 8;
+  constexpr int folders = 200;
+  const auto make_some = [] {
+    for (int number = 0; number < folders; ++number) {
+      const auto folder = ScratchFolder::make();
+      if (!folder) return 1;
+      if (!fs::exists(folder->path())) return 2;
+    }
+    return 0;
+  };
+  std::vector<pid_t> all;
+  for (int process = 0; process < processes; ++process) {
+    all.push_back(::fork());
+    if (all.back() == 0) ::_exit(make_some());
+  }
+  for (const pid_t one : all) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(one, &status, 0), one);
+    EXPECT_EQ(status, 0);
+  }
 }
 
 TEST_F(ScratchFolders, OneThatNobodyEverLockedGoesWhenItIsOldAndEmpty) {

@@ -2,6 +2,7 @@
 // matter with it. The files are the real NVRTC's, spoilt. Builtins that are missing are in roots/: a loader that
 // knows others gives those.
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cstddef>
@@ -124,8 +125,14 @@ TEST_F(BadCompiler, IsNotToBlameForALimitOfTheProcess) {
   };
   EXPECT_THAT(remedy("cannot open shared object file: Too many open files"),
               AllOf(HasSubstr("ulimit -n"), Not(HasSubstr("reinstall"))));
-  EXPECT_THAT(remedy("failed to map segment from shared object"),
-              AllOf(HasSubstr("ulimit -v"), Not(HasSubstr("reinstall"))));
+  const char* const unmapped = "failed to map segment from shared object";
+  EXPECT_THAT(remedy(unmapped), HasSubstr("reinstall")) << "nobody says that memory is short";
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit much{rlim_t{1} << 46, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &much), 0);
+  EXPECT_THAT(remedy(unmapped), AllOf(HasSubstr("ulimit -v"), Not(HasSubstr("reinstall"))));
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_THAT(remedy("invalid ELF header"), HasSubstr("reinstall"));
 }
 

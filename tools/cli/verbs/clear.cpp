@@ -25,15 +25,6 @@ std::string owner_of(const ClearWords& words) {
   return words.engine.empty() ? "" : fmt::format(" of engine {}", words.engine);
 }
 
-// On standard error, so that a report of one line stays one.
-bool consents(const Cache& cache, const ClearWords& words, std::uint64_t entries) {
-  say("Remove {}{} of {}, pinned ones too? [y/N] ", counted(entries, "entry", "entries"),
-      owner_of(words), cache.file().string());
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "y" || answer == "Y" || answer == "yes";
-}
-
 /// Nothing for all entries.
 using Keys = std::optional<std::vector<Digest>>;
 
@@ -47,10 +38,26 @@ Keys keys_of_engine(Cache& cache, const std::string& engine) {
   return keys;
 }
 
-// Nothing is asked of the cache where nobody is asked: it may be one that cannot be read, which is to be cleared for that.
+/// Nothing of a cache that cannot be read, which may be why it is to be cleared.
+std::optional<std::uint64_t> count_of(Cache& cache, const Keys& keys) {
+  if (keys) return keys->size();
+  const auto sums = cache.statistics();
+  return sums ? std::optional(sums->entries) : std::nullopt;
+}
+
+// On standard error, so that a report of one line stays one.
+bool consents(const Cache& cache, const ClearWords& words, std::optional<std::uint64_t> entries) {
+  say("Remove {}{} of {}, pinned ones too? [y/N] ",
+      entries ? counted(*entries, "entry", "entries") : "all entries", owner_of(words),
+      cache.file().string());
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
 bool may_clear(Cache& cache, const ClearWords& words, const Keys& keys) {
   if (words.yes || words.dry_run) return true;
-  const auto entries = keys ? keys->size() : cache.statistics().value().entries;
+  const auto entries = count_of(cache, keys);
   if (entries == 0) return true;
   if (!is_terminal(stdin)) {
     refuse(ErrorCode::invalid_argument,

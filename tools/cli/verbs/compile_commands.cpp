@@ -270,10 +270,7 @@ void check(const Globals& globals, const CompileCommandsWords& words) {
     refuse(ErrorCode::invalid_argument, "name a cache or a manifest, not both");
   if (!words.arch.empty() && Target::parse(words.arch, ImageKind::ptx).value().is_native())
     refuse(ErrorCode::invalid_argument, "--arch native: name the architecture, e.g. sm_90a");
-  if (words.output) {
-    check_standard_output(globals, *words.output);
-    check_output_file(*words.output, {words.manifest});
-  }
+  if (words.output) check_standard_output(globals, *words.output);
 }
 
 Runtime open_runtime_without_cache(const Globals& globals) {
@@ -316,6 +313,7 @@ ExitCode tell(const Globals& globals, const fs::path& output, std::size_t comman
 ExitCode compile_commands(const Globals& globals, const CompileCommandsWords& words) {
   check(globals, words);
   const auto output = output_of(words);
+  check_output_file(output, {words.manifest});
   std::optional<Cache> cache;
   if (words.manifest.empty())
     cache = words.from.empty() ? open_for_inspection(globals).value()

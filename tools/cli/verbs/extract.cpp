@@ -112,7 +112,7 @@ ExitCode extract(const Globals& globals, const ExtractWords& words) {
   const auto entry = find_entry(cache, words);
   if (words.sources) return lay_out(globals, cache, entry, *words.sources);
   if (!words.names) check_standard_output(globals, words.output);
-  refuse_to_overwrite(words.output, {cache.file()});
+  check_output_file(words.output, {cache.file()}, words.source);
   write_output(words.output, wanted_part(cache, entry, globals, words));
   return ExitCode::done;
 }

@@ -35,7 +35,10 @@ def bytes_of(value: object, what: str, expected: str = "bytes") -> bytes:
 
 def encoded(value: object, what: str, expected: str = "a str or bytes") -> bytes:
     """As C reads it, up to the first zero byte: so there may be none."""
-    result = value.encode() if isinstance(value, str) else bytes_of(value, what, expected)
+    try:
+        result = value.encode() if isinstance(value, str) else bytes_of(value, what, expected)
+    except UnicodeEncodeError:
+        raise invalid(f"{what} holds half a character (a lone surrogate)") from None
     if b"\0" in result:
         raise invalid(f"{what} holds a NUL byte")
     return result
