@@ -109,8 +109,10 @@ class FileStore final : public ObjectStore {
     if (read_only_) return refusal();
     std::vector<const StoreFolder*> changed;
     const auto make = [&](const StoreFolder& parent, const std::string& folder) {
-      const auto there = parent.folder(folder);
-      if (there && !*there) changed.push_back(&parent);
+      if (listings_stay_) {
+        const auto there = parent.folder(folder);
+        if (there && !*there) changed.push_back(&parent);
+      }
       return parent.make_folder(folder);
     };
     const auto outer = make(requests_, folder_name_of(request.hex()));

@@ -93,6 +93,7 @@ Result<Database> current_or_refused(Opened opened, const fs::path& file, unsigne
   if (opened.content == Content::current) {
     return Database{std::move(opened.connection), file, generation};
   }
+  // Whoever begins a later generation fills it under the writers' lock: there is a cache.
   if (opened.content == Content::none && generation > 1) {
     return fail(
         ErrorCode::cache_unusable,
