@@ -122,8 +122,15 @@ tl::expected<Making::Found, Miss> Compilation::ask(Layers::Ask ask,
 
 bool Compilation::prelude_repeats() {
   const auto& said = source()->directives;
-  return tools_.precompiles && keep && said.prelude != 0 &&
-         tools_.repeated_preludes.meet(prelude_text_of(query_.program, query_.target, said));
+  if (!tools_.precompiles || !keep || said.prelude == 0) return false;
+  prelude_ = prelude_text_of(query_.program, query_.target, said);
+  return tools_.repeated_preludes.meet(*prelude_);
+}
+
+void Compilation::count_prelude(const CompileOutcome& compiled) {
+  if (prelude_ && !compiled.precompiled)
+    tools_.repeated_preludes.took(*prelude_,
+                                  std::chrono::microseconds(compiled.artifact.compile_us));
 }
 
 // What a program may read is a hundred times what it reads, in CUDA's own libraries. So that is only found out beforehand
@@ -134,9 +141,7 @@ CompileJob Compilation::job() {
     if (auto embedded = all_for_compiler(query_.search, tools_.files))
       return make_job(query_, std::move(*embedded));
   }
-  auto job = make_job(query_, closure());
-  job.prelude_repeats = repeats;
-  return job;
+  return make_job(query_, closure(), repeats);
 }
 
 // A header of a record is told of by its name: where it lies meanwhile is no business of who reads that later.
@@ -183,6 +188,7 @@ Result<Making::Made> Compilation::make(const std::stop_token& stop, LookUpCounte
   }
   if (stop.stop_requested()) return cancelled();
   if (compiled->precompiled) ++counters.precompiled;
+  count_prelude(*compiled);
   read_ = what_was_read(compiled->readings);
   auto& artifact = compiled->artifact;
   record_output_paths(

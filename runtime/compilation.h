@@ -73,6 +73,7 @@ class Compilation final : public Making {
   [[nodiscard]] Explanation explain_miss(std::string why_not, const AlikeLimits& limits);
   [[nodiscard]] const std::shared_ptr<const HeaderText>& source();
   [[nodiscard]] bool prelude_repeats();
+  void count_prelude(const CompileOutcome& compiled);
   [[nodiscard]] CompileJob job();
   [[nodiscard]] Result<CompileOutcome> run(const std::stop_token& stop);
   [[nodiscard]] Closure what_was_read(const std::optional<Readings>& readings);
@@ -82,6 +83,7 @@ class Compilation final : public Making {
   const std::function<void()> when_compiled_;
   const std::optional<Loading> loading_;
   std::shared_ptr<const HeaderText> source_;  ///< Scanned when it is first asked for.
+  std::optional<Digest> prelude_;             ///< Where it might be precompiled.
   std::optional<Closure> closure_;
   Closure read_;  ///< By the compile.
 };

@@ -18,6 +18,7 @@ Pipeline::Pipeline(const Settings& settings, const Tools& tools)
       sources_(settings.sources_directory
                    ? std::make_unique<SourcesDirectory>(*settings.sources_directory, tools.reporter)
                    : nullptr),
+      repeated_preludes_(settings.precompiled_after),
       compilation_{
           tools.compiler, eligible_,      tools.layers,       tools.service,
           tools.files,    tools.recorded, repeated_preludes_, settings.precompiled_max_bytes != 0,

@@ -45,7 +45,7 @@ Result<TimeTrace> Runtime::trace(const Program& program, const Target& target) {
   }
   const auto choice = impl().choose(program, *resolved);
   const auto query = impl().query(choice.program(), *resolved);
-  auto job = make_job(query, close_over(query.program, query.search, impl().files));
+  auto job = make_job(query, close_over(query.program, query.search, impl().files), false);
   job.trace_file = (scratch->path() / "trace").string();
   const auto compiled = impl().service.run(job, {});
   if (!compiled) return tl::unexpected(compiled.error());

@@ -12,13 +12,12 @@ namespace kiln {
 
 namespace {
 
-// Whether the program's name may count in its prelude: a text names it, nobody knows all texts, or one asks for the source.
-bool may_tell_program(const Closure& closure) {
+// Whether a text that the scan knows names the program, or asks for its source.
+bool tells_program(const Closure& closure) {
   const auto asks_for_source = [](const Dependency& lookup) {
     return lookup.spelling.starts_with(virtual_name(""));
   };
-  return closure.tells_base || !closure.unresolved.empty() ||
-         std::ranges::any_of(closure.dependencies.lookups, asks_for_source);
+  return closure.tells_base || std::ranges::any_of(closure.dependencies.lookups, asks_for_source);
 }
 
 // Covers the whole closure, not only what the prelude includes: so it does no harm if the compiler sees the prelude's
@@ -31,7 +30,7 @@ Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closu
   for (const auto& header : job.embedded)
     all.append(header.name).append(1, '\0').append(digest_of(header.text).view());
   all.append(search.roots().view());
-  if (may_tell_program(closure)) all.append(job.program).push_back('\0');
+  if (tells_program(closure)) all.append(job.program).push_back('\0');
   all.append(std::string_view(job.source).substr(0, prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');
   all.append(job.arch).append(to_string(job.kind));
@@ -56,10 +55,13 @@ CompileJob make_job(const Query& query, std::vector<HeaderForCompiler> embedded)
   return job;
 }
 
-CompileJob make_job(const Query& query, const Closure& closure) {
+CompileJob make_job(const Query& query, const Closure& closure, bool prelude_repeats) {
   auto job = make_job(query, closure.embedded);
   // A precompiled prelude is a file.
-  if (query.program.keep()) job.prelude = prelude_of(job, query.search, closure);
+  if (!query.program.keep()) return job;
+  job.prelude = prelude_of(job, query.search, closure);
+  job.prelude_repeats = prelude_repeats && !tells_program(closure);
+  job.prelude_is_open = !closure.unresolved.empty();
   return job;
 }
 

@@ -38,6 +38,8 @@ struct CompileJob {
   /// there is none to share.
   Digest prelude;
   bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
+  /// Whether a scan does not know all that the prelude reads. Whether that tells the program's name is seen once it was read.
+  bool prelude_is_open = false;
   /// Whether names may stand for the include directories (NamedRoots).
   bool names_roots = false;
   /// Where NVRTC writes its time trace: this file's name, without a dot, and ".json". Empty for none. The image of such
@@ -48,8 +50,8 @@ struct CompileJob {
 /// The job of this query, whose embedded headers are given. It shares no prelude.
 [[nodiscard]] CompileJob make_job(const Query& query, std::vector<HeaderForCompiler> embedded);
 
-/// The job of this query, which may. The caller says whether its prelude repeats.
-[[nodiscard]] CompileJob make_job(const Query& query, const Closure& closure);
+/// The job of this query, which may. The caller says whether programs of other names have its prelude.
+[[nodiscard]] CompileJob make_job(const Query& query, const Closure& closure, bool prelude_repeats);
 
 /// What a job came to. The caller gives the artifact its key and toolchain.
 struct CompileOutcome {

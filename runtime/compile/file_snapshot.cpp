@@ -336,6 +336,12 @@ bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time
   return found == reading.found && (!found || asked.file->content == reading.content);
 }
 
+void FileSnapshot::each_text(const std::function<void(std::string_view)>& look) const {
+  for (const auto& [identity, file] : by_identity_) {
+    if (file->is_loaded) look(file->text);
+  }
+}
+
 Readings FileSnapshot::readings() const {
   Readings readings;
   readings.files.reserve(asked_.size());

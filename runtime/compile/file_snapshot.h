@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -70,6 +71,9 @@ class FileSnapshot {
   /// Whether a file that was taken over has been asked for by another of its names (a link, a roundabout
   /// path). NVRTC, when it uses a precompiled header, does not know that these are one, and `#pragma once` fails.
   [[nodiscard]] bool met_second_name() const noexcept { return met_second_name_; }
+
+  /// Calls `look` with the text of each file that was opened, as it lies on the disk.
+  void each_text(const std::function<void(std::string_view)>& look) const;
 
   /// What was asked for until now.
   [[nodiscard]] Readings readings() const;

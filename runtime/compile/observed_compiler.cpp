@@ -15,6 +15,7 @@
 #include "compile/file_snapshot.h"
 #include "compile/nvrtc_compile.h"
 #include "source/output_paths.h"
+#include "source/program_tellers.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -55,6 +56,20 @@ bool tells_a_name(const Result<CompileOutcome>& outcome, ImageKind kind) {
   const auto& name = NamedRoots::beginning();
   if (outcome) return tells_a_name(*outcome, kind);
   return holds(outcome.error().message, name) || holds(outcome.error().log, name);
+}
+
+// Whether a prelude tells the name of another program than the job's.
+bool is_of_another(const PrecompiledPrelude& prelude, const CompileJob& job) {
+  return !prelude.program.empty() && prelude.program != job.program;
+}
+
+bool may_tell_program(const FileSnapshot& files, const CompileJob& job) {
+  ProgramTellers tellers;
+  tellers.add(job.source);
+  for (const auto& option : job.options) tellers.add_option(option);
+  for (const auto& header : job.embedded) tellers.add(header.text);
+  files.each_text([&](std::string_view text) { tellers.add(text); });
+  return tellers.any();
 }
 
 }  // namespace
@@ -140,13 +155,13 @@ std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude
                                                      const Call& call) const {
   {
     const std::shared_lock lock(prelude.mutex);
-    if (prelude.state == State::impossible) return std::nullopt;
+    if (prelude.state == State::impossible || is_of_another(prelude, call.job)) return std::nullopt;
     auto files = files_of(call);
     if (prelude.state == State::made && files.adopt(prelude.readings, prelude.made))
       return use(prelude, files, call);
   }
   const std::unique_lock lock(prelude.mutex);
-  if (prelude.state == State::impossible) return std::nullopt;
+  if (prelude.state == State::impossible || is_of_another(prelude, call.job)) return std::nullopt;
   return make(prelude, call);
 }
 
@@ -174,6 +189,8 @@ bool ObservedCompiler::learn(PrecompiledPrelude& prelude, FileSnapshot& files,
   if (!made.readings || !made.readings->doubt.empty() || !readings || prelude.files() != 1)
     return false;
   prelude.readings = std::move(*readings);
+  const bool tells_program = call.job.prelude_is_open && may_tell_program(files, call.job);
+  prelude.program = tells_program ? call.job.program : std::string();
   const std::string& whole = made.artifact.log;
   if (whole.empty()) return true;
   // A use says only what is the program's own.

@@ -17,8 +17,6 @@ constexpr std::uint64_t largest_prelude = precompiled_heap_bytes;
 // NVRTC builds a prelude in a mapped file, then writes it out to another.
 constexpr std::uint64_t room_wanted = 2 * largest_prelude;
 
-constexpr std::size_t most_met = 65'536;
-
 std::vector<std::uint64_t> sizes_of_files(const fs::path& folder) {
   std::vector<std::uint64_t> sizes;
   std::error_code failure;
@@ -58,8 +56,7 @@ std::shared_ptr<PrecompiledPrelude> PrecompiledHeaders::of(const CompileJob& job
     recent_.splice(recent_.begin(), recent_, at->second);
     return recent_.front().second;
   }
-  if (met_.size() >= most_met) met_.clear();
-  if (met_.insert(job.prelude).second && !job.prelude_repeats) return nullptr;
+  if (!job.prelude_repeats) return nullptr;
   drop_surplus();
   if (!has_room()) return nullptr;
   auto prelude = std::make_shared<PrecompiledPrelude>();

@@ -47,6 +47,17 @@ tl::unexpected<Error> refuse(std::string_view variable, std::string_view value,
   return tl::unexpected(nonsense(variable, value, expected));
 }
 
+template <class Unit>
+Result<std::chrono::milliseconds> parse_up_to_a_day(const char* variable, const std::string& value,
+                                                    const char* what) {
+  constexpr unsigned a_day = Unit(std::chrono::hours(24)).count();
+  unsigned count = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, count);
+  if (error != std::errc() || rest != end || count > a_day) return refuse(variable, value, what);
+  return Unit(count);
+}
+
 }  // namespace
 
 // An address that was meant for another variable may have a password in it.
@@ -130,14 +141,14 @@ Result<std::uint64_t> parse_size_or_none(const char* variable, const std::string
 }
 
 Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std::string& value) {
-  constexpr unsigned a_day = 86'400;
-  unsigned seconds = 0;
-  const char* end = value.data() + value.size();
-  const auto [rest, error] = std::from_chars(value.data(), end, seconds);
-  if (error != std::errc() || rest != end || seconds > a_day) {
-    return refuse(variable, value, "a number of seconds, at most a day");
-  }
-  return std::chrono::seconds(seconds);
+  return parse_up_to_a_day<std::chrono::seconds>(variable, value,
+                                                 "a number of seconds, at most a day");
+}
+
+Result<std::chrono::milliseconds> parse_milliseconds(const char* variable,
+                                                     const std::string& value) {
+  return parse_up_to_a_day<std::chrono::milliseconds>(variable, value,
+                                                      "a number of milliseconds, at most a day");
 }
 
 Result<std::size_t> parse_count(const char* variable, const std::string& value) {
@@ -216,6 +227,9 @@ std::string text_of(unsigned workers) {
 std::string text_of(std::uint64_t count) { return fmt::format("{}", count); }
 std::string text_of(std::chrono::milliseconds value) {
   return fmt::format("{}", static_cast<double>(value.count()) / 1000);
+}
+std::string text_of_milliseconds(std::chrono::milliseconds value) {
+  return fmt::format("{}", value.count());
 }
 std::string text_of(const std::vector<std::filesystem::path>& paths) {
   std::string text;

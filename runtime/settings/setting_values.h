@@ -35,6 +35,8 @@ Result<std::uint64_t> parse_size(const char* variable, const std::string& value)
 Result<std::uint64_t> parse_size_or_none(const char* variable, const std::string& value);
 Result<std::uint64_t> parse_memory(const char* variable, const std::string& value);
 Result<std::chrono::milliseconds> parse_seconds(const char* variable, const std::string& value);
+Result<std::chrono::milliseconds> parse_milliseconds(const char* variable,
+                                                     const std::string& value);
 Result<std::size_t> parse_count(const char* variable, const std::string& value);
 Result<unsigned> parse_workers(const char* variable, const std::string& value);
 Result<std::string> parse_toolchains(const char* variable, const std::string& value);
@@ -59,6 +61,9 @@ inline constexpr auto text_of_any = [](const auto& value) { return text_of(value
 
 /// As parse_memory() and parse_size() read it: with a unit if it is a whole number of that, 5G.
 std::string text_of_size(std::uint64_t bytes);
+
+/// The same in milliseconds, of a setting that is told in these.
+std::string text_of_milliseconds(std::chrono::milliseconds value);
 
 /// That a value is not `expected`, a noun and what to use.
 Error nonsense(std::string_view variable, std::string_view value, std::string_view expected);

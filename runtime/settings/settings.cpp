@@ -145,6 +145,9 @@ void decide_compiling(const RuntimeOptions& options, Decisions& decisions, Setti
   settings.precompiled_max_bytes =
       decisions.decide_or("KILN_PCH_MAX_SIZE", options.precompiled_max_bytes, parse_size_or_none,
                           usual_precompiled_bytes, text_of_size);
+  settings.precompiled_after =
+      decisions.decide_or("KILN_PCH_AFTER", options.precompiled_after, parse_milliseconds,
+                          std::chrono::milliseconds(400), text_of_milliseconds);
   settings.precompiled_large_pages = decisions.decide_or(
       "KILN_PCH_LARGE_PAGES", options.precompiled_large_pages, parse_flag, true);
 

@@ -171,6 +171,8 @@ const Nonsense nonsense[] = {
     Nonsense{"KILN_TOOLCHAINS", "mine",
              "KILN_TOOLCHAINS: 'mine' is not a rule for compilers: use own, same-major, any, or "
              "one as `kiln show` names it, such as 'NVRTC 12.8'"},
+    Nonsense{"KILN_PCH_AFTER", "0.2",
+             "KILN_PCH_AFTER: '0.2' is not a number of milliseconds, at most a day"},
     Nonsense{"KILN_PCH_LARGE_PAGES", "huge",
              "KILN_PCH_LARGE_PAGES: 'huge' is not a switch: use 1 or 0 (or true/false, yes/no, "
              "on/off)"},
@@ -217,6 +219,7 @@ const Sense sense[] = {
     {"KILN_COMPILE_PATIENCE", "7", [](const Settings& s) { return s.compile_patience == 7s; }},
     {"KILN_PCH_MAX_SIZE", "7M",
      [](const Settings& s) { return s.precompiled_max_bytes == 7U << 20; }},
+    {"KILN_PCH_AFTER", "7", [](const Settings& s) { return s.precompiled_after == 7ms; }},
     {"KILN_PCH_LARGE_PAGES", "0", [](const Settings& s) { return !s.precompiled_large_pages; }},
     {"KILN_COMPILE_TIMEOUT", "7", [](const Settings& s) { return s.compile_timeout == 7s; }},
     {"KILN_COMPILE_QUEUE", "7", [](const Settings& s) { return s.compile_queue == 7; }},

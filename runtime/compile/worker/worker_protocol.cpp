@@ -26,9 +26,9 @@ void visit(auto& record, Of<HeaderForCompiler> auto& header) {
 
 void visit(auto& record, Of<CompileJob> auto& job) {
   auto& [program, source, embedded, include_dirs, expressions, options, arch, kind, seed, prelude,
-         prelude_repeats, names_roots, trace_file] = job;
+         prelude_repeats, prelude_is_open, names_roots, trace_file] = job;
   record.fields(program, source, embedded, include_dirs, expressions, options, arch, kind, seed,
-                prelude, prelude_repeats, names_roots, trace_file);
+                prelude, prelude_repeats, prelude_is_open, names_roots, trace_file);
 }
 
 void visit(auto& record, Of<Standing> auto& standing) {

@@ -91,6 +91,10 @@ struct RuntimeOptions {
   /// What precompiled headers may take of the temporary directory, in bytes; 0 for none. CUB's take 180
   /// MB. They go with the runtime. `KILN_PCH_MAX_SIZE`, else 2 GiB.
   std::optional<std::uint64_t> precompiled_max_bytes = {};
+  /// How long programs that begin with the same includes take to compile, together, before these are precompiled; 0: the
+  /// second one's are. Where prefetch() knows that more will come, the first one's are. `KILN_PCH_AFTER`, in
+  /// milliseconds, else 400.
+  std::optional<std::chrono::milliseconds> precompiled_after = {};
   /// Whether workers read precompiled headers into large pages, and keep these, instead of letting NVRTC map
   /// the files: quicker, and no different to NVRTC. `KILN_PCH_LARGE_PAGES`, else they do.
   std::optional<bool> precompiled_large_pages = {};
@@ -192,6 +196,7 @@ struct Settings {
   std::optional<std::filesystem::path> remote_helper;
   std::chrono::milliseconds compile_patience{};
   std::uint64_t precompiled_max_bytes = 0;
+  std::chrono::milliseconds precompiled_after{};
   bool precompiled_large_pages = true;
   std::chrono::milliseconds compile_timeout{};
   std::size_t compile_queue = 0;

@@ -364,6 +364,8 @@ def parse():
 
 
 def main():
+    # With the first that repeats, however short.
+    os.environ.setdefault("KILN_PCH_AFTER", "0")
     faulthandler.enable()
     arguments = parse()
     found = kiln_tool.compiler()

@@ -2,7 +2,8 @@
 and after each the program is asked for again. What is served is compared with a fresh compile into an empty cache;
 what is compiled although nothing that the compiler asks for has changed is counted as an unneeded miss.
 
-    fuzz.py [--way in_process] [--edits N] [--seconds S] [--seed 1] [--graph G [--chosen …]] [--cells] [--keep DIR]
+    fuzz.py [--way in_process] [--edits N] [--seconds S] [--seed 1] [--graph G [--chosen …]] [--cells] [--counts FILE]
+            [--keep DIR]
 
 Each graph is decided by the seed and its number. Of the edits that can be made in it, those have their turn that were made least
 often; a finding tells which, so that --graph with --chosen repeats it. Status 1 where anything stale was served, or a process died, or a warning was missing."""
@@ -10,7 +11,9 @@ often; a finding tells which, so that --graph with --chosen repeats it. Status 1
 import argparse
 import collections
 import contextlib
+import fcntl
 import hashlib
+import json
 import os
 import pathlib
 import random
@@ -33,13 +36,31 @@ COLUMNS = ("edits", "equal", "hit", "missed", "unneeded", "last resort", "not co
 class Cells:
     """Counts for each pair of construct and edit."""
 
-    def __init__(self):
+    def __init__(self, file=None):
         self.counts = collections.defaultdict(collections.Counter)
         self.reasons = collections.Counter()
         self.uncompiled = 0
+        self.file = file  # Of other runs' counts, to which these are added in the end.
+        self.before = self.of_others()
 
     def made(self, *pair):
-        return self.counts[pair]["edits"] if pair in self.counts else 0
+        return sum(counts[pair]["edits"] for counts in (self.counts, self.before) if pair in counts)
+
+    def of_others(self):
+        if self.file is None or not self.file.exists():
+            return {}
+        told = json.loads(self.file.read_text())
+        return {tuple(pair.split("\t")): collections.Counter(count) for pair, count in told.items()}
+
+    def add_to_file(self):
+        """Other runs may do the same beside this one. From then on the counts are all runs'."""
+        with open(self.file.with_name(self.file.name + ".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for pair, count in self.of_others().items():
+                self.counts[pair].update(count)
+            written = self.file.with_name(self.file.name + ".new")
+            written.write_text(json.dumps({"\t".join(pair): count for pair, count in sorted(self.counts.items())}, indent=0))
+            written.replace(self.file)
 
     def total(self):
         return sum(self.counts.values(), collections.Counter())
@@ -210,6 +231,7 @@ def parse():
     parser.add_argument("--chosen", default=[], type=lambda text: [tuple(map(int, each.split(":"))) for each in text.split(",")],
                         help="what a finding tells of its edits")
     parser.add_argument("--cells", action="store_true", help="every cell, not only those with findings")
+    parser.add_argument("--counts", type=pathlib.Path, help="a file that adds up the cells of several runs")
     parser.add_argument("--keep", help="a folder for the trees of findings")
     arguments = parser.parse_args()
     if os.environ.get("KILN_EDITS"):
@@ -234,7 +256,7 @@ def main():
     arguments = parse()
     found = kiln_tool.compiler()
     way = all_ways()[arguments.way]
-    cells = Cells()
+    cells = Cells(arguments.counts)
     began = time.monotonic()
 
     def until():
@@ -249,8 +271,10 @@ def main():
         number += count
         if arguments.graph is not None or until():
             break
-    cells.print(arguments.cells)
     total = cells.total()
+    if arguments.counts:
+        cells.add_to_file()
+    cells.print(arguments.cells)
     faults = {fault: total[fault] for fault in FAULTS if total[fault]}
     print(f"{found['description'].split(',')[0]}, {way.name}, seed {arguments.seed}: {total['edits']} edits of "
           f"{number} graphs ({cells.uncompiled} that do not compile) in {time.monotonic() - began:.0f} s, {faults or 'no faults'}; "

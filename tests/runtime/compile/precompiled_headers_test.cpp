@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -70,6 +71,7 @@ class Precompiled : public CompileFixture {
     options.precompiled_large_pages = large_pages;
     options.cache_disabled = true;
     options.precompiled_max_bytes = precompiled_max_bytes;
+    options.precompiled_after = std::chrono::milliseconds(0);
     options.compile_workers = workers;
     return Runtime::open(options).value();
   }
@@ -294,6 +296,62 @@ TEST_F(Precompiled, TheProgramsNameIsItsOwn) {
   }
 }
 
+// CCCL asks for a header of its host's library, and CUTLASS includes by macros that paste: what they read is not known
+// beforehand, but afterwards.
+TEST_F(Precompiled, APreludeOfWhichNotAllIsKnownBeforehandIsShared) {
+  write_file(scratch_ / "include/open.h",
+             "#define HOST(...) 0\n#if HOST(LIB) && __has_include(<__utility/move.h>)\n"
+             "#include <__utility/move.h>\n#endif\n#define VALUE 5\n");
+  for (const int workers : {0, 1}) {
+    auto with = runtime(std::uint64_t{1} << 30, workers);
+    auto without = runtime(0);
+    for (int number = 0; number < 4; ++number) {
+      const auto text = std::to_string(number);
+      const auto program =
+          Program::make({.name = text + ".cu",
+                         .source = "#include <open.h>\n__global__ void k(int* x) { *x = VALUE + " +
+                                   text + "; }\n",
+                         .include_dirs = {scratch_ / "include"},
+                         .kernels = {"k"}})
+              .value();
+      EXPECT_EQ(with.compile(program, "sm_80").value().image,
+                without.compile(program, "sm_80").value().image)
+          << number;
+    }
+    if (!is_sanitized || workers == 0) {
+      EXPECT_EQ(with.counters().precompiled, 2U) << workers;
+    }
+  }
+}
+
+// Such a prelude may tell the program's name, too, and is for the others of no use then.
+TEST_F(Precompiled, TheProgramsNameIsItsOwnInAPreludeOfWhichNotAllIsKnown) {
+  for (const auto* teller : {"__BASE_FILE__", "C(__BASE_, FILE__)", "C(Q, Q)"}) {
+    write_file(scratch_ / "include/tells.h",
+               "#define C_(a, b) a##b\n#define C(a, b) C_(a, b)\n#define QQ __BASE_FILE__\n"
+               "__device__ const char text[] = " +
+                   std::string(teller) + ";\n");
+    write_file(scratch_ / "include/open.h",
+               "#define S_(x) #x\n#define S(x) S_(x)\n#define D_(a, b) a##b\n"
+               "#define D(a, b) D_(a, b)\n#include S(D(te, lls).h)\n");
+    auto with = runtime(std::uint64_t{1} << 30);
+    for (const auto* name : {"one.cu", "second.cu", "third_program.cu", "third_program.cu"}) {
+      const auto program =
+          Program::make({.name = name,
+                         .source = "#include <open.h>\nextern \"C\" __global__ void k(char* x) { "
+                                   "*x = text[threadIdx.x]; }\n",
+                         .include_dirs = {scratch_ / "include"},
+                         .kernels = {"k"}})
+              .value();
+      const auto made = with.compile(program, "sm_80");
+      ASSERT_TRUE(made) << made.error().message;
+      EXPECT_EQ(made->image, runtime(0).compile(program, "sm_80").value().image)
+          << teller << " in " << name;
+    }
+    EXPECT_EQ(with.counters().precompiled, 0U) << teller << ": it was made of the second's name";
+  }
+}
+
 // NVRTC forgets with a precompiled header which file it was.
 TEST_F(Precompiled, APragmaEndsThePrelude) {
   auto with = runtime(std::uint64_t{1} << 30);
@@ -461,11 +519,8 @@ TEST_F(Precompiled, AMessageInAHeaderLeavesTheLogAsItIs) {
         .value();
   };
   const auto target = Target::parse("sm_80").value();
-  auto options = this->options();
-  options.cache_disabled = true;
-  auto with = Runtime::open(options).value();
-  options.precompiled_max_bytes = 0;
-  auto without = Runtime::open(options).value();
+  auto with = runtime(std::uint64_t{1} << 30);
+  auto without = runtime(0);
   for (int step = 0; step < 4; ++step) {
     const auto fast = with.compile(program(step), target);
     const auto plain = without.compile(program(step), target);

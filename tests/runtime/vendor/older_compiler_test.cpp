@@ -1,6 +1,7 @@
 // Compilers that lack what newer ones have: the real NVRTC in the guise of older ones (fakes/older_nvrtc.cpp).
 // Real ones are in nvrtc_matrix/.
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -134,6 +135,7 @@ TEST_P(OlderCompiler, IsExplained) {
 TEST_P(OlderCompiler, PrecompilesHeadersWhereItCan) {
   auto options = this->options();
   options.cache_disabled = true;
+  options.precompiled_after = std::chrono::milliseconds(0);
   auto runtime = Runtime::open(options).value();
   for (const auto* name : {"a.cu", "b.cu", "c.cu"}) {
     const auto artifact = runtime.compile(Program::make(spec(name)).value(), target());

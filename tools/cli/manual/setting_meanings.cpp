@@ -36,6 +36,10 @@ constexpr SettingMeaning meanings[] = {
     {"KILN_COMPILE_PATIENCE", "seconds to wait for a process that compiles the same", "60"},
     {"KILN_PCH_MAX_SIZE", "room for precompiled headers in the temporary directory; 0 for none",
      "2 GiB"},
+    {"KILN_PCH_AFTER",
+     "milliseconds that programs with the same includes take to compile, together, before these "
+     "are precompiled",
+     "400"},
     {"KILN_PCH_LARGE_PAGES",
      "workers read precompiled headers into large pages that stay, in the place of NVRTC's own "
      "mapping",

@@ -24,6 +24,7 @@ CompileJob whole_job() {
   job.seed = digest_of("seed");
   job.prelude = digest_of("prelude");
   job.prelude_repeats = true;
+  job.prelude_is_open = true;
   job.trace_file = "/scratch/trace";
   return job;
 }
@@ -88,6 +89,7 @@ TEST(WorkerProtocol, ARequestKeepsAll) {
   EXPECT_EQ(request->job.seed, job.seed);
   EXPECT_EQ(request->job.prelude, job.prelude);
   EXPECT_EQ(request->job.prelude_repeats, job.prelude_repeats);
+  EXPECT_EQ(request->job.prelude_is_open, job.prelude_is_open);
   EXPECT_EQ(request->job.trace_file, job.trace_file);
 }
 
