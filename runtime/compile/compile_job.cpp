@@ -12,12 +12,18 @@ namespace kiln {
 
 namespace {
 
-// Whether a text that the scan knows names the program, or asks for its source.
-bool tells_program(const Closure& closure) {
+// Whether the prelude may read the source itself, of which only its beginning is the prelude: NVRTC tells nobody.
+bool may_read_source(const Closure& closure) {
   const auto asks_for_source = [](const Dependency& lookup) {
     return lookup.spelling.starts_with(virtual_name(""));
   };
-  return closure.tells_base || std::ranges::any_of(closure.dependencies.lookups, asks_for_source);
+  const auto is_made_by_macro = [](const IncludeDirective& include) {
+    return include.form == IncludeDirective::Form::macro && !include.tested;
+  };
+  const bool is_open = !closure.unresolved.empty();
+  return std::ranges::any_of(closure.dependencies.lookups, asks_for_source) ||
+         (is_open && (closure.tells_base ||
+                      std::ranges::any_of(closure.source->directives.includes, is_made_by_macro)));
 }
 
 // Covers the whole closure, not only what the prelude includes: so it does no harm if the compiler sees the prelude's
@@ -25,12 +31,12 @@ bool tells_program(const Closure& closure) {
 // closure does not know.
 Digest prelude_of(const CompileJob& job, const HeaderSearch& search, const Closure& closure) {
   const auto prelude = closure.source->directives.prelude;
-  if (prelude == 0 || closure.texts.empty()) return {};
+  if (prelude == 0 || closure.texts.empty() || may_read_source(closure)) return {};
   std::string all(closure.dependencies.material());
   for (const auto& header : job.embedded)
     all.append(header.name).append(1, '\0').append(digest_of(header.text).view());
   all.append(search.roots().view());
-  if (tells_program(closure)) all.append(job.program).push_back('\0');
+  if (closure.tells_base) all.append(job.program).push_back('\0');
   all.append(std::string_view(job.source).substr(0, prelude)).push_back('\0');
   for (const auto& option : job.options) all.append(option).push_back('\0');
   all.append(job.arch).append(to_string(job.kind));
@@ -58,9 +64,9 @@ CompileJob make_job(const Query& query, std::vector<HeaderForCompiler> embedded)
 CompileJob make_job(const Query& query, const Closure& closure, bool prelude_repeats) {
   auto job = make_job(query, closure.embedded);
   // A precompiled prelude is a file.
-  if (!query.program.keep()) return job;
+  if (!prelude_repeats || !query.program.keep()) return job;
   job.prelude = prelude_of(job, query.search, closure);
-  job.prelude_repeats = prelude_repeats && !tells_program(closure);
+  job.prelude_repeats = !closure.tells_base;
   job.prelude_is_open = !closure.unresolved.empty();
   return job;
 }

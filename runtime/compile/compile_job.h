@@ -37,8 +37,10 @@ struct CompileJob {
   /// read, and what else a precompiled header depends on: jobs of one digest may share one. Empty where
   /// there is none to share.
   Digest prelude;
-  bool prelude_repeats = false;  ///< More jobs of this prelude are to come, so that sharing pays.
-  /// Whether a scan does not know all that the prelude reads. Whether that tells the program's name is seen once it was read.
+  bool prelude_repeats =
+      false;  ///< More jobs of this prelude are to come, so that sharing pays; else perhaps.
+  /// Whether a scan does not know all that the prelude reads. It can be shared unless what it then reads may tell the
+  /// program's name.
   bool prelude_is_open = false;
   /// Whether names may stand for the include directories (NamedRoots).
   bool names_roots = false;
@@ -50,7 +52,7 @@ struct CompileJob {
 /// The job of this query, whose embedded headers are given. It shares no prelude.
 [[nodiscard]] CompileJob make_job(const Query& query, std::vector<HeaderForCompiler> embedded);
 
-/// The job of this query, which may. The caller says whether programs of other names have its prelude.
+/// The job of this query, which may where its prelude repeats: other programs have it, whose names may be others.
 [[nodiscard]] CompileJob make_job(const Query& query, const Closure& closure, bool prelude_repeats);
 
 /// What a job came to. The caller gives the artifact its key and toolchain.

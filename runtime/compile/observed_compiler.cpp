@@ -14,6 +14,7 @@
 #include "compile/file_answers.h"
 #include "compile/file_snapshot.h"
 #include "compile/nvrtc_compile.h"
+#include "source/header_search.h"
 #include "source/output_paths.h"
 #include "source/program_tellers.h"
 #include "source/text_search.h"
@@ -58,9 +59,19 @@ bool tells_a_name(const Result<CompileOutcome>& outcome, ImageKind kind) {
   return holds(outcome.error().message, name) || holds(outcome.error().log, name);
 }
 
-// Whether a prelude tells the name of another program than the job's.
-bool is_of_another(const PrecompiledPrelude& prelude, const CompileJob& job) {
-  return !prelude.program.empty() && prelude.program != job.program;
+// NVRTC's warning that it made no precompiled header, or one of what came before: `#line` is such a reason.
+constexpr std::string_view precompiling_disabled = "#20283-D";
+
+// Whether a prelude was made of a program of another name, and shows it: messages of a source's own directives do, in the prelude's
+// log or in that of its use.
+bool shows_another(const PrecompiledPrelude& prelude, const CompileJob& job) {
+  return prelude.program != job.program && holds(prelude.log, virtual_name(prelude.program));
+}
+
+bool shows_another(const PrecompiledPrelude& prelude, const CompileJob& job, const Artifact& made) {
+  const auto name = virtual_name(prelude.program);
+  return prelude.program != job.program &&
+         (holds(made.log, name) || shows(made.image, job.kind, name));
 }
 
 bool may_tell_program(const FileSnapshot& files, const CompileJob& job) {
@@ -155,20 +166,20 @@ std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude
                                                      const Call& call) const {
   {
     const std::shared_lock lock(prelude.mutex);
-    if (prelude.state == State::impossible || is_of_another(prelude, call.job)) return std::nullopt;
+    if (prelude.state == State::impossible) return std::nullopt;
     auto files = files_of(call);
     if (prelude.state == State::made && files.adopt(prelude.readings, prelude.made))
       return use(prelude, files, call);
   }
   const std::unique_lock lock(prelude.mutex);
-  if (prelude.state == State::impossible || is_of_another(prelude, call.job)) return std::nullopt;
+  if (prelude.state == State::impossible) return std::nullopt;
   return make(prelude, call);
 }
 
 std::optional<CompileOutcome> ObservedCompiler::make(PrecompiledPrelude& prelude,
                                                      const Call& call) const {
   // One that was not made to its end is of no use: NVRTC would read no header for it, and kiln would know of none.
-  if (prelude.files() != 0) prelude.discard();
+  prelude.discard();
   prelude.made = std::chrono::system_clock::now();
   auto files = files_of(call);
   auto outcome = call.compile_from(files, prelude.options());
@@ -188,11 +199,12 @@ bool ObservedCompiler::learn(PrecompiledPrelude& prelude, FileSnapshot& files,
   auto readings = files.readings_before_writing();
   if (!made.readings || !made.readings->doubt.empty() || !readings || prelude.files() != 1)
     return false;
+  if (call.job.prelude_is_open && may_tell_program(files, call.job)) return false;
   prelude.readings = std::move(*readings);
-  const bool tells_program = call.job.prelude_is_open && may_tell_program(files, call.job);
-  prelude.program = tells_program ? call.job.program : std::string();
+  prelude.program = call.job.program;
   const std::string& whole = made.artifact.log;
   if (whole.empty()) return true;
+  if (holds(whole, precompiling_disabled)) return false;
   // A use says only what is the program's own.
   const auto again = call.compile_from(files, prelude.options());
   const auto own = again ? log_of_prelude(whole, again->artifact.log) : std::nullopt;
@@ -203,9 +215,12 @@ bool ObservedCompiler::learn(PrecompiledPrelude& prelude, FileSnapshot& files,
 // `files` has what the prelude was made from.
 std::optional<CompileOutcome> ObservedCompiler::use(const PrecompiledPrelude& prelude,
                                                     FileSnapshot& files, const Call& call) {
+  if (shows_another(prelude, call.job)) return std::nullopt;
   auto outcome = call.compile_from(files, prelude.options());
   // NVRTC makes another where it does not take the one that is there.
-  if (!outcome || prelude.files() != 1 || files.met_second_name()) return std::nullopt;
+  if (!outcome || prelude.files() != 1 || files.met_second_name() ||
+      shows_another(prelude, call.job, outcome->artifact))
+    return std::nullopt;
   outcome->precompiled = true;
   outcome->artifact.log = join_logs(prelude.log, outcome->artifact.log);
   return std::move(*outcome);

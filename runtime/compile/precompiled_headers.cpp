@@ -17,6 +17,8 @@ constexpr std::uint64_t largest_prelude = precompiled_heap_bytes;
 // NVRTC builds a prelude in a mapped file, then writes it out to another.
 constexpr std::uint64_t room_wanted = 2 * largest_prelude;
 
+constexpr std::size_t most_met = 65'536;
+
 std::vector<std::uint64_t> sizes_of_files(const fs::path& folder) {
   std::vector<std::uint64_t> sizes;
   std::error_code failure;
@@ -44,6 +46,9 @@ void PrecompiledPrelude::discard() {
   std::error_code ignored;
   fs::remove_all(folder, ignored);
   fs::create_directory(folder, ignored);
+  state = State::unmade;
+  log.clear();
+  readings = {};
 }
 
 PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::uint64_t max_bytes)
@@ -56,7 +61,8 @@ std::shared_ptr<PrecompiledPrelude> PrecompiledHeaders::of(const CompileJob& job
     recent_.splice(recent_.begin(), recent_, at->second);
     return recent_.front().second;
   }
-  if (!job.prelude_repeats) return nullptr;
+  if (met_.size() >= most_met) met_.clear();
+  if (met_.insert(job.prelude).second && !job.prelude_repeats) return nullptr;
   drop_surplus();
   if (!has_room()) return nullptr;
   auto prelude = std::make_shared<PrecompiledPrelude>();

@@ -10,6 +10,7 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "compile/compile_job.h"
@@ -31,7 +32,7 @@ struct PrecompiledPrelude {
   enum class State {
     unmade,
     made,
-    impossible,  ///< NVRTC makes none of it, or its log cannot be told apart from the programs'.
+    impossible,  ///< NVRTC makes none of it, its log cannot be told apart from the programs', or it may tell a program's name.
   };
 
   /// Held alone while the prelude is made, and with others while it is used. Guards all that follows but the folder.
@@ -40,7 +41,7 @@ struct PrecompiledPrelude {
   std::filesystem::path folder;
   std::string log;                             ///< The warnings of the prelude's own headers.
   Readings readings;                           ///< What it was made from.
-  std::string program;                         ///< Of this name alone, where it may tell it.
+  std::string program;                         ///< The name of that which it was made of.
   std::chrono::system_clock::time_point made;  ///< When that was begun.
 
   /// For NVRTC.
@@ -49,7 +50,7 @@ struct PrecompiledPrelude {
   /// How many precompiled files are there; one, once it is made.
   [[nodiscard]] std::size_t files() const;
 
-  /// Removes the files, so that none of them is used.
+  /// Removes the files, so that none of them is used, and forgets what they were made from.
   void discard();
 };
 
@@ -60,8 +61,8 @@ class PrecompiledHeaders {
   /// Below `folder`, up to so many bytes; 0 keeps none.
   PrecompiledHeaders(std::filesystem::path folder, std::uint64_t max_bytes);
 
-  /// The prelude of a job, to be used or made. nullptr where the job has none, where there is no room, and where it is
-  /// not there and nobody said that it repeats.
+  /// The prelude of a job, to be used or made. nullptr where the job has none, where there is no room, and where the
+  /// prelude is met for the first time and nobody said that it repeats.
   [[nodiscard]] std::shared_ptr<PrecompiledPrelude> of(const CompileJob& job);
 
  private:
@@ -73,6 +74,7 @@ class PrecompiledHeaders {
   const std::filesystem::path folder_;
   const std::uint64_t max_bytes_;
   std::mutex mutex_;
+  std::unordered_set<Digest, DigestHash> met_;
   Recent recent_;  ///< Most recently used first.
   std::unordered_map<Digest, Recent::iterator, DigestHash> by_digest_;
 };

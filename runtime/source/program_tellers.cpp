@@ -1,10 +1,8 @@
 #include "source/program_tellers.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
+#include <set>
 
-#include "source/characters.h"
 #include "source/joined_text.h"
 #include "source/text_search.h"
 
@@ -15,23 +13,17 @@ namespace {
 // The folder in which no machine has a file, without which nobody can spell a source's place.
 constexpr std::string_view folder_of_sources = "kiln";
 
-std::string_view line_around(std::string_view text, std::size_t at) {
-  const auto begin = text.rfind('\n', at) + 1;
-  return text.substr(begin, text.find('\n', at) - begin);
-}
+// Joins lines before C++17, within any word.
+constexpr std::string_view splice_of_trigraph = "?\?/";
 
-// What asks for a header stands in a directive, or in a macro that one defined: in a line that begins with `#`, in one of its other
-// spellings, or that ends a comment of such a line.
-bool may_be_of_directive(std::string_view line) {
-  return std::ranges::any_of(std::array{"#", "%:", "?\?=", "*/"},
-                             [&](std::string_view sign) { return holds(line, sign); });
-}
-
-// A header's name that begins with it, as kiln's own do, is no place of a source.
-bool may_place_source(std::string_view text, std::string_view word) {
+// Whether this word of a text cannot be the folder of a source: it begins a header's name, as of kiln's own headers, or is the name
+// of a namespace.
+bool is_another_name(std::string_view text, std::string_view word) {
   const auto at = static_cast<std::size_t>(word.data() - text.data());
-  const char before = at == 0 ? '\n' : text[at - 1];
-  return before != '<' && before != '"' && may_be_of_directive(line_around(text, at));
+  const auto before = text.substr(0, at);
+  const auto behind = text.substr(at + word.size());
+  return before.ends_with('<') || before.ends_with('"') || before.ends_with("namespace ") ||
+         behind.starts_with("::");
 }
 
 }  // namespace
@@ -39,12 +31,11 @@ bool may_place_source(std::string_view text, std::string_view word) {
 void ProgramTellers::add(std::string_view text) {
   const JoinedText joined(text);
   const auto told = find_word(joined.text(), [&](std::string_view word) {
-    if (word == base_teller) return true;
-    if (word == folder_of_sources) return may_place_source(joined.text(), word);
     note_piece(word);
-    return false;
+    return word == base_teller ||
+           (word == folder_of_sources && !is_another_name(joined.text(), word));
   });
-  told_ |= !told.empty();
+  told_ |= !told.empty() || holds(text, splice_of_trigraph);
 }
 
 void ProgramTellers::add_option(std::string_view option) {
@@ -62,8 +53,14 @@ void ProgramTellers::note_piece(std::string_view word) {
   if (is_piece_of(base_teller) || is_piece_of(folder_of_sources)) pieces_.emplace(word);
 }
 
+// With letters between them the pieces have to be telling: "AS IS" stands in every licence.
 bool ProgramTellers::any() const {
-  return told_ || can_be_pasted(base_teller, pieces_) || can_be_pasted(folder_of_sources, pieces_);
+  const auto is_prose = [](const auto& piece) { return piece.size() < 4 && piece != "__"; };
+  auto telling = pieces_;
+  std::erase_if(telling, is_prose);
+  return told_ || can_be_pasted(base_teller, pieces_) ||
+         can_be_pasted_with_letters(base_teller, telling) ||
+         can_be_pasted(folder_of_sources, pieces_);
 }
 
 }  // namespace kiln

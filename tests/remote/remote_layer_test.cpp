@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,11 +37,34 @@ class RemoteLayer : public CompileFixture {
     return runtime.compile(program(number), "sm_80").value();
   }
 
+  struct Served {
+    std::string machine;
+    Runtime runtime;
+    Artifact artifact;
+  };
+
+  /// What a new machine is given. A look-up goes on without a store that does not answer in time, as it may be where this machine has
+  /// much to do, and says so: then the next one is asked.
+  Served served_in_time() {
+    constexpr int most_machines = 5;
+    for (int number = 1;; ++number) {
+      const auto name = "new" + std::to_string(number);
+      const auto said = std::make_shared<std::string>();
+      auto options = machine(name);
+      options.log = [said](LogLevel, std::string_view line) { *said += line; };
+      auto runtime = Runtime::open(options).value();
+      auto artifact = compile(runtime);
+      const bool was_late = said->find("did not answer in time") != std::string::npos;
+      if (!was_late || number == most_machines)
+        return {name, std::move(runtime), std::move(artifact)};
+    }
+  }
+
   /// Until all is put and kept.
   static RemoteStatus settled(Runtime& runtime) {
     for (int step = 0; step < 500; ++step) {
-      auto status = runtime.remotes(false).at(0).status.value();
-      if (status.waiting == 0) return status;
+      const auto status = runtime.remotes(false).at(0).status;
+      if (status && status->waiting == 0) return *status;
       std::this_thread::sleep_for(10ms);
     }
     ADD_FAILURE() << "it is not put";
@@ -52,15 +77,14 @@ TEST_F(RemoteLayer, WhatOneMachineCompiledServesAnother) {
   const auto compiled = compile(first);
   EXPECT_EQ(compiled.origin, Origin::compiled);
   EXPECT_EQ(settled(first).pushed, 1U);
-  auto second = Runtime::open(machine("b")).value();
-  const auto served = compile(second);
-  EXPECT_EQ(served.origin, Origin::remote);
-  EXPECT_EQ(served.image, compiled.image);
-  EXPECT_EQ(served.key, compiled.key);
-  EXPECT_EQ(second.counters().remote_hits, 1U);
-  EXPECT_EQ(second.counters().compiles, 0U);
-  settled(second);
-  auto again = Runtime::open(machine("b")).value();
+  auto second = served_in_time();
+  EXPECT_EQ(second.artifact.origin, Origin::remote);
+  EXPECT_EQ(second.artifact.image, compiled.image);
+  EXPECT_EQ(second.artifact.key, compiled.key);
+  EXPECT_EQ(second.runtime.counters().remote_hits, 1U);
+  EXPECT_EQ(second.runtime.counters().compiles, 0U);
+  settled(second.runtime);
+  auto again = Runtime::open(machine(second.machine)).value();
   EXPECT_EQ(compile(again).origin, Origin::local) << "it is kept here from then on";
 }
 

@@ -23,16 +23,20 @@ TEST(ProgramTellers, FindsItsNameAndThePlaceOfItsSource) {
   EXPECT_TRUE(tells({"#define SOURCE " + virtual_name("a.cu")}));
   EXPECT_TRUE(
       tells({"#define FOLDER kiln/a.cu\n#define IN_ROOT(x) </x>\n#include IN_ROOT(FOLDER)"}));
-  EXPECT_TRUE(tells({"%:define FOLDER kiln"}));
-  EXPECT_TRUE(tells({"?\?=define FOLDER kiln"}));
-  EXPECT_TRUE(tells({"#define FOLDER /* up to\n*/ kiln"}));
-  EXPECT_TRUE(tells({"#define FOLDER \\\n kiln"}));
+  EXPECT_TRUE(tells({"constexpr int v = __has_include(</kiln/a.cu>);"}));
+  EXPECT_TRUE(tells({"constexpr int v = IN(\nkiln\n);"}));
+  EXPECT_TRUE(tells({"#define FOLDER Q(R\"(\n)\", kiln)"}));
+  EXPECT_TRUE(tells({"const char* name = __BA?\?/\nSE_FILE__;"}));
 }
 
 TEST(ProgramTellers, FindsWhatTextsCanPasteTogether) {
   EXPECT_TRUE(tells({"C(__BASE_, FILE__)"}));
   EXPECT_TRUE(tells({"#define A __BASE_", "#define B FILE__"})) << "in two texts";
   EXPECT_TRUE(tells({"#define IN(a, b) </a##b/a.cu>\n#include IN(ki, ln)"}));
+  EXPECT_TRUE(tells({"C(_, _, BASE_FILE__)"})) << "of letters, too";
+  EXPECT_TRUE(tells({"C(__BASE_FILE, _, _)"}));
+  EXPECT_TRUE(tells({"C(__, BASE, _, FILE, __)"}));
+  EXPECT_FALSE(tells({"// \"AS IS\", __ and FILE"})) << "as in CCCL";
   EXPECT_FALSE(tells({"#define A __BASE_", "#define B __FILE__"}));
 }
 
@@ -51,7 +55,7 @@ TEST(ProgramTellers, TakesOptionsAsTheyStand) {
 TEST(ProgramTellers, KnowsHeadersAndNamespacesOfThatName) {
   EXPECT_FALSE(
       tells({"#include <kiln/array.cuh>\n#include \"kiln/convert.cuh\"\n"
-             "namespace kiln {}\nint kilns = kiln::count; // kiln\n#define KILN kiln_x"}));
+             "namespace kiln {}\nint kilns = kiln::count;\n#define KILN kiln_x"}));
   EXPECT_FALSE(tells({"", "const char* file = __FILE__;"}));
 }
 
