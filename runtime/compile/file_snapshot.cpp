@@ -114,6 +114,15 @@ std::optional<Readings> FileSnapshot::readings_before_writing() const {
   return before;
 }
 
+void FileSnapshot::each_text_before_writing(
+    const std::function<void(std::string_view)>& look) const {
+  const auto count = before_writing_ ? before_writing_->files : 0;
+  for (std::size_t number = 0; number < count; ++number) {
+    const auto& file = *files_.at(asked_[number]).file;
+    if (file.is_loaded) look(file.text);
+  }
+}
+
 // Of an embedded header NVRTC asks how the file of its bare name looks, when it reads it; 13.5 asks for that
 // name below the working directory. There is none: a header of that name is the embedded one.
 bool FileSnapshot::note_embedded(const std::string& path) {
@@ -334,12 +343,6 @@ bool FileSnapshot::adopt(const Reading& reading, std::chrono::system_clock::time
   note(asked_as, asked, reading.asked_at);
   const bool found = asked.file->regular && asked.file->read_error == 0;
   return found == reading.found && (!found || asked.file->content == reading.content);
-}
-
-void FileSnapshot::each_text(const std::function<void(std::string_view)>& look) const {
-  for (const auto& [identity, file] : by_identity_) {
-    if (file->is_loaded) look(file->text);
-  }
 }
 
 Readings FileSnapshot::readings() const {

@@ -72,15 +72,15 @@ class FileSnapshot {
   /// path). NVRTC, when it uses a precompiled header, does not know that these are one, and `#pragma once` fails.
   [[nodiscard]] bool met_second_name() const noexcept { return met_second_name_; }
 
-  /// Calls `look` with the text of each file that was opened, as it lies on the disk.
-  void each_text(const std::function<void(std::string_view)>& look) const;
-
   /// What was asked for until now.
   [[nodiscard]] Readings readings() const;
 
   /// What was asked for before the compiler began to write a file of kiln's own folder, as it does with a
   /// precompiled header. Nothing where it wrote none.
   [[nodiscard]] std::optional<Readings> readings_before_writing() const;
+
+  /// Calls `look` with the text of each file that was asked for until then, and opened since, as it lies on the disk.
+  void each_text_before_writing(const std::function<void(std::string_view)>& look) const;
 
  private:
   struct File {

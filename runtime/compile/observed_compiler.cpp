@@ -14,6 +14,7 @@
 #include "compile/file_answers.h"
 #include "compile/file_snapshot.h"
 #include "compile/nvrtc_compile.h"
+#include "source/directives.h"
 #include "source/header_search.h"
 #include "source/output_paths.h"
 #include "source/program_tellers.h"
@@ -62,24 +63,19 @@ bool tells_a_name(const Result<CompileOutcome>& outcome, ImageKind kind) {
 // NVRTC's warning that it made no precompiled header, or one of what came before: `#line` is such a reason.
 constexpr std::string_view precompiling_disabled = "#20283-D";
 
-// Whether a prelude was made of a program of another name, and shows it: messages of a source's own directives do, in the prelude's
-// log or in that of its use.
-bool shows_another(const PrecompiledPrelude& prelude, const CompileJob& job) {
-  return prelude.program != job.program && holds(prelude.log, virtual_name(prelude.program));
-}
-
-bool shows_another(const PrecompiledPrelude& prelude, const CompileJob& job, const Artifact& made) {
-  const auto name = virtual_name(prelude.program);
-  return prelude.program != job.program &&
-         (holds(made.log, name) || shows(made.image, job.kind, name));
+// Whether a log or an image names another program than the job's, of which its prelude was made: messages of a source's own
+// directives do, in the prelude's log or in that of its use.
+bool names_another(const std::string& made, const PrecompiledPrelude& prelude,
+                   const CompileJob& job) {
+  return prelude.program != job.program && holds_path(made, virtual_name(prelude.program));
 }
 
 bool may_tell_program(const FileSnapshot& files, const CompileJob& job) {
   ProgramTellers tellers;
-  tellers.add(job.source);
+  tellers.add(std::string_view(job.source).substr(0, read_directives(job.source).prelude));
   for (const auto& option : job.options) tellers.add_option(option);
   for (const auto& header : job.embedded) tellers.add(header.text);
-  files.each_text([&](std::string_view text) { tellers.add(text); });
+  files.each_text_before_writing([&](std::string_view text) { tellers.add(text); });
   return tellers.any();
 }
 
@@ -203,6 +199,7 @@ bool ObservedCompiler::learn(PrecompiledPrelude& prelude, FileSnapshot& files,
   prelude.readings = std::move(*readings);
   prelude.program = call.job.program;
   const std::string& whole = made.artifact.log;
+  prelude.log.clear();
   if (whole.empty()) return true;
   if (holds(whole, precompiling_disabled)) return false;
   // A use says only what is the program's own.
@@ -215,11 +212,12 @@ bool ObservedCompiler::learn(PrecompiledPrelude& prelude, FileSnapshot& files,
 // `files` has what the prelude was made from.
 std::optional<CompileOutcome> ObservedCompiler::use(const PrecompiledPrelude& prelude,
                                                     FileSnapshot& files, const Call& call) {
-  if (shows_another(prelude, call.job)) return std::nullopt;
+  if (names_another(prelude.log, prelude, call.job)) return std::nullopt;
   auto outcome = call.compile_from(files, prelude.options());
   // NVRTC makes another where it does not take the one that is there.
   if (!outcome || prelude.files() != 1 || files.met_second_name() ||
-      shows_another(prelude, call.job, outcome->artifact))
+      names_another(outcome->artifact.log, prelude, call.job) ||
+      names_another(outcome->artifact.image, prelude, call.job))
     return std::nullopt;
   outcome->precompiled = true;
   outcome->artifact.log = join_logs(prelude.log, outcome->artifact.log);

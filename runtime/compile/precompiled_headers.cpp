@@ -47,8 +47,6 @@ void PrecompiledPrelude::discard() {
   fs::remove_all(folder, ignored);
   fs::create_directory(folder, ignored);
   state = State::unmade;
-  log.clear();
-  readings = {};
 }
 
 PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::uint64_t max_bytes)

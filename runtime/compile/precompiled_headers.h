@@ -50,7 +50,7 @@ struct PrecompiledPrelude {
   /// How many precompiled files are there; one, once it is made.
   [[nodiscard]] std::size_t files() const;
 
-  /// Removes the files, so that none of them is used, and forgets what they were made from.
+  /// Removes the files, so that none of them is used: it is unmade.
   void discard();
 };
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <set>
 
+#include "source/directives.h"
 #include "source/joined_text.h"
 #include "source/text_search.h"
 
@@ -26,31 +27,37 @@ bool is_another_name(std::string_view text, std::string_view word) {
          behind.starts_with("::");
 }
 
+bool may_ask_for_source(std::string_view text) {
+  return !find_word(text, [&](std::string_view word) {
+            return word == folder_of_sources && !is_another_name(text, word);
+          }).empty();
+}
+
+// The same without comments, in which people speak of kiln.
+bool asks_for_source_in_code(std::string_view text) {
+  return read_directives(text).unsure ||
+         may_ask_for_source(without_comments(JoinedText(text).text()));
+}
+
 }  // namespace
 
 void ProgramTellers::add(std::string_view text) {
   const JoinedText joined(text);
-  const auto told = find_word(joined.text(), [&](std::string_view word) {
-    note_piece(word);
-    return word == base_teller ||
-           (word == folder_of_sources && !is_another_name(joined.text(), word));
-  });
-  told_ |= !told.empty() || holds(text, splice_of_trigraph);
+  told_ |= add_words(joined.text()) || holds(text, splice_of_trigraph) ||
+           (may_ask_for_source(joined.text()) && asks_for_source_in_code(text));
 }
 
 void ProgramTellers::add_option(std::string_view option) {
-  const auto told = find_word(option, [&](std::string_view word) {
-    note_piece(word);
-    return word == base_teller || word == folder_of_sources;
-  });
-  told_ |= !told.empty();
+  told_ |= add_words(option) || holds(option, folder_of_sources);
 }
 
-void ProgramTellers::note_piece(std::string_view word) {
-  const auto is_piece_of = [&](std::string_view name) {
-    return word.size() < name.size() && name.find(word) != name.npos;
-  };
-  if (is_piece_of(base_teller) || is_piece_of(folder_of_sources)) pieces_.emplace(word);
+bool ProgramTellers::add_words(std::string_view text) {
+  const auto told = find_word(text, [&](std::string_view word) {
+    if (word.size() < base_teller.size() && base_teller.find(word) != base_teller.npos)
+      pieces_.emplace(word);
+    return word == base_teller;
+  });
+  return !told.empty();
 }
 
 // With letters between them the pieces have to be telling: "AS IS" stands in every licence.
@@ -59,8 +66,7 @@ bool ProgramTellers::any() const {
   auto telling = pieces_;
   std::erase_if(telling, is_prose);
   return told_ || can_be_pasted(base_teller, pieces_) ||
-         can_be_pasted_with_letters(base_teller, telling) ||
-         can_be_pasted(folder_of_sources, pieces_);
+         can_be_pasted_with_letters(base_teller, telling);
 }
 
 }  // namespace kiln

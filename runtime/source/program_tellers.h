@@ -7,8 +7,8 @@
 namespace kiln {
 
 /// Whether texts may tell the name of the program that they are read for: by `__BASE_FILE__`, or by asking for its source, whose
-/// place virtual_name() makes up. Goes by words alone, so that what nobody could expand counts, too: in comments as well.
-/// Not seen are names that are pasted together mostly of single letters, or the folder's with any: everybody has these.
+/// place virtual_name() makes up. Goes by words alone, so that what nobody could expand counts, too. Not seen are a name that is
+/// pasted together mostly of single letters, which everybody has, and a folder's that is pasted together at all.
 class ProgramTellers {
  public:
   void add(std::string_view text);
@@ -18,7 +18,7 @@ class ProgramTellers {
   [[nodiscard]] bool any() const;
 
  private:
-  void note_piece(std::string_view word);
+  [[nodiscard]] bool add_words(std::string_view text);
 
   bool told_ = false;
   Words pieces_;

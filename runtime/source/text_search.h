@@ -2,6 +2,7 @@
 
 #include <string.h>  // NOLINT(modernize-deprecated-headers): memmem() is the system's
 
+#include <cstddef>
 #include <string_view>
 
 #include "source/characters.h"
@@ -18,6 +19,21 @@ inline bool holds(std::string_view text, std::string_view part) {
 /// The same for a part of two or three characters whose first one is rare: memmem() looks at each place for these.
 inline bool holds_rare(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+/// Whether this path stands in `text` whole: where neither another path nor another name ends or goes on with it.
+[[nodiscard]] inline bool holds_path(std::string_view text, std::string_view path) {
+  const auto is_of_name = [](char c) {
+    return continues_identifier(c) || c == '.' || c == '-' || c == '/';
+  };
+  while (const void* found = ::memmem(text.data(), text.size(), path.data(), path.size())) {
+    const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+    const auto behind = text.substr(at + path.size());
+    if ((at == 0 || !is_of_name(text[at - 1])) && (behind.empty() || !is_of_name(behind.front())))
+      return true;
+    text = text.substr(at + 1);
+  }
+  return false;
 }
 
 /// The first of a text's names and numbers of which `wanted(word)` holds; empty if it holds of none. Knows no comments and no

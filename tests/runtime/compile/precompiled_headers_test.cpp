@@ -295,7 +295,8 @@ TEST_F(Precompiled, AnEmbeddedHeaderOfANameThatAMacroMakesIsTheNewOne) {
 // A precompiled header holds the name of the program that it was made from.
 TEST_F(Precompiled, TheProgramsNameIsItsOwn) {
   const auto target = Target::parse("sm_80", ImageKind::ptx).value();
-  for (const auto* teller : {"__BASE_FILE__", "C(__BASE_, FILE__)", "__BA\\\nSE_FILE__"}) {
+  for (const auto* teller :
+       {"__BASE_FILE__", "C(__BASE_, FILE__)", "__BA\\\nSE_FILE__", "{sizeof(__BASE_FILE__)}"}) {
     auto with = runtime(std::uint64_t{1} << 30);
     for (const auto* name : {"one.cu", "second.cu", "third_program.cu"}) {
       const auto program =
@@ -423,6 +424,22 @@ TEST_F(Precompiled, MessagesOfTheSourcesOwnDirectivesAreItsOwn) {
   }
 }
 
+// The second's name begins those that come behind it, and all have something to say of their own.
+TEST_F(Precompiled, ANameThatBeginsOthersIsNoneOfThem) {
+  write_file(scratch_ / "include/open.h", open_header);
+  auto with = runtime(std::uint64_t{1} << 30);
+  for (const auto* name : {"x", "k", "k1", "k2", "k/k"}) {
+    expect_as_without(with,
+                      {.name = name,
+                       .source = "#include <open.h>\n// of kiln\n__global__ void k(int* x) { int "
+                                 "never; *x = VALUE; }\n",
+                       .include_dirs = {scratch_ / "include"},
+                       .kernels = {"k"}},
+                      name);
+  }
+  EXPECT_EQ(with.counters().precompiled, 3U);
+}
+
 // One program fails where the prelude is to be made anew, and what it was made of before comes back.
 TEST_F(Precompiled, AFailureLeavesNothingOfAPreludeBehind) {
   write_file(
@@ -430,15 +447,17 @@ TEST_F(Precompiled, AFailureLeavesNothingOfAPreludeBehind) {
       "#define S_(x) #x\n#define S(x) S_(x)\n#define D_(a, b) a##b\n#define D(a, b) D_(a, b)\n"
       "#include S(D(wa, rns).h)\n");
   const auto header = [&](int value) {
-    write_file(scratch_ / "include/warns.h", this->header("w", 3 * value));
+    write_file(scratch_ / "include/warns.h", this->header("w", value));  // It warns of 3 and of 6.
   };
   auto with = runtime(std::uint64_t{1} << 30);
-  for (const auto& [name, value, more] : {std::tuple{"a.cu", 1, ""},
-                                          {"b.cu", 1, ""},
-                                          {"c.cu", 1, ""},
-                                          {"d.cu", 2, "__global__ void broken() { nothing(); }"},
-                                          {"e.cu", 1, ""},
-                                          {"f.cu", 1, ""}}) {
+  for (const auto& [name, value, more] : {std::tuple{"a.cu", 3, ""},
+                                          {"b.cu", 3, ""},
+                                          {"c.cu", 3, ""},
+                                          {"d.cu", 6, "__global__ void broken() { nothing(); }"},
+                                          {"e.cu", 3, ""},
+                                          {"f.cu", 3, ""},
+                                          {"g.cu", 4, ""},
+                                          {"h.cu", 4, ""}}) {
     header(value);
     expect_as_without(with,
                       {.name = name,

@@ -32,7 +32,6 @@ TEST(ProgramTellers, FindsItsNameAndThePlaceOfItsSource) {
 TEST(ProgramTellers, FindsWhatTextsCanPasteTogether) {
   EXPECT_TRUE(tells({"C(__BASE_, FILE__)"}));
   EXPECT_TRUE(tells({"#define A __BASE_", "#define B FILE__"})) << "in two texts";
-  EXPECT_TRUE(tells({"#define IN(a, b) </a##b/a.cu>\n#include IN(ki, ln)"}));
   EXPECT_TRUE(tells({"C(_, _, BASE_FILE__)"})) << "of letters, too";
   EXPECT_TRUE(tells({"C(__BASE_FILE, _, _)"}));
   EXPECT_TRUE(tells({"C(__, BASE, _, FILE, __)"}));
@@ -56,6 +55,8 @@ TEST(ProgramTellers, KnowsHeadersAndNamespacesOfThatName) {
   EXPECT_FALSE(
       tells({"#include <kiln/array.cuh>\n#include \"kiln/convert.cuh\"\n"
              "namespace kiln {}\nint kilns = kiln::count;\n#define KILN kiln_x"}));
+  EXPECT_FALSE(tells({"// compiled by kiln\n/* kiln/a.cu */ int kilns;"})) << "comments";
+  EXPECT_TRUE(tells({"// ?\?/\n kiln"})) << "that may go on";
   EXPECT_FALSE(tells({"", "const char* file = __FILE__;"}));
 }
 
