@@ -37,8 +37,8 @@ struct CompileJob {
   /// read, and what else a precompiled header depends on: jobs of one digest may share one. Empty where
   /// there is none to share.
   Digest prelude;
-  bool prelude_repeats =
-      false;  ///< More jobs of this prelude are to come, so that sharing pays; else perhaps.
+  /// More jobs of this prelude are to come, so that sharing pays; else that is seen when it comes again.
+  bool prelude_repeats = false;
   /// Whether a scan does not know all that the prelude reads. It can be shared unless what it then reads may tell the
   /// program's name.
   bool prelude_is_open = false;

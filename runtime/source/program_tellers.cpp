@@ -42,6 +42,7 @@ bool asks_for_source_in_code(std::string_view text) {
 }  // namespace
 
 void ProgramTellers::add(std::string_view text) {
+  if (told_) return;
   const JoinedText joined(text);
   told_ |= add_words(joined.text()) || holds(text, splice_of_trigraph) ||
            (may_ask_for_source(joined.text()) && asks_for_source_in_code(text));

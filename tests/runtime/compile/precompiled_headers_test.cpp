@@ -9,14 +9,13 @@
 #include <random>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "compile/observed_compiler.h"
-#include "compile_fixture.h"
+#include "precompiled_fixture.h"
 #include "source/directives.h"
 #include "support/nvrtc.h"
 #include "support/sanitized.h"
@@ -35,17 +34,8 @@ struct Texts {
   std::vector<std::string> options;
 };
 
-class Precompiled : public CompileFixture {
+class Precompiled : public PrecompiledFixture {
  protected:
-  // With a warning here and there, which has to be in every log.
-  static std::string header(const std::string& name, int value, const std::string& more = {}) {
-    const auto number = std::to_string(value);
-    return "#pragma once\n" + more + "#define VALUE_" + name + " " + number +
-           "\n__device__ inline int f_" + name + "(int x) { " +
-           (value % 3 == 0 ? "int never_used; " : "") + "return x * " + number +
-           "; }\nstatic __device__ int kept_" + name + " = " + number + ";\n";
-  }
-
   ProgramSpec program(const Texts& texts, int step) {
     write_file(scratch_ / "include/disk/d.cuh",
                header("d", texts.on_disk[0], "#include \"e.cuh\"\n"));
@@ -64,38 +54,6 @@ class Precompiled : public CompileFixture {
             .include_dirs = {scratch_ / "include"},
             .kernels = {"k<1>"},
             .options = texts.options};
-  }
-
-  /// Compiles, whatever any cache has.
-  static Runtime runtime(std::uint64_t precompiled_max_bytes, int workers = 0,
-                         bool large_pages = true) {
-    RuntimeOptions options;
-    options.precompiled_large_pages = large_pages;
-    options.cache_disabled = true;
-    options.precompiled_max_bytes = precompiled_max_bytes;
-    options.precompiled_after = std::chrono::milliseconds(0);
-    options.compile_workers = workers;
-    return Runtime::open(options).value();
-  }
-
-  /// One of which a scan does not know all that it asks for.
-  static constexpr const char* open_header =
-      "#define HOST(...) 0\n#if HOST(LIB) && __has_include(<__utility/move.h>)\n"
-      "#include <__utility/move.h>\n#endif\n#define VALUE 5\n";
-
-  /// Compiles in a runtime that precompiles headers what comes out without.
-  void expect_as_without(Runtime& with, const ProgramSpec& spec, const std::string& what) {
-    auto without = runtime(0);
-    const auto target = Target::parse("sm_80").value();
-    const auto fast = with.compile(Program::make(spec).value(), target);
-    const auto plain = without.compile(Program::make(spec).value(), target);
-    ASSERT_EQ(fast.has_value(), plain.has_value()) << what << " in " << spec.name;
-    if (!fast) {
-      EXPECT_EQ(fast.error().log, plain.error().log) << what << " in " << spec.name;
-      return;
-    }
-    EXPECT_EQ(fast->image, plain->image) << what << " in " << spec.name;
-    EXPECT_EQ(fast->log, plain->log) << what << " in " << spec.name;
   }
 
   /// How many page faults it takes a worker to compile so many programs that begin with one long header.
@@ -289,184 +247,6 @@ TEST_F(Precompiled, AnEmbeddedHeaderOfANameThatAMacroMakesIsTheNewOne) {
         EXPECT_EQ(fast->image, plain->image) << outer << "step " << step << ", " << workers;
       }
     }
-  }
-}
-
-// A precompiled header holds the name of the program that it was made from.
-TEST_F(Precompiled, TheProgramsNameIsItsOwn) {
-  const auto target = Target::parse("sm_80", ImageKind::ptx).value();
-  for (const auto* teller :
-       {"__BASE_FILE__", "C(__BASE_, FILE__)", "__BA\\\nSE_FILE__", "{sizeof(__BASE_FILE__)}"}) {
-    auto with = runtime(std::uint64_t{1} << 30);
-    for (const auto* name : {"one.cu", "second.cu", "third_program.cu"}) {
-      const auto program =
-          Program::make({.name = name,
-                         .source =
-                             "#include <names.h>\nextern \"C\" __global__ void k(char* x) { *x = "
-                             "text[threadIdx.x]; }\n",
-                         .headers = {HeaderSet::from_texts(
-                             {{"names.h",
-                               "#define C_(a, b) a##b\n#define C(a, b) C_(a, b)\n"
-                               "__device__ const char text[] = " +
-                                   std::string(teller) + ";\n"}})},
-                         .kernels = {"k"}})
-              .value();
-      const auto made = with.compile(program, target);
-      ASSERT_TRUE(made) << made.error().message;
-      EXPECT_EQ(made->image, runtime(0).compile(program, target).value().image)
-          << teller << " in " << name;
-    }
-  }
-}
-
-// CCCL asks for a header of its host's library, and CUTLASS includes by macros that paste: what they read is not known
-// beforehand, but afterwards.
-TEST_F(Precompiled, APreludeOfWhichNotAllIsKnownBeforehandIsShared) {
-  write_file(scratch_ / "include/open.h", open_header);
-  for (const int workers : {0, 1}) {
-    auto with = runtime(std::uint64_t{1} << 30, workers);
-    auto without = runtime(0);
-    for (int number = 0; number < 4; ++number) {
-      const auto text = std::to_string(number);
-      const auto program =
-          Program::make({.name = text + ".cu",
-                         .source = "#include <open.h>\n__global__ void k(int* x) { *x = VALUE + " +
-                                   text + "; }\n",
-                         .include_dirs = {scratch_ / "include"},
-                         .kernels = {"k"}})
-              .value();
-      EXPECT_EQ(with.compile(program, "sm_80").value().image,
-                without.compile(program, "sm_80").value().image)
-          << number;
-    }
-    if (!is_sanitized || workers == 0) {
-      EXPECT_EQ(with.counters().precompiled, 2U) << workers;
-    }
-  }
-}
-
-// Such a prelude may tell the program's name, too.
-TEST_F(Precompiled, TheProgramsNameIsItsOwnInAPreludeOfWhichNotAllIsKnown) {
-  const std::string says = "__device__ const char text[] = ";
-  for (const std::string& tells :
-       {says + "__BASE_FILE__;", says + "C(__BASE_, FILE__);", says + "C(Q, Q);",
-        says + "C(_, C(_, BASE_FILE__));", std::string("const bool text[1] = {IN_CODE};")}) {
-    for (const bool embedded : {false, true}) {
-      const std::string texts[] = {
-          "#define S_(x) #x\n#define S(x) S_(x)\n#define D_(a, b) a##b\n#define D(a, b) D_(a, b)\n"
-          "#include S(D(te, lls).h)\n",
-          "#define C_(a, b) a##b\n#define C(a, b) C_(a, b)\n#define QQ __BASE_FILE__\n"
-          "#define IN_CODE __has_include(</kiln/third.cu>)\n" +
-              tells + "\n"};
-      write_file(scratch_ / "include/open.h", texts[0]);
-      write_file(scratch_ / "include/tells.h", texts[1]);
-      auto with = runtime(std::uint64_t{1} << 30);
-      for (const auto* name : {"one.cu", "second.cu", "third.cu", "fourth.cu"}) {
-        ProgramSpec spec{.name = name,
-                         .source =
-                             "#include <open.h>\nextern \"C\" __global__ void k(char* x) { "
-                             "*x = text[threadIdx.x]; }\n",
-                         .kernels = {"k"}};
-        if (embedded) {
-          spec.headers = {HeaderSet::from_texts({{"open.h", texts[0]}, {"tells.h", texts[1]}})};
-        } else {
-          spec.include_dirs = {scratch_ / "include"};
-        }
-        expect_as_without(with, spec, tells);
-      }
-      EXPECT_EQ(with.counters().precompiled, 0U) << tells;
-    }
-  }
-}
-
-// The prelude ends behind the last directive, and yet NVRTC would precompile all that is read by them.
-TEST_F(Precompiled, AProgramThatIncludesItselfSharesNothing) {
-  write_file(scratch_ / "include/open.h", open_header);
-  for (const std::string itself : {"__FILE__", "__BASE_FILE__", "SELF"}) {
-    auto with = runtime(std::uint64_t{1} << 30);
-    for (int number = 0; number < 5; ++number) {
-      const auto text = std::to_string(number);
-      expect_as_without(
-          with,
-          {.name = number < 3 ? text + ".cu" : "same.cu",
-           .source = "#include <open.h>\n#ifndef INNER\n#define INNER\n#define SELF " +
-                     std::string("__FILE__\n#include ") + itself +
-                     "\n#define OUTER\n#endif\n#ifdef OUTER\n"
-                     "__global__ void k(int* x) { *x = W; }\n#else\n"
-                     "constexpr int W = 10" +
-                     text + ";\n#endif\n",
-           .include_dirs = {scratch_ / "include"}},
-          itself);
-    }
-  }
-}
-
-// What NVRTC says of the source's own directives names the program of which the prelude was made, and it says more of a prelude
-// that it cannot make whole.
-TEST_F(Precompiled, MessagesOfTheSourcesOwnDirectivesAreItsOwn) {
-  write_file(scratch_ / "include/open.h", open_header);
-  const std::string include = "#include <open.h>\n";
-  for (const std::string directive : {"#define VALUE 6\n", "#pragma message(\"hello\")\n",
-                                      "#line 7 \"other.cu\"\n", "#pragma unroll\n"}) {
-    for (const auto& prelude : {include + directive, include + directive + include}) {
-      auto with = runtime(std::uint64_t{1} << 30);
-      for (int number = 0; number < 4; ++number) {
-        const auto text = std::to_string(number);
-        expect_as_without(
-            with,
-            {.name = text + ".cu",
-             .source = prelude + "__global__ void k(int* x) { int never; *x = " + text + "; }\n",
-             .include_dirs = {scratch_ / "include"},
-             .kernels = {"k"}},
-            prelude);
-      }
-    }
-  }
-}
-
-// The second's name begins those that come behind it, and all have something to say of their own.
-TEST_F(Precompiled, ANameThatBeginsOthersIsNoneOfThem) {
-  write_file(scratch_ / "include/open.h", open_header);
-  auto with = runtime(std::uint64_t{1} << 30);
-  for (const auto* name : {"x", "k", "k1", "k2", "k/k"}) {
-    expect_as_without(with,
-                      {.name = name,
-                       .source = "#include <open.h>\n// of kiln\n__global__ void k(int* x) { int "
-                                 "never; *x = VALUE; }\n",
-                       .include_dirs = {scratch_ / "include"},
-                       .kernels = {"k"}},
-                      name);
-  }
-  EXPECT_EQ(with.counters().precompiled, 3U);
-}
-
-// One program fails where the prelude is to be made anew, and what it was made of before comes back.
-TEST_F(Precompiled, AFailureLeavesNothingOfAPreludeBehind) {
-  write_file(
-      scratch_ / "include/open.h",
-      "#define S_(x) #x\n#define S(x) S_(x)\n#define D_(a, b) a##b\n#define D(a, b) D_(a, b)\n"
-      "#include S(D(wa, rns).h)\n");
-  const auto header = [&](int value) {
-    write_file(scratch_ / "include/warns.h", this->header("w", value));  // It warns of 3 and of 6.
-  };
-  auto with = runtime(std::uint64_t{1} << 30);
-  for (const auto& [name, value, more] : {std::tuple{"a.cu", 3, ""},
-                                          {"b.cu", 3, ""},
-                                          {"c.cu", 3, ""},
-                                          {"d.cu", 6, "__global__ void broken() { nothing(); }"},
-                                          {"e.cu", 3, ""},
-                                          {"f.cu", 3, ""},
-                                          {"g.cu", 4, ""},
-                                          {"h.cu", 4, ""}}) {
-    header(value);
-    expect_as_without(with,
-                      {.name = name,
-                       .source = std::string("#include <open.h>\n__global__ void k(int* x) { *x = "
-                                             "f_w(3); }\n") +
-                                 more + "// " + name,
-                       .include_dirs = {scratch_ / "include"},
-                       .kernels = {"k"}},
-                      name);
   }
 }
 
