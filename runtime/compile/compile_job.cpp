@@ -22,8 +22,7 @@ bool may_read_source(const Closure& closure) {
   };
   const bool is_open = !closure.unresolved.empty();
   return std::ranges::any_of(closure.dependencies.lookups, asks_for_source) ||
-         (is_open && (closure.tells_base ||
-                      std::ranges::any_of(closure.source->directives.includes, is_made_by_macro)));
+         (is_open && std::ranges::any_of(closure.source->directives.includes, is_made_by_macro));
 }
 
 // Covers the whole closure, not only what the prelude includes: so it does no harm if the compiler sees the prelude's

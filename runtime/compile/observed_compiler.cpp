@@ -70,6 +70,11 @@ bool names_another(const std::string& made, const PrecompiledPrelude& prelude,
   return prelude.program != job.program && holds_path(made, virtual_name(prelude.program));
 }
 
+// Whether it was made, and of what `files` finds.
+bool is_usable(const PrecompiledPrelude& prelude, FileSnapshot& files) {
+  return prelude.state == State::made && files.adopt(prelude.readings, prelude.made);
+}
+
 bool may_tell_program(const FileSnapshot& files, const CompileJob& job) {
   ProgramTellers tellers;
   tellers.add(std::string_view(job.source).substr(0, read_directives(job.source).prelude));
@@ -164,11 +169,13 @@ std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude
     const std::shared_lock lock(prelude.mutex);
     if (prelude.state == State::impossible) return std::nullopt;
     auto files = files_of(call);
-    if (prelude.state == State::made && files.adopt(prelude.readings, prelude.made))
-      return use(prelude, files, call);
+    if (is_usable(prelude, files)) return use(prelude, files, call);
   }
   const std::unique_lock lock(prelude.mutex);
   if (prelude.state == State::impossible) return std::nullopt;
+  // Another thread may have made it meanwhile.
+  auto files = files_of(call);
+  if (is_usable(prelude, files)) return use(prelude, files, call);
   return make(prelude, call);
 }
 

@@ -2,8 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <latch>
 #include <string>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -143,6 +146,75 @@ TEST_F(SharedPreludes, AProgramThatIncludesItselfSharesNothing) {
           itself);
     }
   }
+}
+
+// Here a header includes the source: by its name, or by one that nobody but an option tells.
+TEST_F(SharedPreludes, AProgramThatItsHeaderIncludesSharesNothing) {
+  for (const auto& [include, options] :
+       {std::tuple{"</kiln/same.cu>", std::vector<std::string>{}},
+        std::tuple{"SELF", std::vector<std::string>{"-DSELF=__BASE_FILE__"}}}) {
+    for (const bool is_open : {false, true}) {
+      write_file(scratch_ / "include/again.h", std::string(is_open ? open_header : "") +
+                                                   "#ifndef INNER\n#define INNER\n#include " +
+                                                   include + "\n#define OUTER\n#endif\n");
+      auto with = runtime(std::uint64_t{1} << 30);
+      for (int number = 0; number < 4; ++number) {
+        expect_as_without(with,
+                          {.name = "same.cu",
+                           .source = "#include <again.h>\n#ifdef OUTER\n"
+                                     "__global__ void k(int* x) { *x = W; }\n#else\n"
+                                     "constexpr int W = 10" +
+                                     std::to_string(number) + ";\n#endif\n",
+                           .include_dirs = {scratch_ / "include"},
+                           .options = options},
+                          include);
+      }
+    }
+  }
+}
+
+// Such a question reads nothing.
+TEST_F(SharedPreludes, APreludeThatAsksForAHeaderByAMacroIsShared) {
+  write_file(scratch_ / "include/open.h", open_header);
+  auto with = runtime(std::uint64_t{1} << 30);
+  for (int number = 0; number < 4; ++number) {
+    expect_as_without(with,
+                      {.name = std::to_string(number) + ".cu",
+                       .source = "#define OPTIONAL <optional.h>\n#include <open.h>\n"
+                                 "#if __has_include(OPTIONAL)\n#define MORE 1\n#else\n"
+                                 "#define MORE 0\n#endif\n"
+                                 "__global__ void k(int* x) { *x = VALUE + MORE; }\n",
+                       .include_dirs = {scratch_ / "include"}},
+                      "a question");
+  }
+  EXPECT_EQ(with.counters().precompiled, 2U);
+}
+
+// All of them find that nobody has made the prelude, and one makes it.
+TEST_F(SharedPreludes, ThreadsThatBeginTogetherMakeAPreludeOnce) {
+  write_file(scratch_ / "include/open.h", open_header);
+  const auto program = [&](int number) {
+    return Program::make({.name = std::to_string(number) + ".cu",
+                          .source = "#include <open.h>\n__global__ void k(int* x) { *x = VALUE + " +
+                                    std::to_string(number) + "; }\n",
+                          .include_dirs = {scratch_ / "include"},
+                          .kernels = {"k"}})
+        .value();
+  };
+  constexpr int threads = 6;
+  auto with = runtime(std::uint64_t{1} << 30);
+  ASSERT_TRUE(with.compile(program(0), "sm_80"));
+  std::latch all(threads);
+  {
+    std::vector<std::jthread> running;
+    for (int number = 1; number <= threads; ++number) {
+      running.emplace_back([&, number] {
+        all.arrive_and_wait();
+        EXPECT_TRUE(with.compile(program(number), "sm_80"));
+      });
+    }
+  }
+  EXPECT_EQ(with.counters().precompiled, threads - 1U);
 }
 
 // What NVRTC says of the source's own directives names the program of which the prelude was made, and it says more of a prelude
