@@ -15,6 +15,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include "kiln/cache.h"
+#include "kiln/exchange.h"
 #include "kiln/kiln.h"
 #include "kiln/remote.h"
 #include "remote/redis_server.h"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kiln/exchange.h"
 #include "kiln/remote.h"
 #include "machines_fixture.h"
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "compile_fixture.h"
+#include "kiln/exchange.h"
 #include "kiln/remote.h"
 
 namespace kiln::test {

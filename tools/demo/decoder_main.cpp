@@ -23,6 +23,7 @@
 #include "generation.h"
 #include "gpu.h"
 #include "gpu_operations.h"
+#include "kiln/cache.h"
 #include "kiln/kiln.h"
 
 namespace {

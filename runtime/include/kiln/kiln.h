@@ -14,8 +14,9 @@
 // resources.h (what kernels take of a GPU), explain.h (why it would miss), numbers.h and args.h (what kernels are
 // given), launch.h (what runs), named_kernels.h (found by an engine's own names), graph.h (what runs in graphs), module.h
 // (images as they are, and their variables), manifest.h (programs written down), sources.h (their sources as files),
-// observer.h (what kiln says meanwhile), error.h (how it fails), version.h. cache.h alone is enough to inspect a cache, and
-// nvrtc.h for a program that was written for NVRTC.
+// observer.h (what kiln says meanwhile), error.h (how it fails), version.h. Not included: cache.h, which alone is
+// enough to inspect a cache, exchange.h, which brings one to another machine, and nvrtc.h, for a program that was written for
+// NVRTC.
 
 #include "kiln/args.h"
 #include "kiln/artifact.h"

@@ -18,7 +18,6 @@
 #include <string_view>
 #include <vector>
 
-#include "kiln/cache.h"
 #include "kiln/digest.h"
 #include "kiln/error.h"
 #include "kiln/export.h"
@@ -26,6 +25,8 @@
 #include "kiln/target.h"
 
 namespace KILN_EXPORT kiln {
+
+class Cache;
 
 /// A header as a compile elsewhere found it. An embedded header of this name stands for it here.
 struct RecordedHeader {

@@ -11,12 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "kiln/cache.h"
 #include "kiln/error.h"
 #include "kiln/export.h"
 #include "kiln/headers.h"
 
 namespace KILN_EXPORT kiln {
+
+class Cache;
+struct StoredEntry;
 
 /// What was written.
 struct LaidOutSources {
