@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -20,6 +18,7 @@
 #include "record/fields.h"
 #include "record/frame.h"
 #include "system/file_size_signal.h"
+#include "system/whole_io.h"
 
 namespace kiln {
 namespace {
@@ -76,8 +75,8 @@ struct ProcessState {
 /// From /proc/PID/stat: the state is field 3 and the start time, in clock ticks since the boot, field
 /// 22; the name before them, in parentheses, may hold anything (proc(5)).
 ProcessState state_of(std::uint64_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  const std::string line{std::istreambuf_iterator<char>(file), {}};
+  const auto path = "/proc/" + std::to_string(process) + "/stat";
+  const auto line = system::read_file(path.c_str()).value_or("");
   const auto after_name = line.rfind(')');
   ProcessState found;
   if (after_name == std::string::npos) return found;

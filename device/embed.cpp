@@ -31,8 +31,9 @@ std::string read_file(const fs::path& path) {
   if (fs::is_directory(path)) give_up(path.string() + " is a folder: name the files in it");
   std::ifstream file(path, std::ios::binary);
   if (!file) give_up("cannot read " + path.string());
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) give_up("cannot read all of " + path.string());
+  std::string text(fs::file_size(path), '\0');
+  if (!file.read(text.data(), static_cast<std::streamsize>(text.size())))
+    give_up("cannot read all of " + path.string());
   return text;
 }
 

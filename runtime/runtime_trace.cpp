@@ -1,7 +1,3 @@
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,19 +9,9 @@
 #include "kiln/runtime.h"
 #include "runtime_impl.h"
 #include "source/closure.h"
+#include "system/whole_io.h"
 
 namespace kiln {
-
-namespace {
-
-std::optional<std::string> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad() || !file.is_open()) return std::nullopt;
-  return text;
-}
-
-}  // namespace
 
 Result<TimeTrace> Runtime::trace(const Program& program, const Target& target) {
   const CallerState caller;
@@ -49,7 +35,7 @@ Result<TimeTrace> Runtime::trace(const Program& program, const Target& target) {
   job.trace_file = (scratch->path() / "trace").string();
   const auto compiled = impl().service.run(job, {});
   if (!compiled) return tl::unexpected(compiled.error());
-  auto json = read_file(job.trace_file + ".json");
+  auto json = system::read_file((job.trace_file + ".json").c_str());
   if (!json) {
     return fail(ErrorCode::io_failed, fmt::format("{}: the compiler wrote no trace to {}.json",
                                                   program.name(), job.trace_file));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,6 +8,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "system/descriptor.h"
+#include "system/standard_streams.h"
 
 namespace kiln::system {
 
@@ -37,6 +41,21 @@ namespace kiln::system {
   }
   text.resize(size);
   return text;
+}
+
+/// All of the file at `path`, whose size nobody need know beforehand; nothing where the system refuses, with errno. A stream's
+/// iterator, which does the same in a line, throws where a read fails: as it does of a process in /proc that ends meanwhile.
+[[nodiscard]] inline std::optional<std::string> read_file(const char* path) {
+  const Descriptor file(open_file(path, O_RDONLY));
+  if (!file) return std::nullopt;
+  constexpr std::size_t most_at_once = 1 << 16;
+  std::string text;
+  while (true) {
+    const auto more = read_whole(file.get(), most_at_once);
+    if (!more) return std::nullopt;
+    text += *more;
+    if (more->size() <= most_at_once) return text;
+  }
 }
 
 }  // namespace kiln::system

@@ -8,9 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +23,7 @@
 #include "base/add_once.h"
 #include "kiln/headers.h"
 #include "manifest/manifest_json.h"
+#include "system/whole_io.h"
 
 namespace kiln {
 
@@ -40,10 +39,7 @@ constexpr std::uint64_t most_directories = 1 << 16;
 std::optional<std::string> read_file(const fs::path& path) {
   std::error_code failure;
   if (!fs::is_regular_file(path, failure)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad() || !file.is_open()) return std::nullopt;
-  return text;
+  return system::read_file(path.c_str());
 }
 
 std::string why_unread(const fs::path& path) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <string>
@@ -23,6 +22,7 @@
 #include "pool.h"
 #include "support/child.h"
 #include "support/scratch.h"
+#include "system/whole_io.h"
 
 namespace kiln::test {
 namespace {
@@ -30,8 +30,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  return system::read_file(file.c_str()).value_or("");  // Processes end meanwhile.
 }
 
 std::size_t descriptors_of(pid_t process) {

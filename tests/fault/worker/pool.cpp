@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
+
+#include "system/whole_io.h"
 
 namespace kiln::test {
 
@@ -21,8 +21,8 @@ struct Stat {
 };
 
 Stat stat_of(const std::string& process) {
-  std::ifstream file("/proc/" + process + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto path = "/proc/" + process + "/stat";
+  const auto text = system::read_file(path.c_str()).value_or("");  // It may end meanwhile.
   Stat stat;
   const auto name_end = text.rfind(')');
   if (name_end != std::string::npos) {

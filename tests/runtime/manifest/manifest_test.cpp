@@ -192,6 +192,19 @@ TEST_F(Manifest, ThatIsNotThereIsAnError) {
   EXPECT_THAT(listing.error().message, HasSubstr("none.json"));
 }
 
+// Files that open and cannot be read, as on a disk that fails.
+TEST_F(Manifest, ThatCannotBeReadIsAnErrorAndSoIsItsSource) {
+  const auto failing = read_manifest("/proc/self/mem");
+  ASSERT_FALSE(failing);
+  EXPECT_EQ(failing.error().code, ErrorCode::io_failed) << failing.error().message;
+  write_file(
+      scratch_ / "engine.json",
+      R"({"kiln_manifest": 1, "programs": [{"name": "a.cu", "source_file": "/proc/self/mem"}]})");
+  const auto source = read_manifest(scratch_ / "engine.json");
+  ASSERT_FALSE(source);
+  EXPECT_THAT(source.error().message, HasSubstr("/proc/self/mem"));
+}
+
 TEST_F(Manifest, OfOneDocumentPerLineMayEndTorn) {
   const std::string line =
       R"({"kiln_manifest":1,"programs":[{"name":"a.cu","source":"","targets":["sm_80"]}]})";
