@@ -50,11 +50,18 @@ std::string why_unread(const fs::path& path) {
   return failure ? failure.message() : "reading failed";
 }
 
+// As it is where the working directory is gone, from which a path may lead upwards still.
+fs::path absolute_if_told(const fs::path& path) {
+  std::error_code failure;
+  auto absolute = fs::absolute(path, failure);
+  return failure ? path : absolute;
+}
+
 // Reads documents into programs. The first fault is kept; what comes after it is not looked at by anybody.
 class ManifestReader {
  public:
   explicit ManifestReader(const fs::path& file)
-      : file_(file.string()), folder_(fs::absolute(file).parent_path()) {}
+      : file_(file.string()), folder_(absolute_if_told(file).parent_path()) {}
 
   void read(const Json& document) {
     place_ = file_;

@@ -309,10 +309,12 @@ Result<Program> Program::make(ProgramSpec spec, std::shared_ptr<MadeSource> made
   for (auto& directory : spec.include_dirs) {
     std::error_code failure;
     auto absolute = std::filesystem::absolute(directory, failure);
-    if (directory.empty() || failure) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("program '{}': include directory '{}' is not a path: name a folder",
-                              spec.name, directory.string()));
+    if (failure || directory.empty()) {
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("program '{}': include directory '{}'{}", spec.name, directory.string(),
+                      failure ? ": the working directory is gone: name an absolute path"
+                              : " is not a path: name a folder"));
     }
     directory = as_the_system_takes_it(absolute);
   }

@@ -317,9 +317,15 @@ TEST_F(Care, LsCountsNoKernelsOfPtxWithoutNames) {
 
 // Relative names are told so, and not that their folder is missing.
 TEST_F(Care, WithoutAWorkingDirectoryAsksForAnAbsolutePath) {
+  file("two.cu", "__global__ void a(int* x) { *x = 1; }\n");
+  file("engine.json",
+       R"({"kiln_manifest": 1, "programs": [{"name": "two.cu", "source_file": "two.cu"}]})");
   for (const auto& words : std::vector<std::vector<std::string>>{
            {"extract", first_, "--sources", "s"},
            {"compile-commands", "--sources", "s", "-o", scratch("commands.json").string()},
+           {"compile", "../two.cu", "--arch", "sm_80"},
+           {"prewarm", "../engine.json", "--arch", "sm_80"},
+           {"report", "../none", "-o", scratch("report.html").string()},
            {"export", "some.kiln"}}) {
     const auto outcome = run(words, {.no_folder = true});
     EXPECT_NE(outcome.exit_code, 0) << words[0];

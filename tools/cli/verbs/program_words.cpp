@@ -31,7 +31,7 @@ std::vector<fs::path> include_dirs_of(const ProgramWords& words) {
         fs::exists(given, untold) ? "it is a file; name its folder" : "no such folder"));
   }
   const auto folder = is_standard_input(words) ? fs::path() : words.file.parent_path();
-  std::vector<fs::path> all{fs::absolute(folder / ".")};
+  std::vector<fs::path> all{folder / "."};
   all.insert(all.end(), words.include_dirs.begin(), words.include_dirs.end());
   return all;
 }

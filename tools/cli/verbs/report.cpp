@@ -41,7 +41,7 @@ Globals with_cache(const Globals& globals, const ReportWords& words) {
                                                     globals.cache->string(), words.of));
   }
   auto named = globals;
-  named.cache = fs::absolute(words.of);
+  named.cache = absolute_path(words.of);
   return named;
 }
 
