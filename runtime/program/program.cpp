@@ -309,12 +309,13 @@ Result<Program> Program::make(ProgramSpec spec, std::shared_ptr<MadeSource> made
   for (auto& directory : spec.include_dirs) {
     std::error_code failure;
     auto absolute = std::filesystem::absolute(directory, failure);
-    if (failure || directory.empty()) {
+    if (directory.empty() || failure) {
       return fail(
           ErrorCode::invalid_argument,
           fmt::format("program '{}': include directory '{}'{}", spec.name, directory.string(),
-                      failure ? ": the working directory is gone: name an absolute path"
-                              : " is not a path: name a folder"));
+                      directory.empty()
+                          ? " is not a path: name a folder"
+                          : ": the working directory is gone: name an absolute path"));
     }
     directory = as_the_system_takes_it(absolute);
   }

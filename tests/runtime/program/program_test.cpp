@@ -28,6 +28,13 @@ TEST(Program, NamesAreRelativeFileNames) {
   EXPECT_TRUE(Program::make({.name = "folder/a b.cu", .source = ""}));
 }
 
+TEST(Program, AnIncludeDirectoryWithoutANameIsRefused) {
+  const auto error = error_of({.name = "a.cu", .source = "", .include_dirs = {""}});
+  EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+  EXPECT_NE(error.message.find("include directory '' is not a path"), std::string::npos)
+      << error.message;
+}
+
 TEST(Program, OptionsThatKilnOwnsNameTheFieldToUse) {
   const std::pair<const char*, const char*> owned[] = {{"--gpu-architecture=sm_80", "Target"},
                                                        {"-arch=sm_80", "Target"},
