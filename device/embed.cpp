@@ -2,6 +2,8 @@
 // kiln_embed_headers() and kiln_embed_bundle().
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -31,9 +33,11 @@ std::string read_file(const fs::path& path) {
   if (fs::is_directory(path)) give_up(path.string() + " is a folder: name the files in it");
   std::ifstream file(path, std::ios::binary);
   if (!file) give_up("cannot read " + path.string());
-  std::string text(fs::file_size(path), '\0');
-  if (!file.read(text.data(), static_cast<std::streamsize>(text.size())))
-    give_up("cannot read all of " + path.string());
+  std::string text;
+  for (std::array<char, 1 << 16> part; file;
+       text.append(part.data(), static_cast<std::size_t>(file.gcount())))
+    file.read(part.data(), part.size());
+  if (file.bad()) give_up("cannot read all of " + path.string());
   return text;
 }
 

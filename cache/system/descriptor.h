@@ -24,8 +24,11 @@ class Descriptor {
   [[nodiscard]] int get() const noexcept { return number_; }
   explicit operator bool() const noexcept { return number_ >= 0; }
 
+  /// Keeps errno, of which whoever failed before it is yet to tell.
   void reset() noexcept {
+    const int error = errno;
     if (number_ >= 0) ::close(number_);
+    errno = error;
     number_ = -1;
   }
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "c_api/c_api_values.h"
+#include "kiln/remote.h"
 
 using namespace kiln;
 using namespace kiln::c_api;

@@ -165,18 +165,21 @@ Result<CompileOutcome> ObservedCompiler::Call::compile_from(
 // Nothing where a plain compile has to follow: after any failure, for one, so that the log is the plain one.
 std::optional<CompileOutcome> ObservedCompiler::with(PrecompiledPrelude& prelude,
                                                      const Call& call) const {
-  {
-    const std::shared_lock lock(prelude.mutex);
+  constexpr int most_attempts = 3;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    {
+      const std::shared_lock lock(prelude.mutex);
+      if (prelude.state == State::impossible) return std::nullopt;
+      auto files = files_of(call);
+      if (is_usable(prelude, files)) return use(prelude, files, call);
+    }
+    const std::unique_lock lock(prelude.mutex);
     if (prelude.state == State::impossible) return std::nullopt;
     auto files = files_of(call);
-    if (is_usable(prelude, files)) return use(prelude, files, call);
+    if (!is_usable(prelude, files)) return make(prelude, call);
+    // Another thread made it meanwhile: it is used once more beside the others'.
   }
-  const std::unique_lock lock(prelude.mutex);
-  if (prelude.state == State::impossible) return std::nullopt;
-  // Another thread may have made it meanwhile.
-  auto files = files_of(call);
-  if (is_usable(prelude, files)) return use(prelude, files, call);
-  return make(prelude, call);
+  return std::nullopt;
 }
 
 std::optional<CompileOutcome> ObservedCompiler::make(PrecompiledPrelude& prelude,

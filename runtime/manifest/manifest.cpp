@@ -50,18 +50,11 @@ std::string why_unread(const fs::path& path) {
   return failure ? failure.message() : "reading failed";
 }
 
-// As it is where the working directory is gone, from which a path may lead upwards still.
-fs::path absolute_if_told(const fs::path& path) {
-  std::error_code failure;
-  auto absolute = fs::absolute(path, failure);
-  return failure ? path : absolute;
-}
-
 // Reads documents into programs. The first fault is kept; what comes after it is not looked at by anybody.
 class ManifestReader {
  public:
-  explicit ManifestReader(const fs::path& file)
-      : file_(file.string()), folder_(absolute_if_told(file).parent_path()) {}
+  ManifestReader(const fs::path& file, fs::path folder)
+      : file_(file.string()), folder_(std::move(folder)) {}
 
   void read(const Json& document) {
     place_ = file_;
@@ -454,7 +447,15 @@ Result<std::vector<ListedProgram>> read_manifest(const std::filesystem::path& fi
     return fail(documents.error().code,
                 fmt::format("{}: {}", file.string(), documents.error().message));
   }
-  ManifestReader reader(file);
+  std::error_code no_working_directory;
+  const auto absolute = fs::absolute(file, no_working_directory);
+  if (no_working_directory) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("cannot read the manifest {}: the working directory is gone: name an "
+                            "absolute path",
+                            file.string()));
+  }
+  ManifestReader reader(file, absolute.parent_path());
   for (const auto& document : *documents) reader.read(document);
   return reader.take();
 }

@@ -22,9 +22,17 @@ def public_headers(tree):
 
 
 def standard_headers(tree):
-    """Those that the C++ headers name; c_api.h is C's."""
-    texts = (path.read_text() for path in public_headers(tree) if path.name != "c_api.h")
-    return sorted({name for text in texts for name in re.findall(r"^#include <([a-z_]+)>$", text, re.MULTILINE)})
+    """Those that kiln.h and what it includes of kiln's name."""
+    texts = {path.name: path.read_text() for path in public_headers(tree)}
+    found, waiting, read = set(), ["kiln.h"], set()
+    while waiting:
+        name = waiting.pop()
+        if name in read or name not in texts:  # Some are generated, and include nothing.
+            continue
+        read.add(name)
+        waiting += re.findall(r'^#include "kiln/([a-z_]+\.h)"$', texts[name], re.MULTILINE)
+        found |= set(re.findall(r"^#include <([a-z_]+)>$", texts[name], re.MULTILINE))
+    return sorted(found)
 
 
 def includes(names):

@@ -16,6 +16,7 @@
 #include <kiln/exchange.h>
 #include <kiln/kiln.h>
 #include <kiln/nvrtc.h>
+#include <kiln/remote.h>
 #include <kiln/size.h>
 
 namespace examples {

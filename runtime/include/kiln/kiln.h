@@ -15,8 +15,8 @@
 // given), launch.h (what runs), named_kernels.h (found by an engine's own names), graph.h (what runs in graphs), module.h
 // (images as they are, and their variables), manifest.h (programs written down), sources.h (their sources as files),
 // observer.h (what kiln says meanwhile), error.h (how it fails), version.h. Not included: cache.h, which alone is
-// enough to inspect a cache, exchange.h, which brings one to another machine, and nvrtc.h, for a program that was written for
-// NVRTC.
+// enough to inspect a cache, exchange.h and remote.h, which bring one to another machine, nvrtc.h, for a program that was
+// written for NVRTC, and c_api.h, for other languages.
 
 #include "kiln/args.h"
 #include "kiln/artifact.h"

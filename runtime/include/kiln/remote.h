@@ -13,12 +13,11 @@
 #include <string_view>
 
 #include "kiln/error.h"
+#include "kiln/exchange.h"
 #include "kiln/export.h"
 #include "kiln/settings.h"
 
 namespace KILN_EXPORT kiln {
-
-class ObjectStore;  // kiln/exchange.h, for who opens one
 
 /// What is to be done with a store.
 enum class StoreUse {

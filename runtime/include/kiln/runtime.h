@@ -25,12 +25,13 @@
 #include "kiln/manifest.h"
 #include "kiln/module.h"
 #include "kiln/program.h"
-#include "kiln/remote.h"
 #include "kiln/request.h"
 #include "kiln/settings.h"
 #include "kiln/target.h"
 
 namespace KILN_EXPORT kiln {
+
+struct RemoteState;  // kiln/remote.h
 
 /// What a runtime did since it was opened.
 struct RuntimeCounters {

@@ -2,7 +2,7 @@
 
 // kiln/sources.h: the sources of an entry as files, where debuggers, profilers and editors find them.
 //
-//     auto cache = kiln::Cache::open("/var/cache/engine").value();
+//     auto cache = kiln::Cache::open("/var/cache/engine").value();  // kiln/cache.h
 //     const auto entry = cache.entry(cache.resolve("3f9c").value()).value();
 //     const auto laid_out = kiln::lay_out_sources(cache, entry, "sources").value();
 //     for (const auto& file : laid_out.files) std::puts(file.c_str());  // the first is the program

@@ -21,7 +21,7 @@ TEST(WholeIo, AFileOfAnySizeIsReadWhole) {
   EXPECT_GT(system::read_file("/proc/self/maps").value_or("").size(), 100U);
 }
 
-// Those that end while they are read, too: a process in /proc may, and a server of a network.
+// It may open and fail then, as on a disk that fails.
 TEST(WholeIo, AFileThatCannotBeReadIsNone) {
   EXPECT_EQ(system::read_file("/nowhere"), std::nullopt);
   EXPECT_EQ(errno, ENOENT);

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,7 +47,7 @@ class Scenario:
         self.headers.mkdir(exist_ok=True)
         (self.headers / "value.h").write_text("#define VALUE 7\n")
         self.begin()
-        self.images = dict(IMAGE.findall(self.run().stderr))
+        self.images = self.images_of(self.run()[0])
         if len(self.images) != PROGRAMS:
             raise SystemExit("the host compiles nothing")
         if name == "hit" and not self.filled.exists():
@@ -58,8 +59,19 @@ class Scenario:
             shutil.copytree(self.filled, self.cache)
 
     def run(self, *strace):
+        """What it said on standard error, and its status: None where it hung."""
         command = [*strace, self.host, self.cache, self.headers, str(WORKERS[self.name]), str(PROGRAMS)]
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, errors="replace",
+                              start_new_session=True) as process:
+            try:
+                _, said = process.communicate(timeout=120)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # Without strace the host would go on.
+                return "", None
+        return said, process.returncode
+
+    def images_of(self, said):
+        return dict(IMAGE.findall(said))
 
     def calls(self):
         """How often the busiest thread makes each call: strace counts for each by itself."""
@@ -73,24 +85,25 @@ class Scenario:
         return most
 
     def faults(self, call, error, ordinal):
-        """What is wrong where the call of this number is refused; nothing where the host was not even loaded."""
+        """What is wrong where the call of this number is refused; None where it was not made, or the host not even loaded."""
+        trace = self.scratch / "trace"
         self.begin()
-        try:
-            told = self.run("strace", "-f", "-o", "/dev/null", "-e", f"trace={call}",
-                            "-e", f"inject={call}:error={error}:when={ordinal}")
-        except subprocess.TimeoutExpired:
-            return ["it hangs"]
-        if NOT_LOADED in told.stderr:
-            return []
+        said, status = self.run("strace", "-f", "-o", trace, "-e", f"trace={call}",
+                                "-e", f"inject={call}:error={error}:when={ordinal}")
+        if NOT_LOADED in said or "(INJECTED)" not in trace.read_text(errors="replace"):
+            return None
         found = []
-        images, errors = IMAGE.findall(told.stderr), ERROR.findall(told.stderr)
-        if told.returncode != 0:
-            found.append(f"it ended with {told.returncode}: {told.stderr[-300:]}")
+        images, errors = self.images_of(said), ERROR.findall(said)
+        if status is None:
+            found.append("it hangs")
+        elif status != 0:
+            found.append(f"it ended with {status}: {said[-300:]}")
         elif len(images) + len(errors) < (1 if errors else PROGRAMS):
-            found.append(f"it got neither image nor error: {told.stderr[-300:]}")
-        found += [f"program {number}: another image" for number, image in images if self.images[number] != image]
-        if dict(IMAGE.findall(self.run().stderr)) != self.images:
-            found.append("the next one was not served")
+            found.append(f"it got neither image nor error: {said[-300:]}")
+        found += [f"program {number}: another image" for number, image in images.items() if self.images[number] != image]
+        said, status = self.run()
+        if status is None or self.images_of(said) != self.images:
+            found.append(f"the next one {'hangs' if status is None else 'was not served'}")
         return found
 
 
@@ -117,15 +130,18 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name in arguments.scenario or WORKERS:
             scenario = Scenario(name, arguments.host.resolve(), pathlib.Path(folder))
-            refused = 0
+            refused = unmade = 0
             for call, count in sorted(scenario.calls().items()):
                 for error in ERRORS.get(call, []):
                     for ordinal in spread(count, arguments.most):
-                        refused += 1
-                        for fault in scenario.faults(call, error, ordinal):
+                        faults = scenario.faults(call, error, ordinal)
+                        refused += faults is not None
+                        unmade += faults is None
+                        for fault in faults or []:
                             failed += 1
                             print(f"{name}: {call} number {ordinal} refused by {error}: {fault}", flush=True)
-            print(f"{name}: {refused} refusals, {failed} faults so far", flush=True)
+            print(f"{name}: {refused} refusals, {unmade} that met no call or no host, {failed} faults so far", flush=True)
+            failed += refused == 0
     return 1 if failed else 0
 
 

@@ -14,6 +14,7 @@
 
 #include "json.h"
 #include "kiln/kiln.h"
+#include "kiln/remote.h"
 #include "output.h"
 #include "system/environment.h"
 #include "table.h"
