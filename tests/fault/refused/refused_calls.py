@@ -40,6 +40,11 @@ ERROR = re.compile(r"^error (.*)$", re.MULTILINE)
 NOT_LOADED = "error while loading shared libraries"
 
 
+def images_of(said):
+    """The digest of each program's image, by its number."""
+    return dict(IMAGE.findall(said))
+
+
 class Scenario:
     def __init__(self, name, host, scratch):
         self.name, self.host, self.scratch = name, host, scratch
@@ -47,7 +52,7 @@ class Scenario:
         self.headers.mkdir(exist_ok=True)
         (self.headers / "value.h").write_text("#define VALUE 7\n")
         self.begin()
-        self.images = self.images_of(self.run()[0])
+        self.images = images_of(self.run()[0])
         if len(self.images) != PROGRAMS:
             raise SystemExit("the host compiles nothing")
         if name == "hit" and not self.filled.exists():
@@ -70,9 +75,6 @@ class Scenario:
                 return "", None
         return said, process.returncode
 
-    def images_of(self, said):
-        return dict(IMAGE.findall(said))
-
     def calls(self):
         """How often the busiest thread makes each call: strace counts for each by itself."""
         trace = self.scratch / "trace"
@@ -93,7 +95,7 @@ class Scenario:
         if NOT_LOADED in said or "(INJECTED)" not in trace.read_text(errors="replace"):
             return None
         found = []
-        images, errors = self.images_of(said), ERROR.findall(said)
+        images, errors = images_of(said), ERROR.findall(said)
         if status is None:
             found.append("it hangs")
         elif status != 0:
@@ -102,7 +104,7 @@ class Scenario:
             found.append(f"it got neither image nor error: {said[-300:]}")
         found += [f"program {number}: another image" for number, image in images.items() if self.images[number] != image]
         said, status = self.run()
-        if status is None or self.images_of(said) != self.images:
+        if status is None or images_of(said) != self.images:
             found.append(f"the next one {'hangs' if status is None else 'was not served'}")
         return found
 
