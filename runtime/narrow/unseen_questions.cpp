@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <unordered_set>
 #include <utility>
@@ -23,13 +24,36 @@ constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
 
-// A text has thousands of words, and each is looked up.
-using Hashed = std::unordered_set<std::string_view>;
-
 template <class Names>
 bool names_any(std::string_view text, const Names& macros) {
   return !find_word(text, [&](std::string_view word) { return macros.contains(word); }).empty();
 }
+
+/// Names that all words of long texts are looked for among: by length, beginning and end most words are none of them.
+class SoughtNames {
+ public:
+  template <class Names>
+  explicit SoughtNames(const Names& names) : names_(names.begin(), names.end()) {
+    for (const auto name : names_) {
+      if (!name.empty()) marks_.set(mark(name));
+    }
+  }
+
+  /// REQUIRES: the word is not empty.
+  [[nodiscard]] bool contains(std::string_view word) const {
+    return marks_.test(mark(word)) && names_.contains(word);
+  }
+
+ private:
+  static std::size_t mark(std::string_view word) {
+    const auto first = static_cast<unsigned char>(word.front());
+    const auto last = static_cast<unsigned char>(word.back());
+    return 256U * first + ((last + 37U * word.size()) & 255U);
+  }
+
+  std::unordered_set<std::string_view> names_;
+  std::bitset<65'536> marks_;
+};
 
 bool asks_by_macro(const Directives& said) {
   return !said.unfollowed.empty() ||
@@ -68,8 +92,8 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
   const bool pastes_questions =
       pastes_ && (can_ask(pieces, literals) || can_be_pasted_together(asking_, program));
-  const Hashed asking(asking_.begin(), asking_.end());
-  const Hashed pasting(pasting_.begin(), pasting_.end());
+  const SoughtNames asking(asking_);
+  const SoughtNames pasting(pasting_);
   for (auto& [header, text] : texts_) {
     text.pastes = names_any(header->code(), pasting);
     text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||

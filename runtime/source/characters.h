@@ -10,7 +10,7 @@ namespace kiln {
 namespace characters {
 
 // One table look-up tells what a character is: a program over CUB asks about millions.
-enum CharacterClass : unsigned char { blank = 1, letter = 2, digit = 4 };
+enum CharacterClass : unsigned char { blank = 1, letter = 2, digit = 4, opening = 8 };
 
 inline constexpr std::array<unsigned char, 256> character_classes = [] {
   std::array<unsigned char, 256> classes{};
@@ -19,6 +19,7 @@ inline constexpr std::array<unsigned char, 256> character_classes = [] {
   for (unsigned char c = 'A'; c <= 'Z'; ++c) classes[c] = letter;
   for (unsigned char c = '0'; c <= '9'; ++c) classes[c] = digit;
   classes['_'] = letter;
+  for (const unsigned char c : {'"', '\'', '/'}) classes[c] = opening;
   return classes;
 }();
 
@@ -33,6 +34,8 @@ constexpr bool continues_identifier(char c) {
   return characters::is_any_of(c, characters::letter | characters::digit);
 }
 constexpr bool is_digit(char c) { return characters::is_any_of(c, characters::digit); }
+/// Whether a comment or a literal may begin here.
+constexpr bool is_opening(char c) { return characters::is_any_of(c, characters::opening); }
 constexpr bool is_blank(char c) { return characters::is_any_of(c, characters::blank); }
 
 /// Without the blanks at both ends.

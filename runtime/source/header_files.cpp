@@ -109,7 +109,7 @@ Words HeaderText::pieces_of(const Words& names) const {
   if (const auto known = pieces_.find(names); known != pieces_.end()) return known->second;
   if (pieces_.size() >= most_names_remembered) pieces_.clear();
   auto& pieces = pieces_[names];
-  add_pieces(text, names, pieces);
+  add_pieces(code(), names, pieces);
   return pieces;
 }
 

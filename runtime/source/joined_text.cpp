@@ -32,7 +32,9 @@ std::string without_comments(std::string_view joined) {
   code.reserve(joined.size());
   std::size_t begin = 0;  // Of what is not copied yet.
   Scanner scanner(joined);
+  std::size_t plain_until = 0;
   while (!scanner.done()) {
+    if (scanner.position() >= plain_until) plain_until = scanner.skip_plain();
     const auto end = scanner.position();
     if (!scanner.skip_comment()) {
       scanner.skip_word_or_token();

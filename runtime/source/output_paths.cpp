@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "source/path_takers.h"
+#include "source/text_index.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -19,6 +20,11 @@ std::string as_ptx_bytes(std::string_view text) {
   std::string list;
   for (const unsigned char byte : text) list += (list.empty() ? "" : ", ") + std::to_string(byte);
   return list;
+}
+
+template <class Holds>
+bool shows_where(const Holds& holds, ImageKind kind, std::string_view text) {
+  return holds(text) || (kind == ImageKind::ptx && holds(as_ptx_bytes(text)));
 }
 
 // Bitcode packs its strings, so looking for one tells nothing, and has the path of each header that it has a function of.
@@ -57,33 +63,26 @@ class PlacesInImage {
       : kind_(query.target.kind()),
         image_(image),
         closure_(closure),
-        computes_path_(computes_path(query, closure)) {
-    for (const auto& directory : query.search.directories()) {
-      if (shows(image, kind_, directory)) directories_.push_back(directory + '/');
-    }
-  }
+        computes_path_(computes_path(query, closure)) {}
 
   [[nodiscard]] bool have(const FoundHeader& found) const {
     const bool told = found.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path;
     if (hides_strings(kind_)) return told || found.embedded == nullptr;
     if (computes_path_ && !found.in_toolkit && found.embedded == nullptr) return true;
-    if (lies_in_shown_directory(found.path) && shows(image_, kind_, found.path)) return true;
+    if (found.embedded == nullptr && shows(found.path)) return true;
     // A toolkit's headers are mostly named after what they declare, and only their macros tell a path.
-    return told && !found.in_toolkit && shows(image_, kind_, file_name(found.place()));
+    return told && !found.in_toolkit && shows(file_name(found.place()));
   }
 
  private:
-  // Few programs show any path, and the search for each of hundreds takes long.
-  [[nodiscard]] bool lies_in_shown_directory(const std::string& path) const {
-    return std::any_of(directories_.begin(), directories_.end(),
-                       [&](const std::string& directory) { return path.starts_with(directory); });
+  [[nodiscard]] bool shows(std::string_view text) const {
+    return shows_where([&](std::string_view part) { return image_.holds(part); }, kind_, text);
   }
 
   const ImageKind kind_;
-  const std::string_view image_;
+  const TextIndex image_;
   const Closure& closure_;
   const bool computes_path_;
-  std::vector<std::string> directories_;
 };
 
 }  // namespace
@@ -99,7 +98,7 @@ bool asks_for_line_information(const std::vector<std::string>& options) {
 }
 
 bool shows(std::string_view image, ImageKind kind, std::string_view text) {
-  return holds(image, text) || (kind == ImageKind::ptx && holds(image, as_ptx_bytes(text)));
+  return shows_where([&](std::string_view part) { return holds(image, part); }, kind, text);
 }
 
 bool may_name_roots(const Query& query) {

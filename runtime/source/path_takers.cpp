@@ -16,6 +16,7 @@ namespace kiln {
 namespace {
 
 constexpr auto none = std::string_view::npos;
+constexpr std::string_view word_of_operators = "operator";
 
 /// What is looked at before it is given up: characters, and functions that give a place on to each other. Some tenths of a second,
 /// and what any thread's stack holds.
@@ -61,6 +62,16 @@ bool is_of_compiler(std::string_view name) {
       "memcpy", "memmove", "memcmp", "memchr", "strlen",  "strnlen", "strcmp", "strncmp",
       "strcpy", "strncpy", "strcat", "strchr", "strrchr", "strstr",  "strtol"};
   return (name.starts_with("__") && !name.starts_with("__assert")) || is_one_of(name, of_strings);
+}
+
+/// Whether code may define how something is streamed. Few texts do, and to walk each that defines any operator takes long.
+bool may_define_streaming(std::string_view code) {
+  while (true) {
+    const auto at = place_of(code, word_of_operators);
+    if (at == none) return false;
+    code = code.substr(at + word_of_operators.size());
+    if (without_space(code).starts_with("<<")) return true;
+  }
 }
 
 bool is_declared(std::string_view code, std::string_view name) {
@@ -280,11 +291,11 @@ bool PathTakers::streams_compute() {
   };
   if (std::ranges::any_of(texts_.macros(), write_operator)) return true;
   return std::ranges::any_of(texts_.all(), [&](const HeaderText* text) {
-    if (!texts_.may_hold(*text, "operator")) return false;
+    if (!texts_.may_hold(*text, word_of_operators)) return false;
     const auto code = texts_.code_of(*text);
-    return any_use(code, "operator", [&](std::size_t at) {
-      constexpr std::string_view word = "operator";
-      auto rest = without_space(code.substr(at + word.size()));
+    if (!may_define_streaming(code)) return false;
+    return any_use(code, word_of_operators, [&](std::size_t at) {
+      auto rest = without_space(code.substr(at + word_of_operators.size()));
       if (!rest.starts_with("<<")) return false;
       rest = without_space(rest.substr(2));
       return rest.starts_with('(') && stream_computes(without_space(lead_of(code, at)), rest);

@@ -5,7 +5,6 @@
 #include <bitset>
 #include <vector>
 
-#include "source/joined_text.h"
 #include "source/scanner.h"
 #include "source/text_search.h"
 
@@ -119,7 +118,7 @@ bool can_tell_time(const Words& pieces) {
                      [&](std::string_view name) { return can_be_pasted(name, pieces); });
 }
 
-void add_pieces(std::string_view text, const Words& names, Words& pieces) {
+void add_pieces(std::string_view code, const Words& names, Words& pieces) {
   const Beginnings beginnings(names);
   const auto add = [&](std::string_view word) {
     const auto is_piece_of = [&](const std::string& name) {
@@ -129,23 +128,7 @@ void add_pieces(std::string_view text, const Words& names, Words& pieces) {
       pieces.emplace(word);
     return false;
   };
-  const JoinedText joined(text);
-  for (Scanner scanner(joined.text()); !scanner.done();) {
-    scanner.skip_blanks();
-    if (scanner.done()) break;
-    const auto begin = scanner.position();
-    // A number is one word, whatever it holds. The words of a literal count, too: _Pragma expands them.
-    if (scanner.at_number()) {
-      scanner.skip_number();
-      add(scanner.since(begin));
-    } else if (const auto word = scanner.identifier(); !word.empty() && scanner.peek() != '"') {
-      add(word);
-    } else {
-      scanner.go_back_to(begin);
-      scanner.skip_word_or_token();
-      static_cast<void>(find_word(scanner.since(begin), add));
-    }
-  }
+  static_cast<void>(find_word(code, add));
 }
 
 }  // namespace kiln

@@ -48,6 +48,8 @@ ProgramTexts::ProgramTexts(Texts own, const Texts& of_toolkit,
       macros_{&of_options_} {
   texts_.insert(texts_.end(), of_toolkit.begin(), of_toolkit.end());
   for (const auto* text : texts_) macros_.push_back(&text->macros());
+  for (const auto* text : this->own()) known_.try_emplace(text, Known{true, {}, {}});
+  for (const auto* text : of_toolkit) known_.try_emplace(text, Known{false, {}, {}});
   for (const auto* macros : macros_) {
     for (const auto& [name, macro] : *macros) {
       if (!name.empty()) macro_names_.insert(name);  // A definition may have none.
@@ -63,11 +65,14 @@ ProgramTexts::ProgramTexts(Texts own, const Texts& of_toolkit,
 }
 
 std::string_view ProgramTexts::code_of(const HeaderText& text) {
-  const auto& code = text.code();
-  if (!knows_host_ || text.directives.raw_literals || !holds(code, defined_by_nvrtc)) return code;
-  const auto [known, is_new] = for_device_.try_emplace(&text);
-  if (is_new) known->second = without_host_branches(code);
-  return known->second;
+  auto& known = known_.at(&text);
+  if (known.code) return *known.code;
+  known.code = text.code();
+  if (knows_host_ && !text.directives.raw_literals && holds(*known.code, defined_by_nvrtc)) {
+    known.without_host = without_host_branches(*known.code);
+    known.code = known.without_host;
+  }
+  return *known.code;
 }
 
 // A continued line may part a name; a toolkit's do not.

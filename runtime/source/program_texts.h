@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -29,11 +31,9 @@ class ProgramTexts {
 
   [[nodiscard]] std::span<const HeaderText* const> all() const { return texts_; }
   [[nodiscard]] std::span<const HeaderText* const> own() const { return {texts_.data(), own_}; }
-  [[nodiscard]] bool is_own(const HeaderText& text) const {
-    return std::ranges::find(own(), &text) != own().end();
-  }
+  [[nodiscard]] bool is_own(const HeaderText& text) const { return known_.at(&text).own; }
 
-  /// A text's code, without what is for the host alone. Remembers it.
+  /// The code of one of the texts, without what is for the host alone. Remembers it.
   [[nodiscard]] std::string_view code_of(const HeaderText& text);
 
   /// False where a text does not hold the name.
@@ -76,6 +76,12 @@ class ProgramTexts {
   [[nodiscard]] bool parts_arguments(std::string_view macro, Names& seen) const;
   [[nodiscard]] bool has(std::string_view macro, std::string_view name, Names& seen) const;
 
+  struct Known {
+    bool own;
+    std::optional<std::string_view> code;
+    std::string without_host;
+  };
+
   Texts texts_;  ///< Own ones first.
   const std::size_t own_;
   std::map<std::string, bool> used_;     ///< Macros that were asked for.
@@ -84,7 +90,7 @@ class ProgramTexts {
   std::vector<const MacroBodies*> macros_;
   std::unordered_set<std::string_view> macro_names_;
   bool knows_host_ = true;  ///< Nobody defines anew what tells the host from NVRTC.
-  std::map<const HeaderText*, std::string> for_device_;
+  std::unordered_map<const HeaderText*, Known> known_;
 };
 
 }  // namespace kiln

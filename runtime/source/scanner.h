@@ -66,6 +66,19 @@ class Scanner {
     for (skip_blanks(); peek() == '\n'; skip_blanks()) advance();
   }
 
+  /// Over what is before the next sign that may begin a comment or a literal, but for the words that a literal may be part of.
+  /// Gives that sign's place: up to there, it is of no use again.
+  std::size_t skip_plain() {
+    auto end = at_;
+    while (end < text_.size() && !is_opening(text_[end])) ++end;
+    auto begin = end;
+    if (end < text_.size() && text_[end] != '/') {
+      while (begin > at_ && !is_space(text_[begin - 1])) --begin;
+    }
+    at_ = begin;
+    return end;
+  }
+
   bool skip_comment() {
     if (peek() != '/' || at_ + 1 == text_.size()) return false;
     const char next = text_[at_ + 1];

@@ -9,11 +9,18 @@
 
 namespace kiln {
 
-/// Whether `part` stands in `text`. In texts of megabytes std::string_view::find() takes several times as long: it compares at
-/// each place that begins alike.
+/// Where `part` stands in `text` first, npos if nowhere. In texts of megabytes std::string_view::find() takes several times as
+/// long: it compares at each place that begins alike.
+inline std::size_t place_of(std::string_view text, std::string_view part) {
+  if (text.empty() || part.empty()) return part.empty() ? 0 : std::string_view::npos;
+  const void* found = ::memmem(text.data(), text.size(), part.data(), part.size());
+  if (found == nullptr) return std::string_view::npos;
+  return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
+/// Whether `part` stands in `text`.
 inline bool holds(std::string_view text, std::string_view part) {
-  if (text.empty() || part.empty()) return part.empty();
-  return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
+  return place_of(text, part) != std::string_view::npos;
 }
 
 /// The same for a part of two or three characters whose first one is rare: memmem() looks at each place for these.
@@ -26,8 +33,7 @@ inline bool holds_rare(std::string_view text, std::string_view part) {
   const auto is_of_name = [](char c) {
     return continues_identifier(c) || c == '.' || c == '-' || c == '/';
   };
-  while (const void* found = ::memmem(text.data(), text.size(), path.data(), path.size())) {
-    const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+  for (auto at = place_of(text, path); at != std::string_view::npos; at = place_of(text, path)) {
     const auto behind = text.substr(at + path.size());
     if ((at == 0 || !is_of_name(text[at - 1])) && (behind.empty() || !is_of_name(behind.front())))
       return true;

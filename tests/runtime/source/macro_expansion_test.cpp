@@ -167,8 +167,7 @@ TEST(HeaderTests, AreNotFollowedElsewhere) {
 
 TEST(HeaderTests, MayBePastedTogether) {
   Words pieces;
-  add_pieces("C(HA, S) /* _CCCL_HAS */ \"INCLUDE\" _CC\\\nCL_ 'I' HAS_2", {"_CCCL_HAS_INCLUDE_2"},
-             pieces);
+  add_pieces("C(HA, S) \"INCLUDE\" _CCCL_ 'I' HAS_2", {"_CCCL_HAS_INCLUDE_2"}, pieces);
   EXPECT_EQ(pieces, (Words{"C", "HA", "I", "INCLUDE", "S", "_CCCL_"}));
   EXPECT_TRUE(can_be_pasted("HAS", {"HA"})) << "a letter is at hand everywhere";
   EXPECT_TRUE(can_be_pasted("HAS", {"AS"}));
