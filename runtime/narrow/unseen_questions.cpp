@@ -9,6 +9,7 @@
 
 #include "source/accountability.h"
 #include "source/characters.h"
+#include "source/joined_text.h"
 #include "source/macro_expansion.h"
 #include "source/pieces.h"
 #include "source/scanner.h"
@@ -32,9 +33,9 @@ bool names_any(std::string_view text, const Names& macros) {
 /// Names that all words of long texts are looked for among: by length, beginning and end most words are none of them.
 class SoughtNames {
  public:
-  template <class Names>
-  explicit SoughtNames(const Names& names) : names_(names.begin(), names.end()) {
-    for (const auto name : names_) {
+  explicit SoughtNames(const std::set<std::string, std::less<>>& names)
+      : names_(names.begin(), names.end()) {
+    for (const std::string_view name : names) {
       if (!name.empty()) marks_.set(mark(name));
     }
   }
@@ -129,7 +130,7 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
 bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& program) const {
   Words pieces;
   for (const auto* texts : {&program.options(), &program.kernels()})
-    for (const auto& text : *texts) add_pieces(text, names, pieces);
+    for (const auto& text : *texts) add_pieces(code_in(text), names, pieces);
   for (const auto& [header, text] : texts_) pieces.merge(header->pieces_of(names));
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return can_be_pasted_with_letters(name, pieces);

@@ -18,6 +18,7 @@
 
 #include "source/characters.h"
 #include "source/header_tests.h"
+#include "source/joined_text.h"
 #include "source/macro_expansion.h"
 #include "source/spelled_neighbours.h"
 #include "source/text_search.h"
@@ -146,7 +147,7 @@ class ClosureBuilder {
       if (!unit.where.in_toolkit) pieces.merge(unit.text->pieces_of(names));
     }
     for (const auto* texts : {&program_.options(), &program_.kernels()}) {
-      for (const auto& text : *texts) add_pieces(text, names, pieces);
+      for (const auto& text : *texts) add_pieces(code_in(text), names, pieces);
     }
     closure_.tells_base |= can_be_pasted(base_teller, pieces);
     for (const auto& macro : header_tests_) {

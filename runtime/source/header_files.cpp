@@ -100,7 +100,7 @@ const MacroBodies& HeaderText::macros() const {
 }
 
 const std::string& HeaderText::code() const {
-  std::call_once(code_read_, [this] { code_ = without_comments(JoinedText(text).text()); });
+  std::call_once(code_read_, [this] { code_ = code_in(text); });
   return code_;
 }
 

@@ -34,6 +34,7 @@ std::string without_comments(std::string_view joined) {
   Scanner scanner(joined);
   std::size_t plain_until = 0;
   while (!scanner.done()) {
+    // Up to there, what is left is walked token by token.
     if (scanner.position() >= plain_until) plain_until = scanner.skip_plain();
     const auto end = scanner.position();
     if (!scanner.skip_comment()) {
@@ -46,5 +47,7 @@ std::string without_comments(std::string_view joined) {
   code.append(joined.substr(begin));
   return code;
 }
+
+std::string code_in(std::string_view text) { return without_comments(JoinedText(text).text()); }
 
 }  // namespace kiln

@@ -32,4 +32,7 @@ class JoinedText {
 /// begins one in a header's name counts as one.
 [[nodiscard]] std::string without_comments(std::string_view joined);
 
+/// The code of any text: its lines joined, without comments.
+[[nodiscard]] std::string code_in(std::string_view text);
+
 }  // namespace kiln

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,9 +23,10 @@ std::string as_ptx_bytes(std::string_view text) {
   return list;
 }
 
-template <class Holds>
-bool shows_where(const Holds& holds, ImageKind kind, std::string_view text) {
-  return holds(text) || (kind == ImageKind::ptx && holds(as_ptx_bytes(text)));
+// `has`: whether a part stands in the image.
+template <class Has>
+bool shows_where(const Has& has, ImageKind kind, std::string_view text) {
+  return has(text) || (kind == ImageKind::ptx && has(as_ptx_bytes(text)));
 }
 
 // Bitcode packs its strings, so looking for one tells nothing, and has the path of each header that it has a function of.
@@ -56,34 +58,49 @@ std::string_view file_name(std::string_view place) {
   return name.find('.') != std::string_view::npos ? name : place.substr(slash);
 }
 
-// Tells which headers' places are in an image.
+// Tells which headers' places are in an image that hides no strings.
 class PlacesInImage {
  public:
   PlacesInImage(const Query& query, std::string_view image, const Closure& closure)
       : kind_(query.target.kind()),
         image_(image),
         closure_(closure),
-        computes_path_(computes_path(query, closure)) {}
+        computes_path_(computes_path(query, closure)) {
+    for (const auto& directory : query.search.directories()) {
+      if (has(directory)) directories_.push_back(directory + '/');
+    }
+  }
 
   [[nodiscard]] bool have(const FoundHeader& found) const {
-    const bool told = found.in_toolkit ? closure_.toolkit_tells_path : closure_.own_text_tells_path;
-    if (hides_strings(kind_)) return told || found.embedded == nullptr;
     if (computes_path_ && !found.in_toolkit && found.embedded == nullptr) return true;
-    if (found.embedded == nullptr && shows(found.path)) return true;
+    if (lies_in_shown_directory(found.path) && has(found.path)) return true;
     // A toolkit's headers are mostly named after what they declare, and only their macros tell a path.
-    return told && !found.in_toolkit && shows(file_name(found.place()));
+    return closure_.own_text_tells_path && !found.in_toolkit && has(file_name(found.place()));
   }
 
  private:
-  [[nodiscard]] bool shows(std::string_view text) const {
+  [[nodiscard]] bool has(std::string_view text) const {
     return shows_where([&](std::string_view part) { return image_.holds(part); }, kind_, text);
+  }
+
+  // Few programs show any path.
+  [[nodiscard]] bool lies_in_shown_directory(const std::string& path) const {
+    return std::ranges::any_of(
+        directories_, [&](const std::string& directory) { return path.starts_with(directory); });
   }
 
   const ImageKind kind_;
   const TextIndex image_;
   const Closure& closure_;
   const bool computes_path_;
+  std::vector<std::string> directories_;
 };
+
+// Whether bitcode may have a header's place.
+bool may_be_in_bitcode(const FoundHeader& found, const Closure& closure) {
+  return found.embedded == nullptr ||
+         (found.in_toolkit ? closure.toolkit_tells_path : closure.own_text_tells_path);
+}
 
 }  // namespace
 
@@ -112,10 +129,14 @@ bool hides_working_directory(const std::vector<std::string>& options, ImageKind 
 void record_output_paths(const Query& query, std::string_view image,
                          const std::string& working_directory, Closure& closure) {
   const bool all = asks_for_line_information(query.program.options());
-  const PlacesInImage places(query, image, closure);
+  std::optional<PlacesInImage> places;
+  if (!all && !hides_strings(query.target.kind())) places.emplace(query, image, closure);
+  const auto is_shown = [&](const FoundHeader& found) {
+    return all || (places ? places->have(found) : may_be_in_bitcode(found, closure));
+  };
   for (std::size_t index = 0; index < closure.found.size(); ++index) {
     const auto& found = closure.found[index];
-    if (!found.found() || !(all || places.have(found))) continue;
+    if (!found.found() || !is_shown(found)) continue;
     auto& lookup = closure.dependencies.lookups[index];
     lookup.path = found.place();
     if (all && found.embedded == nullptr) lookup.modified_ns = found.stamp.modified_ns;

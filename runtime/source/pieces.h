@@ -58,7 +58,7 @@ void note_question_piece(std::string_view word, Words& pieces);
 /// could read, and may be anything.
 [[nodiscard]] bool can_be_pasted_with_letters(std::string_view name, const Words& pieces);
 
-/// Adds the words and numbers of code (without_comments()) of which one of these names might be pasted together. The words of a
+/// Adds the words and numbers of code (code_in()) of which one of these names might be pasted together. The words of a
 /// literal count, too: _Pragma expands them.
 void add_pieces(std::string_view code, const Words& names, Words& pieces);
 

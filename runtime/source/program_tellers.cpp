@@ -35,8 +35,7 @@ bool may_ask_for_source(std::string_view text) {
 
 // The same without comments, in which people speak of kiln.
 bool asks_for_source_in_code(std::string_view text) {
-  return read_directives(text).unsure ||
-         may_ask_for_source(without_comments(JoinedText(text).text()));
+  return read_directives(text).unsure || may_ask_for_source(code_in(text));
 }
 
 }  // namespace

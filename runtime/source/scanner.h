@@ -66,8 +66,9 @@ class Scanner {
     for (skip_blanks(); peek() == '\n'; skip_blanks()) advance();
   }
 
-  /// Over what is before the next sign that may begin a comment or a literal, but for the words that a literal may be part of.
-  /// Gives that sign's place: up to there, it is of no use again.
+  /// Over tokens none of which is a comment or a literal, or a part of one. Gives the place of the next sign that may begin one. It
+  /// stops there, or behind the last blank before: a literal's prefix belongs to it, and a quote may stand in a number, which has
+  /// all sorts of signs. REQUIRES: it stands where a token begins.
   std::size_t skip_plain() {
     auto end = at_;
     while (end < text_.size() && !is_opening(text_[end])) ++end;

@@ -18,9 +18,13 @@ constexpr unsigned most_bits = 23;  ///< A mebibyte, which caches of processors 
 
 /// Its upper bits are well mixed (Fibonacci hashing: the multiplier is 2^64 over the golden ratio).
 std::uint64_t hash_of_run(const char* begin) {
-  std::uint64_t run = 0;
-  std::memcpy(&run, begin, run_length);
-  return run * 0x9E3779B97F4A7C15U;
+  // Two loads; a copy of six bytes goes through memory, which takes ten times as long.
+  std::uint32_t first = 0;
+  std::uint16_t second = 0;
+  static_assert(sizeof first + sizeof second == run_length);
+  std::memcpy(&first, begin, sizeof first);
+  std::memcpy(&second, begin + sizeof first, sizeof second);
+  return (first | std::uint64_t{second} << 32) * 0x9E3779B97F4A7C15U;
 }
 
 template <class Visit>

@@ -33,13 +33,14 @@ inline bool holds_rare(std::string_view text, std::string_view part) {
   const auto is_of_name = [](char c) {
     return continues_identifier(c) || c == '.' || c == '-' || c == '/';
   };
-  for (auto at = place_of(text, path); at != std::string_view::npos; at = place_of(text, path)) {
+  while (true) {
+    const auto at = place_of(text, path);
+    if (at == std::string_view::npos) return false;
     const auto behind = text.substr(at + path.size());
     if ((at == 0 || !is_of_name(text[at - 1])) && (behind.empty() || !is_of_name(behind.front())))
       return true;
     text = text.substr(at + 1);
   }
-  return false;
 }
 
 /// The first of a text's names and numbers of which `wanted(word)` holds; empty if it holds of none. Knows no comments and no

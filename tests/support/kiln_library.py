@@ -15,6 +15,7 @@ STORE, NOT_STORED = 4, 5
 HIT = 0
 TRUSTED = b"are trusted"
 WORKERS_NONE = -1
+ON = 1
 
 text, handle, number, switch = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32
 Strings = ctypes.POINTER(ctypes.c_char_p)
@@ -88,15 +89,15 @@ class Failed(Exception):
 
 
 class Runtime:
-    """A runtime over one cache. What is logged and told of a request goes into its answer; one thread asks. The last resort
+    """A runtime over one cache, or over none (None). What is logged and told of a request goes into its answer; one thread asks. The last resort
     is logged once in a runtime, so that the observer's remark on each such hit counts as the warning."""
 
     def __init__(self, library, cache, workers=WORKERS_NONE):
         self.library, self.logged, self.events = library, [], []
         self.log = LogCallback(lambda _, level, line: self.logged.append(line.decode(errors="replace")))
         self.observer = Observer(lambda _, event: self.note(event.contents))
-        self.options = RuntimeOptions(cache_directory=os.fsencode(cache), compile_workers=workers, log=self.log,
-                                      observer=self.observer)
+        self.options = RuntimeOptions(cache_directory=cache and os.fsencode(cache), cache_disabled=ON if cache is None else 0,
+                                      compile_workers=workers, log=self.log, observer=self.observer)
         self.handle = handle()
         self.check(library.kiln_runtime_open(ctypes.byref(self.options), ctypes.byref(self.handle)))
 

@@ -32,7 +32,7 @@ class Aim:
         for path in self.graph.candidates(self.place, self.beside):
             if path == self.path:
                 break
-            if not os.path.lexists(self.graph.folder / path):
+            if self.graph.is_free(path):
                 free.append(path)
         return free
 
@@ -130,7 +130,7 @@ def shadow_by_same(aim):
 
 @edit_of_file("moved to another folder")
 def move(aim):
-    others = [folder for folder in aim.graph.include if not os.path.lexists(aim.graph.folder / folder / aim.place.name)]
+    others = [folder for folder in aim.graph.include if aim.graph.is_free(os.path.join(folder, aim.place.name))]
     if not others:
         return False
     to = aim.graph.folder / aim.random.choice(others) / aim.place.name

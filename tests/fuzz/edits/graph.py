@@ -103,6 +103,11 @@ class Graph:
         self.known[text] = header
         write_file(self.folder / path, text)
 
+    def is_free(self, path):
+        """Whether a file can be made there: none of its folders is a file, or a link that leads nowhere."""
+        file = self.folder / path
+        return not os.path.lexists(file) and all(folder.is_dir() for folder in file.parents if os.path.lexists(folder))
+
     def header_at(self, path):
         return self.known.get((self.folder / path).read_bytes())
 

@@ -92,10 +92,9 @@ class Engine(Way):
         return answer
 
     def fresh(self, program):
-        with tempfile.TemporaryDirectory(dir=kiln_tool.scratch_root()) as empty:
-            runtime = kiln_library.Runtime(self.library, empty)
-            answer = runtime.ask(program)
-            runtime.close()
+        runtime = kiln_library.Runtime(self.library, None)
+        answer = runtime.ask(program)
+        runtime.close()
         return answer
 
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "source/directives.h"
+#include "source/header_files.h"
 #include "source/header_tests.h"
 #include "source/pieces.h"
 
@@ -169,6 +170,8 @@ TEST(HeaderTests, MayBePastedTogether) {
   Words pieces;
   add_pieces("C(HA, S) \"INCLUDE\" _CCCL_ 'I' HAS_2", {"_CCCL_HAS_INCLUDE_2"}, pieces);
   EXPECT_EQ(pieces, (Words{"C", "HA", "I", "INCLUDE", "S", "_CCCL_"}));
+  EXPECT_EQ(scan_text("C(HA, S) /* _CCCL_HAS */ _CC\\\nCL_")->pieces_of({"_CCCL_HAS_2"}),
+            (Words{"C", "HA", "S", "_CCCL_"}));
   EXPECT_TRUE(can_be_pasted("HAS", {"HA"})) << "a letter is at hand everywhere";
   EXPECT_TRUE(can_be_pasted("HAS", {"AS"}));
   EXPECT_TRUE(can_be_pasted("HAS_2", {"HAS", "_2"}));

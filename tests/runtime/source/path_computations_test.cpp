@@ -232,7 +232,10 @@ int where() { L l; l << __FILE__; return l.v; })~",
 int where() { L l; l << __FILE__; return l.v; })~",
        R"~(struct L { int v = 0; };
 int operator<<(L, const char* s) { return s[16]; }
-int where() { return L{} << __FILE__; })~"});
+int where() { return L{} << __FILE__; })~",
+       R"~(struct L { int v = 0; L operator+(int) const { return *this; }
+L& operator << (const char* s) { v = s[16]; return *this; } };
+int where() { L l; l << __FILE__; return l.v; })~"});
 }
 
 TEST(PathComputations, AreFoundWhateverStandsBefore) {

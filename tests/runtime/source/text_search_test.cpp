@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -28,6 +29,16 @@ TEST(TextSearch, PlacesAreThoseOfTheFirst) {
   EXPECT_EQ(place_of("abc", "abcd"), std::string_view::npos);
   EXPECT_EQ(place_of("", "a"), std::string_view::npos);
   EXPECT_EQ(place_of("", ""), 0U);
+}
+
+TEST(TextSearch, AnIndexRulesOutMostOfWhatDoesNot) {
+  std::mt19937 random(3);
+  const auto letters = "abcdefghijklmnopqrstuvwxyz_/.0123456789";
+  const TextIndex index(random_text(random, letters, 300'000));
+  int ruled_out = 0;
+  for (int each = 0; each < 1'000; ++each)
+    ruled_out += index.may_hold(random_text(random, letters, 12)) ? 0 : 1;
+  EXPECT_GT(ruled_out, 950);
 }
 
 TEST(TextSearch, AnIndexTellsWhatStandsInItsText) {
@@ -68,12 +79,19 @@ std::string walked(std::string_view joined) {
 TEST(TextSearch, CommentsAreFoundWithoutAWalkThroughAllCode) {
   std::mt19937 random(11);
   int with_comments = 0;
-  for (int round = 0; round < 20'000; ++round) {
-    const auto text = random_text(random, "R1.e+'\"\"//**\\() \n", 1 + random() % 60);
+  const std::vector<std::string> tokens = {"R",     "u8R\"x(", ")x\"", "R\"(", ")\"", "1",  "1.'1",
+                                           "1e+'1", "0x1p-'a", "1'0",  "name", "'",   "\"", "/",
+                                           "//",    "/*",      "*/",   "\\",   "+",   "(",  ".",
+                                           " ",     "\t",      "\n",   "\r",   "\xc3"};
+  for (int round = 0; round < 50'000; ++round) {
+    std::string text;
+    for (auto count = 1 + random() % 25; count > 0; --count)
+      text += tokens[random() % tokens.size()];
     ASSERT_EQ(without_comments(text), walked(text)) << text;
     with_comments += walked(text) != text ? 1 : 0;
   }
   EXPECT_GT(with_comments, 1'000);
+  EXPECT_EQ(without_comments("1.'1/**/ 1e+'1/**/"), "1.'1  1e+'1 ");
   EXPECT_EQ(without_comments("a = 1'000; /* ' */ f(u8R\"x(/* \")x\" // c\n);"),
             "a = 1'000;   f(u8R\"x(/* \")x\"  \n);");
 }
