@@ -49,7 +49,7 @@ class SoughtNames {
   static std::size_t mark(std::string_view word) {
     const auto first = static_cast<unsigned char>(word.front());
     const auto last = static_cast<unsigned char>(word.back());
-    return 256U * first + ((last + 37U * word.size()) & 255U);
+    return std::size_t{256} * first + ((last + 37 * word.size()) & 255);
   }
 
   std::unordered_set<std::string_view> names_;
