@@ -60,9 +60,15 @@ WHOLE = """  if (readings.doubt.empty()) {
   }
 """
 NARROW = "  return Narrowing(query, closure, readings, files).run();"
-# Only it knows the names of include directories, so that without it they go by their paths.
+# Only it knows the names of include directories, so that without it they go by their paths; and what was read, so that the
+# includes are followed on the disk, after the compile.
 SNAPSHOT = (Change("runtime/compile/file_answers.cpp", "{ answering = &snapshot; }", "{ static_cast<void>(snapshot); }"),
             Change("runtime/compile/compile_job.cpp", "job.names_roots = may", "job.names_roots = false && may"),
+            Change("runtime/narrow/closure_of_readings.cpp",
+                   "  AnswersOfThen then(query.search, readings, files);\n"
+                   "  return close_over(query.program, std::move(source), query.search, then);\n",
+                   "  static_cast<void>(sizeof(AnswersOfThen) + sizeof(readings));\n"
+                   "  return close_over(query.program, std::move(source), query.search, files);\n"),
             Change("runtime/narrow/narrow.cpp", NARROW, WHOLE + NARROW))
 
 MENDS = [
