@@ -129,7 +129,8 @@ class Run:
         """Of all edits that can be made, one that was made least often at such a place."""
         names = list(EDITS)
         places = {place[0].number: place for place in self.graph.reading().places.values()}
-        turns = [(number, edit) for number in places for edit in range(len(names))]
+        wanted = [edit for edit, name in enumerate(names) if any(text in name for text in self.arguments.only or [""])]
+        turns = [(number, edit) for number in places for edit in wanted]
         # What chance decides in the graph is not to depend on what was made in others.
         random.Random(f"{self.arguments.seed}:{self.number}:{len(self.chosen)}").shuffle(turns)
         turns.sort(key=lambda turn: self.cells.made(places[turn[0]][0].construct.name, names[turn[1]]))
@@ -230,6 +231,7 @@ def parse():
     parser.add_argument("--graph", type=int, help="this graph alone")
     parser.add_argument("--chosen", default=[], type=lambda text: [tuple(map(int, each.split(":"))) for each in text.split(",")],
                         help="what a finding tells of its edits")
+    parser.add_argument("--only", action="append", help="edits whose names have this text, or another one")
     parser.add_argument("--cells", action="store_true", help="every cell, not only those with findings")
     parser.add_argument("--counts", type=pathlib.Path, help="a file that adds up the cells of several runs")
     parser.add_argument("--keep", help="a folder for the trees of findings")
