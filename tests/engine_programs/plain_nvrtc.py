@@ -78,7 +78,8 @@ def main():
     seconds = time.monotonic() - began
     pathlib.Path(job["image"]).write_bytes(image)
     json.dump({"log": nvrtc.log(), "lowered": {kernel: nvrtc.lowered(kernel) for kernel in job["kernels"]},
-               "began": process_began, "seconds": seconds, "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}, sys.stdout)
+               "began": process_began, "seconds": seconds,
+               "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}, sys.stdout)
     return 0
 
 

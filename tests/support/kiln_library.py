@@ -89,8 +89,8 @@ class Failed(Exception):
 
 
 class Runtime:
-    """A runtime over one cache, or over none (None). What is logged and told of a request goes into its answer; one thread asks. The last resort
-    is logged once in a runtime, so that the observer's remark on each such hit counts as the warning."""
+    """A runtime over one cache, or over none (None). What is logged and told of a request goes into its answer; one thread
+    asks. The last resort is logged once in a runtime, so that the observer's remark on each such hit counts as the warning."""
 
     def __init__(self, library, cache, workers=WORKERS_NONE):
         self.library, self.logged, self.events = library, [], []

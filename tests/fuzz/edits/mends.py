@@ -3,8 +3,8 @@
     mends.py [--only A5] [--seconds 60] [--build FOLDER]
     mends.py --check
 
-Each is a change of the sources, made in a copy of what is committed, which is built (the tool, its worker and the library for C) and given to
-check_cases.py, fuzz.py, flips.py or descriptors.py. Status 1 where nothing is found. --check only looks whether every
+Each is a change of the sources, made in a copy of what is committed, which is built (the tool, its worker and the library
+for C) and given to check_cases.py, fuzz.py, flips.py or descriptors.py. Status 1 where nothing is found. --check only looks whether every
 change still has its place."""
 
 import argparse

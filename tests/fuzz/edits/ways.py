@@ -6,7 +6,6 @@ import json
 import pathlib
 import random
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 import kiln_library
