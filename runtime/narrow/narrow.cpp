@@ -152,6 +152,7 @@ class Narrowing {
     const auto& lookups = dependencies().lookups;
     for (std::uint32_t index = 0; index < lookups.size(); ++index)
       guessed_.emplace(std::pair(lookups[index].spelling, lookups[index].parent), index);
+    keep_other_embedded();  // Their macros may ask for more.
     for (;;) {
       const auto known = found().size();
       const UnseenQuestions unseen(program_, *whole_.source, texts_read());
@@ -226,8 +227,9 @@ class Narrowing {
     for (const auto& reading : readings_.files) {
       const bool may_lie_beside =
           reading.root == kept_.reading(includer)->root && reading.path.starts_with(folder);
-      if (may_lie_beside && unseen.may_ask(*text))
-        guess(std::string_view(reading.path).substr(folder.size()), includer);
+      if (!may_lie_beside) continue;
+      const auto name = std::string_view(reading.path).substr(folder.size());
+      if (unseen.may_ask(*text, name)) guess(name, includer);
     }
   }
 
@@ -249,6 +251,7 @@ class Narrowing {
     for (const auto& [name, read_at] : readings_.embedded) {
       const auto* header = search_.find_embedded(name);
       if (header == nullptr || accounted_embedded_.contains(header->name)) continue;
+      accounted_embedded_.insert(header->name);
       FoundHeader itself;
       itself.embedded = header;
       made_at_.push_back(2 * std::uint64_t{read_at});

@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "source/accountability.h"
 #include "source/characters.h"
 #include "source/joined_text.h"
@@ -24,6 +26,9 @@ constexpr std::string_view pragma_operator = "_Pragma";
 constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
+// What the compiler makes literals of by itself.
+constexpr std::array<std::string_view, 5> literal_tellers{"__FILE__", "__BASE_FILE__", "__DATE__",
+                                                          "__TIME__", "__CUDACC_VER__"};
 
 template <class Names>
 bool names_any(std::string_view text, const Names& macros) {
@@ -56,6 +61,9 @@ class SoughtNames {
   std::bitset<65'536> marks_;
 };
 
+// By other spellings a literal may lead to one place.
+bool may_be_roundabout(std::string_view text) { return holds(text, "./") || holds(text, "//"); }
+
 bool asks_by_macro(const Directives& said) {
   return !said.unfollowed.empty() ||
          std::any_of(said.includes.begin(), said.includes.end(), [](const auto& include) {
@@ -66,7 +74,8 @@ bool asks_by_macro(const Directives& said) {
 }  // namespace
 
 UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& source,
-                                 const std::vector<const HeaderText*>& headers) {
+                                 const std::vector<const HeaderText*>& headers)
+    : coining_(literal_tellers.begin(), literal_tellers.end()) {
   Words pieces;
   Words literals;
   Accountability language;
@@ -90,15 +99,22 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   for (const auto& [header, text] : texts_) note(header->directives);
   const bool may_paste_next = can_ask_for_next(pieces, literals);
   beyond_guessing_ |= pastes_ && (may_paste_next || (holds_next_ && can_ask(pieces, literals)));
-  for (auto* const names : {&asking_, &pasting_, &pragmatic_}) spread(*names);
+  const auto users = users_of_words();
+  for (auto* const names : {&asking_, &pasting_, &pragmatic_, &coining_, &quoting_})
+    spread(*names, users);
   const bool pastes_questions =
       pastes_ && (can_ask(pieces, literals) || can_be_pasted_together(asking_, program));
   const SoughtNames asking(asking_);
   const SoughtNames pasting(pasting_);
+  const SoughtNames coining(coining_);
+  const SoughtNames quoting(quoting_);
   for (auto& [header, text] : texts_) {
     text.pastes = names_any(header->code(), pasting);
     text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||
                 names_any(header->code(), asking);
+    if (!text.asks) continue;
+    text.coins = text.pastes || names_any(header->code(), coining);
+    text.quotes = names_any(header->code(), quoting);
   }
   // A name that nobody could read may be that of any macro.
   if (macros_.contains("")) beyond_guessing_ = true;
@@ -123,8 +139,24 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
     for (const auto paste : paste_operators) {
       if (holds(macro.text, paste)) pasting_.insert(name);
     }
+    const bool holds_literal = holds_rare(macro.text, "\"");
+    if (is_beyond_following(macro.text) || (holds_literal && may_be_roundabout(macro.text)))
+      coining_.insert(name);
+    if (!holds_literal) continue;
+    quoting_.insert(name);
+    note_literals(macro.text);
   }
   macros_.insert(macros.begin(), macros.end());
+}
+
+// What stands between two quotes: that is every literal, and more.
+void UnseenQuestions::note_literals(std::string_view body) {
+  for (auto begin = body.find('"'); begin != std::string_view::npos;) {
+    const auto end = body.find('"', begin + 1);
+    if (end == std::string_view::npos) return;
+    literals_.emplace(body.substr(begin + 1, end - begin - 1));
+    begin = end;
+  }
 }
 
 bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& program) const {
@@ -137,14 +169,27 @@ bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& 
   });
 }
 
-// Adds the macros that name one of them.
-void UnseenQuestions::spread(Names& names) const {
-  for (bool spreads = true; spreads;) {
-    spreads = false;
-    for (const auto& [name, macro] : macros_) {
-      if (names.contains(name) || !names_any(macro.text, names)) continue;
-      names.insert(name);
-      spreads = true;
+// The macros in whose bodies a word stands.
+UnseenQuestions::Users UnseenQuestions::users_of_words() const {
+  Users users;
+  for (const auto& [name, macro] : macros_) {
+    (void)find_word(macro.text, [&](std::string_view word) {
+      users[word].push_back(name);
+      return false;
+    });
+  }
+  return users;
+}
+
+// Adds the macros that come to one of them.
+void UnseenQuestions::spread(Names& names, const Users& users) {
+  std::vector<std::string_view> pending(names.begin(), names.end());
+  while (!pending.empty()) {
+    const auto found = users.find(pending.back());
+    pending.pop_back();
+    if (found == users.end()) continue;
+    for (const auto user : found->second) {
+      if (names.emplace(user).second) pending.push_back(user);
     }
   }
 }
@@ -153,10 +198,19 @@ bool UnseenQuestions::may_be_pragma(std::string_view code) const {
   return holds(code, pragma_operator) || names_any(code, pragmatic_);
 }
 
+bool UnseenQuestions::may_ask(const HeaderText& header, std::string_view name) const {
+  const auto& known = texts_.at(&header);
+  if (!known.asks) return false;
+  return known.coins || may_be_roundabout(header.code()) || holds_rare(name, "\"") ||
+         (known.quotes && literals_.contains(name)) ||
+         holds(header.code(), fmt::format("\"{}\"", name));
+}
+
 bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {
   const auto& known = texts_.at(&header);
   const auto& includes = header.directives.includes;
-  return !known.asks && !known.pastes && !may_be_pragma(header.code()) &&
+  const bool may_quote = known.coins || known.quotes || holds_rare(header.code(), "\"");
+  return !(known.asks && may_quote) && !known.pastes && !may_be_pragma(header.code()) &&
          std::none_of(words_of_once.begin(), words_of_once.end(),
                       [&](std::string_view word) { return holds(header.code(), word); }) &&
          std::none_of(includes.begin(), includes.end(), [](const IncludeDirective& include) {

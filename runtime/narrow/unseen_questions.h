@@ -28,8 +28,9 @@ class UnseenQuestions {
   /// how the compiler came to a path.
   [[nodiscard]] bool are_beyond_guessing() const noexcept { return beyond_guessing_; }
 
-  /// Whether one of the headers may ask in such a way.
-  [[nodiscard]] bool may_ask(const HeaderText& header) const { return texts_.at(&header).asks; }
+  /// Whether one of the headers may ask in such a way for this neighbour of its own, by a name in quotes. NVRTC takes such a name
+  /// from one literal as it stands, or from what `#` makes: no literal is joined with the next one, or read for its escapes.
+  [[nodiscard]] bool may_ask(const HeaderText& header, std::string_view name) const;
 
   /// Whether one of the headers does the same wherever it lies and however often it is read: it quotes no neighbour, and has no
   /// `#pragma once`, which goes by the file.
@@ -37,23 +38,31 @@ class UnseenQuestions {
 
  private:
   using Names = std::set<std::string, std::less<>>;
+  using Users = std::unordered_map<std::string_view, std::vector<std::string_view>>;
 
   struct Text {
     bool asks = false;    ///< Whether it asks in a way that a scan does not show.
-    bool pastes = false;  ///< Whether it names a macro that may come to anything.
+    bool pastes = false;  ///< Whether it names a macro that may come to anything,
+    bool coins = false;   ///< or one that may come to any literal,
+    bool quotes = false;  ///< or to one that a macro holds.
   };
 
   void add(const HeaderText& header);
   void note_next(std::string_view text);
   void note_macros(const MacroBodies& macros);
+  void note_literals(std::string_view body);
   [[nodiscard]] bool can_be_pasted_together(const Names& names, const Program& program) const;
-  void spread(Names& names) const;
+  static void spread(Names& names, const Users& users);
+  [[nodiscard]] Users users_of_words() const;
   [[nodiscard]] bool may_be_pragma(std::string_view code) const;
 
   MacroBodies macros_;
   Names asking_;     ///< Macros that may come to `__has_include`,
   Names pasting_;    ///< to what no text holds,
-  Names pragmatic_;  ///< and to `_Pragma("once")`.
+  Names pragmatic_;  ///< to `_Pragma("once")`,
+  Names coining_;    ///< to a literal that no text holds,
+  Names quoting_;    ///< and to one of these.
+  Names literals_;
   std::unordered_map<const HeaderText*, Text> texts_;
   bool beyond_guessing_ = false;
   bool pastes_ = false;

@@ -56,11 +56,6 @@ std::optional<std::vector<std::string_view>> arguments_at(std::string_view text,
   return std::nullopt;
 }
 
-// Whether a body does what is not followed: it pastes or quotes, or holds what is a trigraph before C++17.
-bool is_beyond_following(std::string_view body) {
-  return body.find('#') != std::string_view::npos || holds(body, "%:") || holds(body, "?\?");
-}
-
 // Whether a token would be read as one with what stands behind it, which a preprocessor keeps apart.
 bool runs_into(std::string_view argument, std::string_view behind) {
   std::string_view last;
@@ -212,6 +207,10 @@ bool may_be_predefined(std::string_view name) {
   return !name.starts_with("__") || name.ends_with("__") || is_one_of(name, others) ||
          std::any_of(beginnings.begin(), beginnings.end(),
                      [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+bool is_beyond_following(std::string_view body) {
+  return body.find('#') != std::string_view::npos || holds(body, "%:") || holds(body, "?\?");
 }
 
 std::vector<std::string> expand_include_macro(std::string_view operand,

@@ -17,6 +17,9 @@ namespace kiln {
 /// Whether the compiler may define a macro of this name: itself, or in the CUDA headers that it has built in.
 [[nodiscard]] bool may_be_predefined(std::string_view name);
 
+/// Whether a macro's body does what is not followed: it pastes or quotes, or holds what is a trigraph before C++17.
+[[nodiscard]] bool is_beyond_following(std::string_view body);
+
 /// What -D defines, in one option or two.
 [[nodiscard]] MacroBodies macros_of_options(const std::vector<std::string>& options);
 

@@ -23,7 +23,9 @@ struct Asking {
     return Program::make({.name = "asking.cu", .source = "", .options = options}).value();
   }
 
-  [[nodiscard]] bool may_ask() const { return questions.may_ask(*header); }
+  [[nodiscard]] bool may_ask(const std::string& name = "a.h") const {
+    return questions.may_ask(*header, name);
+  }
 
   std::shared_ptr<const HeaderText> source;
   std::shared_ptr<const HeaderText> header;
@@ -39,14 +41,44 @@ TEST(UnseenQuestions, WhatAScanShowsIsNone) {
 }
 
 TEST(UnseenQuestions, AMacroMayCarryThem) {
-  for (const auto* header : {"#if HAS(<lib/a.h>)\n#endif\n", "#if HA\\\nS(<lib/a.h>)\n#endif\n",
-                             "#define MORE(x) HAS(x)\n#if MORE(a.h)\n#endif\n", "#include MACRO\n",
-                             "#define OWN __has_include\n#if OWN(<a.h>)\n#endif\n",
-                             "#define OPEN (\n#if __has_include OPEN <a.h>)\n#endif\n",
-                             "#define QUOTED __has_include(\"a.h\")\n#if QUOTED\n#endif\n"}) {
+  for (const auto* header :
+       {"#if HAS(\"a.h\")\n#endif\n", "#if HA\\\nS(\"a\\\n.h\")\n#endif\n",
+        "#define MORE(x) HAS(x)\n#if MORE(\"a.h\")\n#endif\n", "#define A \"a.h\"\n#include A\n",
+        "#define OWN __has_include\n#if OWN(\"a.h\")\n#endif\n",
+        "#define OPEN (\n#if __has_include OPEN \"a.h\")\n#endif\n",
+        "#define QUOTED __has_include(\"a.h\")\n#if QUOTED\n#endif\n"}) {
     EXPECT_TRUE(Asking(header, wrapper).may_ask()) << header;
   }
-  EXPECT_TRUE(Asking("#if HAS(<a.h>)\n#endif\n", "", {"-DHAS(x)=__has_include(x)"}).may_ask());
+  EXPECT_TRUE(Asking("#if HAS(\"a.h\")\n#endif\n", "", {"-DHAS(x)=__has_include(x)"}).may_ask());
+  EXPECT_TRUE(Asking("#include A\n", "", {"-DA=\"a.h\""}).may_ask());
+}
+
+TEST(UnseenQuestions, ANameInQuotesIsALiteralThatItComesTo) {
+  const std::string asks = "#if HAS(NAME)\n#endif\n";
+  EXPECT_FALSE(Asking("#if HAS(<a.h>)\n#endif\n", wrapper).may_ask()) << "beside nothing";
+  EXPECT_FALSE(Asking("#if HAS(\"lib/a.h\")\n#endif\n", wrapper).may_ask());
+  EXPECT_TRUE(Asking("#if HAS(\"lib/a.h\")\n#endif\n", wrapper).may_ask("lib/a.h"));
+  EXPECT_FALSE(Asking(asks, wrapper + "#define OTHER \"a.h\"\n").may_ask());
+  EXPECT_FALSE(Asking(asks, wrapper + "#define NAME \"b.h\"\n").may_ask());
+  EXPECT_TRUE(Asking(asks, wrapper + "#define NAME \"b.h\"\n").may_ask("b.h"));
+  EXPECT_TRUE(Asking(asks, wrapper + "#define OTHER \"a.h\"\n#define NAME OTHER\n").may_ask());
+  EXPECT_TRUE(Asking(asks, wrapper + "#define FIRST(a, b) a\n#define NAME FIRST(\"a.h\", \"\")\n")
+                  .may_ask());
+}
+
+TEST(UnseenQuestions, WhatMakesALiteralMayMakeAnyName) {
+  for (const auto* made :
+       {"#define STRING(x) #x\n#define NAME STRING(a.h)\n",
+        "#define STRING(x) %:x\n#define NAME STRING(a.h)\n", "#define NAME __FILE__\n",
+        "#define NAME __BASE_FILE__\n", "#define NAME \"./a.h\"\n", "#define NAME \"lib//a.h\"\n",
+        "#define PASTE(a, b) a##b\n#define NAME PASTE(A, B)\n"}) {
+    EXPECT_TRUE(Asking("#if HAS(NAME)\n#endif\n", wrapper + made).may_ask()) << made;
+  }
+  for (const auto* operand : {"__FILE__", "\"./b.h\"", "\"b//c.h\""}) {
+    const std::string asks = std::string("#if HAS(") + operand + ")\n#endif\n";
+    EXPECT_TRUE(Asking(asks, wrapper).may_ask()) << operand;
+  }
+  EXPECT_TRUE(Asking("#if HAS(\"b.h\")\n#endif\n", wrapper).may_ask("a\"b.h")) << "by an escape";
 }
 
 TEST(UnseenQuestions, WhatIsPastedMayBeAnything) {
@@ -101,6 +133,9 @@ TEST(UnseenQuestions, AHeaderIsAlikeWhereverItLies) {
   EXPECT_FALSE(is("_Pragma(\"once\")\n"));
   EXPECT_FALSE(is("ONCE\n", "#define ONCE _Pragma(\"once\")\n"));
   EXPECT_FALSE(is("#if HAS(\"b.h\")\n#endif\n", wrapper));
+  EXPECT_TRUE(is("#if HAS(<b.h>)\n#endif\n", wrapper));
+  EXPECT_FALSE(is("#if HAS(NAME)\n#endif\n", wrapper + "#define NAME \"b.h\"\n"));
+  EXPECT_FALSE(is("#if HAS(__FILE__)\n#endif\n", wrapper));
   EXPECT_FALSE(is("PASTE(_Pra, gma)(\"once\")\n", "#define PASTE(a, b) a##b\n"));
 }
 
