@@ -456,6 +456,25 @@ TEST_F(Key, AMacroIncludeThatCannotBeExpandedIsKeptByWhatTheCompilerAskedFor) {
   EXPECT_EQ(origin_of(spec), Origin::local);
 }
 
+// `"n.h"` shows nowhere: it is the file that `<lib/n.h>` finds.
+TEST_F(Key, WhatAMacroOfAnEmbeddedHeaderAsksForCounts) {
+  auto spec = plain();
+  spec.headers = {HeaderSet::from_texts({{"e.h", "#define ASK (0 + __has_include(\"n.h\"))\n"}})};
+  spec.include_dirs = {scratch_ / "one", scratch_ / "two"};
+  spec.source =
+      "#define STRING(x) #x\n#include STRING(e.h)\n#include <lib/d.h>\n#include <lib/n.h>\n"
+      "__global__ void k(int* x) { *x = VALUE; }";
+  spec.kernels = {"k"};
+  write_file(scratch_ / "two/lib/d.h",
+             "#if ASK\n#define VALUE 1\n#else\n#define VALUE 2\n#endif\n");
+  write_file(scratch_ / "two/lib/n.h", "");
+  fs::create_directories(scratch_ / "one/lib");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  fs::rename(scratch_ / "two/lib/n.h", scratch_ / "one/lib/n.h");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+}
+
 // As in libcu++ of CUDA 12: for host compilers, with a header that only those have.
 TEST_F(Key, AnIncludeNextOfNothingIsFollowed) {
   auto spec = with_directory(scratch_ / "include");
