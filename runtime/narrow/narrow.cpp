@@ -159,10 +159,10 @@ class Narrowing {
       if (unseen.are_beyond_guessing()) return false;
       for (const auto includer : includers()) guess_neighbours(includer, unseen);
       guess_searches();
+      if (found().size() == known) keep_spelled();
       // A header that is found so may ask for more.
       if (found().size() != known) continue;
       free_texts(unseen);
-      keep_spelled();
       return !asked_for_more();
     }
   }

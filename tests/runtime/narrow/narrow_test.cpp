@@ -264,6 +264,19 @@ TEST_F(Narrow, APathThatATextSpellsCountsWhateverTheDirectoriesAre) {
   EXPECT_FALSE(holds(closure));
 }
 
+TEST_F(Narrow, MacrosOfAHeaderThatATextSpellsCount) {
+  write_file(path("three/x.h"), "#define ASK (0 + __has_include(\"n.h\"))\n");
+  write_file(path("two/lib/d.h"), "#if ASK\n#endif\n");
+  write_file(path("two/lib/n.h"), "");
+  const auto closure =
+      narrowed("#define ROOT /usr\n#include STRING(ROOT)\n#include <lib/d.h>\n#include <lib/n.h>\n",
+               {"three/x.h", "one/lib/d.h", "two/lib/d.h", "two/lib/n.h", "one/lib/n.h"});
+  EXPECT_TRUE(holds(closure));
+  fs::create_directories(path("one/lib"));
+  fs::rename(path("two/lib/n.h"), path("one/lib/n.h"));
+  EXPECT_FALSE(holds(closure));
+}
+
 // Two include directories, of which one holds the other: the name tells by which the compiler came.
 TEST_F(Narrow, ADirectoryWithinAnotherIsNoOther) {
   write_file(path("one/in/a.h"), "");
