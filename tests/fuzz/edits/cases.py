@@ -470,6 +470,14 @@ hidden_case("in a language without raw literals", '#define Q R"(\n' + ASKS + '#d
 hidden_case("by a trigraph", "??=if __has_include(\"o.h\")\n" + ASKED, option=["--std=c++14"])
 hidden_case("by the compiler's own macro", STRINGS + "#if __has_include(S(__CUDACC_VER_MAJOR__.h))\n" + ASKED, asked="t/13.h")
 hidden_case("by a macro without a value", STRINGS + "#if __has_include(S(W.h))\n" + ASKED, asked="t/1.h", define=["W"])
+hidden_case("by a literal of another header's", "#if __has_include(O)\n" + ASKED, '#define O P\n#define P "o.h"\n')
+hidden_case("by a literal of the command line", "#if __has_include(O)\n" + ASKED, define=['O="o.h"'])
+hidden_case("by a literal in a call", '#if F("o.h")\n' + ASKED, "#define F(x) G(x)\n#define G(x) H(x)\n#define H(x) (0 + __has_include(x))\n")
+hidden_case("by a literal that is split", '#define O "o\\\n.h"\n#if __has_include(O)\n' + ASKED)
+hidden_case("by a roundabout literal", "#if __has_include(O)\n" + ASKED, '#define O ".//./o.h"\n')
+hidden_case("by a way through its own folder", "#if __has_include(O)\n" + ASKED, '#define O "../t/o.h"\n')
+hidden_case("by a digraph's literal", STRINGS.replace("#x", "%:x") + "#if __has_include(S(o.h))\n" + ASKED)
+hidden_case("by its own name", "#if __has_include(O)\n" + ASKED, "#define O __FILE__\n", asked="t/u.h")
 hidden_case("by names side by side", STRINGS + "#define F(x) x\n#if __has_include(S(F(o)F(p).h))\n" + ASKED, asked="t/op.h")
 
 case("optional neighbour by another header's macro deleted", "#include <cfg/c.h>\n#include <t/u.h>\n",
