@@ -172,9 +172,9 @@ bool UnseenQuestions::can_be_pasted_together(const Names& names, const Program& 
 // The macros in whose bodies a word stands.
 UnseenQuestions::Users UnseenQuestions::users_of_words() const {
   Users users;
-  for (const auto& [name, macro] : macros_) {
-    (void)find_word(macro.text, [&](std::string_view word) {
-      users[word].push_back(name);
+  for (const auto& macro : macros_) {
+    (void)find_word(macro.second.text, [&](std::string_view word) {
+      users[word].push_back(macro.first);
       return false;
     });
   }
