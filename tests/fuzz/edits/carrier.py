@@ -3,20 +3,21 @@
 import copy
 import dataclasses
 
-from constructs import INCLUDES
+from constructs import INCLUDES, fill
 from embedded_constructs import EMBEDDED_CONSTRUCTS, MENTION, TOOLS, TOOLS_TEXT, TRIGRAPH, Ask
 from graph import ONCE, Header
 from tree import write_file
 
 FOLDER = "lib/"
-DISK = "d0"
+DIRECTORIES = ("d0", "d1")
+TOOLS_BY = (f"#include <{TOOLS}>\n",) * 3 + (f"#define TOOLS(x) #x\n#include TOOLS({TOOLS})\n",)
 LANGUAGES = (None, None, None, "--std=c++14", "--std=c++20")
 EDITED = ("embedded", "disk", "switches", "extra", "language")
 
 
 class Carrier:
-    """A program, the headers that it carries and those on disk, by name. What a header asks for comes behind it by the
-    last part of its name, so that no move of a header makes a circle."""
+    """A program, the headers that it carries, by name, and those on disk, by path. What a header asks for comes behind it by
+    the last part of its name, so that no move of a header makes a circle."""
 
     def __init__(self, random, only, without):
         self.random = random
@@ -26,6 +27,7 @@ class Carrier:
         self.leaves = random.randint(2, 4)
         self.offers_disk = random.random() < 0.6
         self.toolkit = random.random() < 0.85
+        self.tools_by = random.choice(TOOLS_BY)
         every = [construct for construct in EMBEDDED_CONSTRUCTS if not any(text in construct.name for text in without)]
         often = [construct for construct in every if any(text in construct.name for text in only)]
         self.places = [self.make_place(number, often if often and random.random() < 0.5 else every)
@@ -57,8 +59,10 @@ class Carrier:
         for name, header in self.headers.items():
             if any(place.name == name and place.construct.kind == INCLUDES for place in self.places) \
                     or self.random.random() < 0.75:
-                on_disk = self.offers_disk and self.random.random() < 0.2
-                (self.disk if on_disk else self.embedded)[name] = header
+                if self.offers_disk and self.random.random() < 0.3:
+                    self.disk[f"{self.random.choice(DIRECTORIES)}/{name}"] = header
+                else:
+                    self.embedded[name] = header
 
     def choose_language(self):
         if any(TRIGRAPH in place.construct.name for place in self.places):
@@ -71,13 +75,14 @@ class Carrier:
 
     def source(self):
         values = [f"V{header.slot}" for header in self.headers.values()] + [f"L{place.number}" for place in self.places]
-        return (f"#include <{TOOLS}>\n" + "".join(place.construct.text(place) for place in self.main)
+        return (self.tools_by + "".join(place.construct.text(place) for place in self.main)
                 + "".join(f"#ifndef {value}\n#define {value} 0\n#endif\n" for value in values)
                 + 'extern "C" __global__ void k(int* x) {\n'
                 + "".join(f"  x[{number}] = {value};\n" for number, value in enumerate(values)) + "}\n")
 
     def texts(self):
-        return {TOOLS: TOOLS_TEXT, **{name: header.text() for name, header in self.embedded.items()}}
+        tools = TOOLS_TEXT + "".join(fill(place.construct.elsewhere, place) for place in self.places)
+        return {TOOLS: tools, **{name: header.text() for name, header in self.embedded.items()}}
 
     def options(self):
         define = [word for place in self.places for word in place.construct.defines(place)]
@@ -86,20 +91,21 @@ class Carrier:
 
     def write(self, folder):
         """The headers on disk. What is still as it was is left alone, and looks as it did."""
-        root = folder / DISK
-        root.mkdir(exist_ok=True)
-        for path in [path for path in root.rglob("*.h") if str(path.relative_to(root)) not in self.disk]:
+        for directory in DIRECTORIES:
+            (folder / directory).mkdir(exist_ok=True)
+        for path in [path for path in folder.rglob("*.h") if str(path.relative_to(folder)) not in self.disk]:
             path.unlink()
         for name, header in self.disk.items():
             text = header.text().encode()
-            if not (root / name).exists() or (root / name).read_bytes() != text:
-                write_file(root / name, text)
+            if not (folder / name).exists() or (folder / name).read_bytes() != text:
+                write_file(folder / name, text)
 
     # What lies where a place asks.
 
     def holder(self, place):
-        """Which embedded header the place stands in, by name."""
-        return next((name for name, header in self.embedded.items() if place in header.places), None)
+        """Which header the place stands in, embedded or on disk, by name."""
+        return next((name for store in (self.embedded, self.disk) for name, header in store.items()
+                     if place in header.places), None)
 
     def names(self, place):
         holder = self.holder(place)
@@ -108,9 +114,10 @@ class Carrier:
 
     def found(self, place):
         """Where it lies, and its name there."""
-        stores = (self.embedded, self.disk)
-        return next(((store, name) for store in stores for name in self.names(place) if name in store),
-                    (None, place.name))
+        on_disk = [name for name in self.names(place)[:-1] if is_path(name)]
+        on_disk += [f"{directory}/{place.name}" for directory in DIRECTORIES]
+        stores = ((self.embedded, self.names(place)), (self.disk, on_disk))
+        return next(((store, name) for store, names in stores for name in names if name in store), (None, place.name))
 
     def has_neighbours(self):
         """Whether an embedded header quotes one that has a neighbour of that name: NVRTC looks for the name as it is
@@ -128,13 +135,23 @@ class Carrier:
         """The whole of it, for a person."""
         parts = [("source", self.source()), *(("embedded " + name, text) for name, text in self.texts().items()),
                  *(("on disk " + name, header.text()) for name, header in self.disk.items())]
-        return "\n".join([f"options {self.options()}, {'an' if self.offers_disk else 'no'} include directory, "
+        return "\n".join([f"options {self.options()}, {'two' if self.offers_disk else 'no'} include directories, "
                           f"{'with' if self.toolkit else 'without'} the toolkit's headers",
                           *(f"--- {what}\n{visible(text)}" for what, text in parts)])
 
 
 def visible(text):
     return text.replace("\r", "<CR>").rstrip("\n")
+
+
+def is_path(name):
+    """Whether this is the path of a file, and no name of an embedded header."""
+    return name.partition("/")[0] in DIRECTORIES
+
+
+def name_of(path):
+    """By which a search finds this file."""
+    return path.partition("/")[2]
 
 
 def folder_of(name):

@@ -14,6 +14,7 @@ class Construct:
     ask: str = ""             # the condition, or the operand of #include
     behind: str = ""          # lines after it
     define: str = ""          # what the command line defines for it
+    elsewhere: str = ""       # what another header defines for it, where there is one
     quoted: bool | None = None  # None: either
     folder: bool = False      # the name must have one
     crlf: bool = False        # the lines end so

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 
-from carrier import DISK, FOLDER, LANGUAGES, Carrier, folder_of, leaf_of
+from carrier import DIRECTORIES, FOLDER, LANGUAGES, Carrier, folder_of, is_path, leaf_of, name_of
 from constructs import BEHIND_MACRO
 from embedded_constructs import TRIGRAPH
 from fuzz import FAULTS, Cells, reason
@@ -63,8 +63,14 @@ def edit_of_embedded(name, times=1):
     return edit_of(name, lambda carrier: carrier.embedded, times)
 
 
-def edit_of_disk(name):
-    return edit_of(name, lambda carrier: carrier.disk)
+def edit_of_disk(name, times=1):
+    return edit_of(name, lambda carrier: carrier.disk, times)
+
+
+def other_path(path):
+    """In the other directory."""
+    other = next(directory for directory in DIRECTORIES if not path.startswith(directory + "/"))
+    return f"{other}/{name_of(path)}"
 
 
 def new_text(carrier, header):
@@ -103,44 +109,60 @@ def rename(carrier, store, name):
 
 @edit_of_embedded("moved to disk")
 def move_to_disk(carrier, store, name):
-    if not carrier.offers_disk or name in carrier.disk:
+    path = f"{carrier.random.choice(DIRECTORIES)}/{name}"
+    if not carrier.offers_disk or path in carrier.disk:
         return False
-    carrier.disk[name] = store.pop(name)
+    carrier.disk[path] = store.pop(name)
 
 
 @edit_of_disk("embedded")
-def embed(carrier, store, name):
-    carrier.embedded[name] = store.pop(name)
+def embed(carrier, store, path):
+    carrier.embedded[name_of(path)] = store.pop(path)
 
 
 @edit_of_disk("its file changed")
-def change_file(carrier, store, name):
-    store[name] = new_text(carrier, store[name])
+def change_file(carrier, store, path):
+    store[path] = new_text(carrier, store[path])
 
 
 @edit_of_disk("its file removed")
-def remove_file(carrier, store, name):
-    del store[name]
+def remove_file(carrier, store, path):
+    del store[path]
+
+
+@edit_of_disk("its file moved to the other directory", 3)
+def move_file(carrier, store, path):
+    if other_path(path) in store:
+        return False
+    store[other_path(path)] = store.pop(path)
+
+
+@edit_of_disk("its file copied to the other directory")
+def copy_file(carrier, store, path):
+    if other_path(path) in store:
+        return False
+    store[other_path(path)] = store[path]
 
 
 @edit_of_disk("its file shadowed")
-def shadow(carrier, store, name):
-    carrier.embedded[name] = new_text(carrier, store[name])
+def shadow(carrier, store, path):
+    carrier.embedded[name_of(path)] = new_text(carrier, store[path])
 
 
 @edit_of_embedded("a file of its name made or changed")
 def make_file(carrier, store, name):
     if not carrier.offers_disk:
         return False
-    carrier.disk[name] = new_text(carrier, store[name])
+    carrier.disk[f"{carrier.random.choice(DIRECTORIES)}/{name}"] = new_text(carrier, store[name])
 
 
 @edit("a neighbour of its name added")
 def add_neighbour(carrier, place):
     first = carrier.names(place)[0]
-    if first in carrier.embedded:
+    store = carrier.disk if is_path(first) else carrier.embedded
+    if first in store:
         return False
-    carrier.embedded[first] = new_text(carrier, carrier.headers[place.name])
+    store[first] = new_text(carrier, carrier.headers[place.name])
 
 
 @edit("an unread header added")
@@ -231,7 +253,7 @@ class Run:
 
     def request(self, name="k.cu"):
         carrier = self.carrier
-        return Request(self.folder, name, carrier.source(), carrier.texts(), [DISK] if carrier.offers_disk else [],
+        return Request(self.folder, name, carrier.source(), carrier.texts(), list(DIRECTORIES) if carrier.offers_disk else [],
                        self.plain.toolkit if carrier.toolkit else [], carrier.options())
 
     def runtime(self, which):
