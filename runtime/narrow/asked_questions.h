@@ -12,6 +12,10 @@
 
 namespace kiln {
 
+/// In a directory that lacks a name without an extension, NVRTC looks once more, with its front end's own suffix for the
+/// standard's headers, before it goes on to the next one.
+inline constexpr std::string_view front_end_suffix = ".stdh";
+
 /// Whether a look-up is made in a header in quotes, so that its parent is the look-up that found that header.
 [[nodiscard]] inline bool is_quoted_in_header(const Dependency& lookup) {
   return lookup.parent < Dependency::at_place;

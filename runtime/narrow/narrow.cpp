@@ -97,15 +97,20 @@ class Narrowing {
   std::optional<std::uint32_t> keep_if_made(std::size_t index, std::uint32_t parent) {
     auto lookup = whole_.dependencies.lookups[index];
     lookup.parent = parent;
-    const auto kept = keep_if_made(lookup, asked_.follow(lookup, includer_of(lookup)), index);
-    // In a directory that lacks a name without an extension, NVRTC looks once more, with its front end's own suffix for the
-    // standard's headers, before it goes on to the next one.
-    if (kept) {
-      lookup.spelling += ".stdh";
+    auto walk = asked_.follow(lookup, includer_of(lookup));
+    Dependency with_suffix{lookup.spelling, parent};
+    with_suffix.spelling += front_end_suffix;
+    with_suffix.tested = true;
+    auto beside = asked_.follow_beside(with_suffix, includer_of(lookup));
+    // Where the front end's own name is found, the search ends.
+    if (!walk.made && beside.found.found() && walk.found.embedded == nullptr) {
+      Walk ended;
+      ended.questions = std::move(walk.questions);
+      walk = std::move(ended);
       lookup.tested = true;
-      (void)keep_if_made(lookup, asked_.follow_beside(lookup, includer_of(lookup)),
-                         NarrowedClosure::of_none);
     }
+    const auto kept = keep_if_made(lookup, std::move(walk), index);
+    if (kept) (void)keep_if_made(with_suffix, std::move(beside), NarrowedClosure::of_none);
     return kept;
   }
 

@@ -4,13 +4,16 @@
 #include <array>
 #include <bitset>
 #include <cstddef>
+#include <map>
 #include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "narrow/asked_questions.h"
 #include "source/accountability.h"
 #include "source/characters.h"
+#include "source/compilers_macros.h"
 #include "source/joined_text.h"
 #include "source/macro_expansion.h"
 #include "source/pieces.h"
@@ -27,7 +30,7 @@ constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
 // What the compiler makes literals of by itself.
-constexpr std::array<std::string_view, 5> literal_tellers{"__FILE__", "__BASE_FILE__", "__DATE__",
+constexpr std::array<std::string_view, 5> literal_tellers{path_teller, base_teller, "__DATE__",
                                                           "__TIME__", "__CUDACC_VER__"};
 
 template <class Names>
@@ -78,9 +81,12 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
     : coining_(literal_tellers.begin(), literal_tellers.end()) {
   Words pieces;
   Words literals;
+  std::map<std::string, MacroBody> compilers;
   Accountability language;
   const auto note = [&](const Directives& said) {
     pastes_ |= said.pastes;
+    for (const auto& name : said.compilers_macros)
+      compilers.try_emplace(name, MacroBody{.text = body_of_compilers_macro(name)});
     pieces.insert(said.question_pieces.begin(), said.question_pieces.end());
     literals.insert(said.literal_pieces.begin(), said.literal_pieces.end());
     beyond_guessing_ |= language.misreads(said);
@@ -99,6 +105,7 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   for (const auto& [header, text] : texts_) note(header->directives);
   const bool may_paste_next = can_ask_for_next(pieces, literals);
   beyond_guessing_ |= pastes_ && (may_paste_next || (holds_next_ && can_ask(pieces, literals)));
+  note_macros({compilers.begin(), compilers.end()});
   const auto users = users_of_words();
   for (auto* const names : {&asking_, &pasting_, &pragmatic_, &coining_, &quoting_})
     spread(*names, users);
@@ -201,6 +208,9 @@ bool UnseenQuestions::may_be_pragma(std::string_view code) const {
 bool UnseenQuestions::may_ask(const HeaderText& header, std::string_view name) const {
   const auto& known = texts_.at(&header);
   if (!known.asks) return false;
+  if (name.ends_with(front_end_suffix) &&
+      may_ask(header, name.substr(0, name.size() - front_end_suffix.size())))
+    return true;
   return known.coins || may_be_roundabout(header.code()) || holds_rare(name, "\"") ||
          (known.quotes && literals_.contains(name)) ||
          holds(header.code(), fmt::format("\"{}\"", name));

@@ -142,6 +142,7 @@ class ClosureBuilder {
       leave_open("it may paste together __has_include");
     Words names = header_tests_;
     names.emplace(base_teller);
+    names.emplace(path_teller);
     Words pieces;
     for (const auto& unit : read_) {
       if (!unit.where.in_toolkit) pieces.merge(unit.text->pieces_of(names));
@@ -150,6 +151,8 @@ class ClosureBuilder {
       for (const auto& text : *texts) add_pieces(code_in(text), names, pieces);
     }
     closure_.tells_base |= can_be_pasted(base_teller, pieces);
+    if (can_be_pasted(path_teller, pieces))
+      closure_.own_text_tells_path = closure_.own_path_uses.computes = true;
     for (const auto& macro : header_tests_) {
       if (can_be_pasted_with_letters(macro, pieces))
         leave_open("it may paste together " + macro + ", which asks for headers");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "source/characters.h"
+#include "source/compilers_macros.h"
 #include "source/joined_text.h"
 #include "source/open_call.h"
 #include "source/scanner.h"
@@ -17,9 +18,9 @@ namespace {
 constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view asks_for_next_header = "__has_include_next";
 constexpr std::string_view asserts = "assert";  // With the file's name.
-constexpr std::array<std::string_view, 2> path_names{"__FILE__", "__builtin_FILE"};
+constexpr std::array<std::string_view, 2> path_names{path_teller, "__builtin_FILE"};
 constexpr std::array<std::string_view, 5> path_tellers{
-    "__FILE__", base_teller, "__builtin_FILE", "source_location", "__builtin_source_location"};
+    path_teller, base_teller, "__builtin_FILE", "source_location", "__builtin_source_location"};
 
 // What the preprocessor takes a line for, as far as it matters here.
 enum class Line { code, definition, condition, name_test, message, prelude_end };
@@ -157,6 +158,17 @@ void note_pieces(std::string_view word, Directives& directives) {
   if (may_be_question_piece(word)) note_question_piece(word, directives.question_pieces);
 }
 
+// What the compiler's own macro comes to counts as if it stood here.
+void note_compilers_macro(std::string_view word, Directives& directives) {
+  if (!directives.compilers_macros.emplace(word).second) return;
+  const auto body = body_of_compilers_macro(word);
+  directives.pastes |= holds_rare(body, "##");
+  static_cast<void>(find_word(body, [&](std::string_view named) {
+    note_pieces(named, directives);
+    return false;
+  }));
+}
+
 void note_tellers(std::string_view word, Directives& directives) {
   directives.tells_time |= is_time_teller(word);
   directives.tells_path |= is_one_of(word, path_tellers);
@@ -273,6 +285,7 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
     return read_literal(scanner.since(begin), true, directives);
   }
   if (around.line != Line::message) note_pieces(word, directives);
+  if (is_compilers_macro(word)) note_compilers_macro(word, directives);
   if (!may_matter(word)) return;
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_path |= word == asserts;

@@ -69,6 +69,7 @@ struct Directives {
   /// Identifiers that are pieces of a name that tells the time, and whether anything is pasted together (`##`).
   Words time_pieces;
   bool pastes = false;
+  Words compilers_macros;         ///< Macros that it names, as is_compilers_macro() knows them.
   Words question_pieces;          ///< Identifiers that are pieces of `__has_include` and its like,
   Words literal_pieces;           ///< and words of strings that are.
   bool raw_literals = false;      ///< Has literals that mean something else before C++11,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "source/characters.h"
+#include "source/compilers_macros.h"
 #include "source/scanner.h"
 #include "source/text_search.h"
 
@@ -184,23 +185,25 @@ std::optional<std::string_view> header_name_of(std::string_view text) {
 
 }  // namespace
 
-// These beginnings and endings are those of all names that NVRTC 13.0 defines, but for the few that are listed.
+// These beginnings and endings are those of all names that NVRTC 13.0 defines, but for those that are listed.
 bool may_be_predefined(std::string_view name) {
   constexpr std::array<std::string_view, 6> of_headers{"NULL",    "assert", "va_arg",
                                                        "va_copy", "va_end", "va_start"};
   constexpr std::array<std::string_view, 10> beginnings{
       "__CUDA", "__cuda",  "__NV",        "__EDG",  "__GNUC",
       "__STDC", "__clang", "__cplusplus", "__cpp_", "__has_"};
-  constexpr std::array<std::string_view, 9> others{"__ARRAY_OPERATORS",
-                                                   "__CHAR16_T_AND_CHAR32_T",
-                                                   "__EXCEPTIONS",
-                                                   "__PLACEMENT_DELETE",
-                                                   "__PRAGMA_REDEFINE_EXTNAME",
-                                                   "__RTTI",
-                                                   "__VARIADIC_TEMPLATES",
-                                                   "__cdecl",
-                                                   "__is_identifier"};
-  if (is_one_of(name, of_headers)) return true;
+  constexpr std::array<std::string_view, 11> others{"__ARRAY_OPERATORS",
+                                                    "__CHAR16_T_AND_CHAR32_T",
+                                                    "__EXCEPTIONS",
+                                                    "__PLACEMENT_DELETE",
+                                                    "__PRAGMA_REDEFINE_EXTNAME",
+                                                    "__RTTI",
+                                                    "__THROW",
+                                                    "__VARIADIC_TEMPLATES",
+                                                    "__cdecl",
+                                                    "__is_identifier",
+                                                    "__specialization_static"};
+  if (is_one_of(name, of_headers) || is_compilers_macro(name)) return true;
   if (name.starts_with("cuda") && name.size() > 4 && name[4] >= 'A' && name[4] <= 'Z') return true;
   if (name.starts_with("CUDA") || name.starts_with("CU_")) return true;
   if (!name.starts_with('_')) return false;

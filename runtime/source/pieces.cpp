@@ -5,6 +5,7 @@
 #include <bitset>
 #include <vector>
 
+#include "source/compilers_macros.h"
 #include "source/scanner.h"
 #include "source/text_search.h"
 
@@ -128,7 +129,10 @@ void add_pieces(std::string_view code, const Words& names, Words& pieces) {
       pieces.emplace(word);
     return false;
   };
-  static_cast<void>(find_word(code, add));
+  static_cast<void>(find_word(code, [&](std::string_view word) {
+    if (is_compilers_macro(word)) static_cast<void>(find_word(body_of_compilers_macro(word), add));
+    return add(word);
+  }));
 }
 
 }  // namespace kiln

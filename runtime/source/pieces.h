@@ -16,6 +16,9 @@ using Words = std::set<std::string, std::less<>>;
 /// Names the program, in any header.
 inline constexpr std::string_view base_teller = "__BASE_FILE__";
 
+/// Names the file that it stands in.
+inline constexpr std::string_view path_teller = "__FILE__";
+
 /// The longest piece of a name that tells the time: __TIMESTAMP__ but for a letter.
 inline constexpr std::size_t longest_time_piece = 12;
 
@@ -59,7 +62,7 @@ void note_question_piece(std::string_view word, Words& pieces);
 [[nodiscard]] bool can_be_pasted_with_letters(std::string_view name, const Words& pieces);
 
 /// Adds the words and numbers of code (code_in()) of which one of these names might be pasted together. The words of a
-/// literal count, too: _Pragma expands them.
+/// literal count, too: _Pragma expands them. So do those that a macro of the compiler's own brings along.
 void add_pieces(std::string_view code, const Words& names, Words& pieces);
 
 }  // namespace kiln
