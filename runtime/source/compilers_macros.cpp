@@ -14,7 +14,7 @@ struct Family {
 
 // As NVRTC 13.0 and the headers that it has built in define them. A test compares them with those of the NVRTC at hand.
 constexpr std::array<Family, 16> families{{
-    {"NV_", "__NV_$ NV_TARGET_SM_INTEGER_LIST NV_TARGET_SM_SELECTOR_LIST _NV_IF_##x"},
+    {"NV_", "__NV_$ NV_NO_TARGET NV_TARGET_SM_INTEGER_LIST NV_TARGET_SM_SELECTOR_LIST _NV_IF_##x"},
     {"_NV_",
      "_NV_IF_##x _NV_IS_EMPTY_CASE_##x _NV_TARGET_BOOL_##x _NV_TARGET_DISPATCH_HANDLE##x "
      "_NV_TARGET_ARCH_TO_SM_##x _NV_TARGET_ARCH_TO_SELECTOR_##x __CUDA_ARCH__"},

@@ -64,7 +64,27 @@ void add_header_name(Scanner& scanner, bool tested, Directives& directives) {
                                  scanner.position() - begin, tested});
 }
 
+void note_pieces(std::string_view word, Directives& directives) {
+  if (may_be_time_piece(word)) note_time_piece(word, directives.time_pieces);
+  if (may_be_question_piece(word)) note_question_piece(word, directives.question_pieces);
+}
+
+// What the compiler's own macro comes to counts as if it stood here.
+void note_compilers_macro(std::string_view word, Directives& directives) {
+  if (!directives.compilers_macros.emplace(word).second) return;
+  const auto body = body_of_compilers_macro(word);
+  directives.pastes |= holds_rare(body, "##");
+  static_cast<void>(find_word(body, [&](std::string_view named) {
+    note_pieces(named, directives);
+    return false;
+  }));
+}
+
 void add_operand(std::string operand, bool tested, Directives& directives) {
+  static_cast<void>(find_word(operand, [&](std::string_view word) {
+    if (is_compilers_macro(word)) note_compilers_macro(word, directives);
+    return false;
+  }));
   directives.includes.push_back({std::move(operand), IncludeDirective::Form::macro, 0, 0, tested});
 }
 
@@ -151,22 +171,6 @@ void read_has_include(Scanner& scanner, const Surroundings& around, Directives& 
 // The first letter rules out most words.
 bool may_matter(std::string_view word) {
   return word.front() == '_' || word.front() == 'a' || word.front() == 's';
-}
-
-void note_pieces(std::string_view word, Directives& directives) {
-  if (may_be_time_piece(word)) note_time_piece(word, directives.time_pieces);
-  if (may_be_question_piece(word)) note_question_piece(word, directives.question_pieces);
-}
-
-// What the compiler's own macro comes to counts as if it stood here.
-void note_compilers_macro(std::string_view word, Directives& directives) {
-  if (!directives.compilers_macros.emplace(word).second) return;
-  const auto body = body_of_compilers_macro(word);
-  directives.pastes |= holds_rare(body, "##");
-  static_cast<void>(find_word(body, [&](std::string_view named) {
-    note_pieces(named, directives);
-    return false;
-  }));
 }
 
 void note_tellers(std::string_view word, Directives& directives) {

@@ -273,6 +273,7 @@ for name, source, more in [
         ("pasted with -D", PASTE + "__device__ const char t[] = PASTE(__TI, X);\n", {"define": ["X=ME__"]}),
         ("__DATE__ and __TIME__", "__device__ const char t[] = __DATE__ __TIME__;\n", {}),
         ("pasted by %:%:", "#define CAT(a, b) a %:%: b\n__device__ const char t[] = CAT(__TI, ME__);\n", {}),
+        ("pasted by NVRTC's own macro", "__device__ const char t[] = _NV_CONCAT_EVAL1(__TI, ME__);\n", {}),
         ("in -D alone", "__device__ const char t[] = NOW;\n", {"define": ["NOW=__TIME__"]})]:
     text_case(f"__TIME__ {name}", {"k.cu": source}, edit=lambda folder: time.sleep(1.1), expect="not_kept", **more)
 text_case("__TIME__ by \\u0049", {"k.cu": "__device__ const char t[] = __T\\u0049ME__;\n"},
@@ -416,6 +417,8 @@ for name, text in {"hashed": HASH + "#define VAL h(__FILE__)\nconst unsigned her
                    "hashed beside a line": HASH + "// A comment of __LINE__.\n#define HERE h(__FILE__)\n#define LINE __LINE__\n"
                                                   "constexpr unsigned here = HERE;\n#define VAL here\n",
                    "measured": "constexpr int n = sizeof(__FILE__);\n#define VAL n\n",
+                   "pasted and measured": "#define CAT(a, b) a##b\nconstexpr int n = sizeof(CAT(__FI, LE__));\n#define VAL n\n",
+                   "pasted by NVRTC's own macro and measured": "constexpr int n = sizeof(_NV_CONCAT_EVAL1(__FI, LE__));\n#define VAL n\n",
                    "of which letters are taken": "constexpr int c = __FILE__[sizeof(__FILE__) - 6];\n#define VAL c\n",
                    "by a builtin": HASH + "__device__ constexpr unsigned f(const char* p = __builtin_FILE()) { return h(p); }\n"
                                           "constexpr unsigned here = f();\n#define VAL here\n"}.items():
@@ -478,6 +481,13 @@ hidden_case("by a roundabout literal", "#if __has_include(O)\n" + ASKED, '#defin
 hidden_case("by a way through its own folder", "#if __has_include(O)\n" + ASKED, '#define O "../t/o.h"\n')
 hidden_case("by a digraph's literal", STRINGS.replace("#x", "%:x") + "#if __has_include(S(o.h))\n" + ASKED)
 hidden_case("by its own name", "#if __has_include(O)\n" + ASKED, "#define O __FILE__\n", asked="t/u.h")
+for name, question, before in [
+        ("stringised by NVRTC's own macro", "__has_include(__ASSERT_STR_HELPER(o.h))", ""),
+        ("pasted by NVRTC's own macro", "__has_include(__CUDA_ARCH_HAS_FEATURE__(X))", '#define __CUDA_ARCH_FEAT_X "o.h"\n'),
+        ("by what NVRTC's own macro comes to", "__has_include(NV_IS_DEVICE)", '#define __NV_IS_DEVICE "o.h"\n'),
+        ("by a question that NVRTC's own macro pastes", "_NV_CONCAT_EVAL1(HA, VE)", '#define HAVE __has_include("o.h")\n')]:
+    hidden_case(name, f"#if {question}\n" + ASKED, before)
+hidden_case("without an extension", '#if __has_include("o")\n' + ASKED, "#if __has_include(<t/o>)\n#endif\n", asked="t/o.stdh")
 hidden_case("by names side by side", STRINGS + "#define F(x) x\n#if __has_include(S(F(o)F(p).h))\n" + ASKED, asked="t/op.h")
 
 case("optional neighbour by another header's macro deleted", "#include <cfg/c.h>\n#include <t/u.h>\n",

@@ -252,6 +252,19 @@ TEST_F(Narrow, MacrosOfAnEmbeddedHeaderThatWasNotForeseenCount) {
   EXPECT_FALSE(holds(closure));
 }
 
+// In a directory without it, NVRTC looks for "n.stdh", and there its search ends.
+TEST_F(Narrow, WhatIsFoundByTheFrontEndsOwnSuffix) {
+  write_file(path("two/lib/d.h"), "#if __has_include(\"n\")\n#endif\n");
+  write_file(path("two/lib/n.stdh"), "");
+  const auto closure = narrowed(
+      "#include <lib/d.h>\n#include <lib/n>\n",
+      {"one/lib/d.h", "two/lib/d.h", "two/lib/n", "two/lib/n.stdh", "one/lib/n", "one/lib/n.stdh"});
+  EXPECT_TRUE(holds(closure));
+  fs::create_directories(path("one/lib"));
+  fs::rename(path("two/lib/n.stdh"), path("one/lib/n.stdh"));
+  EXPECT_FALSE(holds(closure));
+}
+
 TEST_F(Narrow, APathThatATextSpellsCountsWhateverTheDirectoriesAre) {
   write_file(path("one/a.h"), "");
   write_file(path("three/x.h"), "x");

@@ -81,6 +81,34 @@ TEST(UnseenQuestions, WhatMakesALiteralMayMakeAnyName) {
   EXPECT_TRUE(Asking("#if HAS(\"b.h\")\n#endif\n", wrapper).may_ask("a\"b.h")) << "by an escape";
 }
 
+TEST(UnseenQuestions, TheCompilersOwnMacrosPasteAndQuoteAndLeadOn) {
+  const auto asks = [](const std::string& condition, const std::string& source) {
+    return Asking("#if " + condition + "\n#endif\n", wrapper + source).may_ask();
+  };
+  EXPECT_TRUE(asks("HAS(__ASSERT_STR_HELPER(a.h))", ""));
+  EXPECT_TRUE(asks("__has_include(__ASSERT_STR_HELPER(a.h))", ""));
+  EXPECT_TRUE(asks("1\n#include __ASSERT_STR_HELPER(a.h)\n", ""));
+  EXPECT_TRUE(asks("HAS(__CUDA_ARCH_HAS_FEATURE__(X))", "#define __CUDA_ARCH_FEAT_X \"a.h\"\n"));
+  EXPECT_TRUE(asks("HAS(_NV_CONCAT_EVAL1(NA, ME))", "#define NAME \"a.h\"\n"));
+  EXPECT_TRUE(asks("HAS(NV_IS_DEVICE)", "#define __NV_IS_DEVICE \"a.h\"\n"));
+  const std::string question = " (0 + __has_include(\"a.h\"))\n";
+  EXPECT_TRUE(asks("__CUDA_ARCH_HAS_FEATURE__(X)", "#define __CUDA_ARCH_FEAT_X" + question));
+  EXPECT_TRUE(asks("FEATURE",
+                   "#define FEATURE __CUDA_ARCH_HAS_FEATURE__(X)\n"
+                   "#define __CUDA_ARCH_FEAT_X" +
+                       question));
+  EXPECT_TRUE(asks("NV_IS_DEVICE", "#define __NV_IS_DEVICE" + question));
+  EXPECT_TRUE(asks("_NV_PASTE5(__has_, inc, lude, , )(NAME)", "#define NAME \"a.h\"\n"));
+  const std::string device = "#if NV_IS_DEVICE && __CUDA_ARCH_HAS_FEATURE__(SM90_ALL)\n#endif\n";
+  EXPECT_FALSE(Asking(device, "#define HAS_HEADER(x) (0 + __has_include(x))\n").may_ask())
+      << "they ask nothing by themselves";
+}
+
+TEST(UnseenQuestions, TheFrontEndsOwnSuffixStandsInNoText) {
+  EXPECT_TRUE(Asking("#if HAS(\"a\")\n#endif\n", wrapper).may_ask("a.stdh"));
+  EXPECT_FALSE(Asking("#if HAS(\"a\")\n#endif\n", wrapper).may_ask("b.stdh"));
+}
+
 TEST(UnseenQuestions, WhatIsPastedMayBeAnything) {
   const std::string paste = "#define PASTE(a, b) a##b\n";
   EXPECT_TRUE(Asking("#if PASTE(HA, S)(<b.h>)\n#endif\n", wrapper + paste).may_ask());
@@ -137,6 +165,8 @@ TEST(UnseenQuestions, AHeaderIsAlikeWhereverItLies) {
   EXPECT_FALSE(is("#if HAS(NAME)\n#endif\n", wrapper + "#define NAME \"b.h\"\n"));
   EXPECT_FALSE(is("#if HAS(__FILE__)\n#endif\n", wrapper));
   EXPECT_FALSE(is("PASTE(_Pra, gma)(\"once\")\n", "#define PASTE(a, b) a##b\n"));
+  EXPECT_FALSE(is("_NV_CONCAT_EVAL1(_Pra, gma)(\"once\")\n"));
+  EXPECT_FALSE(is("NV_IS_DEVICE\n", "#define __NV_IS_DEVICE _Pragma(\"once\")\n"));
 }
 
 }  // namespace

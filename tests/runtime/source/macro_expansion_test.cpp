@@ -31,6 +31,13 @@ TEST(IncludeMacros, TakeArguments) {
   EXPECT_EQ(expansions("#define H() <h.h>\n", "H()"), (List{"<h.h>"}));
 }
 
+TEST(IncludeMacros, OfTheCompilersOwn) {
+  for (const auto* name : {"NV_IS_DEVICE", "__CUDA_ARCH__", "__THROW", "__specialization_static",
+                           "cudaStreamAttrID", "__ASSERT_STR_HELPER"}) {
+    EXPECT_EQ(expansions("#define A\n", "<" + std::string(name) + ".h>"), List{}) << name;
+  }
+}
+
 TEST(IncludeMacros, WithArgumentsThatCannotBeTold) {
   EXPECT_EQ(expansions("#define F(x) #x\n", "F(a.h)"), List{});
   EXPECT_EQ(expansions("#define F(x) <a##x>\n", "F(b)"), List{});
