@@ -41,7 +41,8 @@ class Narrowing {
     if (!readings_.doubt.empty()) kept_.decline(readings_.doubt);
     keep_foreseen();
     // Of headers with many paths, the scan foresees few questions, and there is too much to guess.
-    if ((whole_.unresolved.empty() && !asked_for_more()) || (!whole_.many_paths && guess())) {
+    const bool foresaw_all = whole_.unresolved.empty() && !asked_for_more();
+    if (!whole_.many_paths && (foresaw_all || guess())) {
       keep_other_embedded();
       put_in_order(kept_, made_at_);
     } else {

@@ -29,6 +29,10 @@ constexpr std::string_view pragma_operator = "_Pragma";
 constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
+// What NVRTC's own macros come to, and no program defines anew.
+constexpr std::array<std::string_view, 8> foundations{
+    "__attribute__", "__declspec", "__annotate__", "__location__",
+    "__align__",     "static",     "volatile",     "__NV_PAREN_NO"};
 // What the compiler makes literals of by itself.
 constexpr std::array<std::string_view, 5> literal_tellers{path_teller, base_teller, "__DATE__",
                                                           "__TIME__", "__CUDACC_VER__"};
@@ -141,6 +145,7 @@ void UnseenQuestions::note_next(std::string_view text) {
 
 void UnseenQuestions::note_macros(const MacroBodies& macros) {
   for (const auto& [name, macro] : macros) {
+    beyond_guessing_ = beyond_guessing_ || is_one_of(name, foundations);
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
     for (const auto paste : paste_operators) {
@@ -156,12 +161,13 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
   macros_.insert(macros.begin(), macros.end());
 }
 
-// What stands between two quotes: that is every literal, and more.
+// What stands between two quotes: that is every literal, and more. A quote may be escaped, in a literal that _Pragma takes.
 void UnseenQuestions::note_literals(std::string_view body) {
   for (auto begin = body.find('"'); begin != std::string_view::npos;) {
     const auto end = body.find('"', begin + 1);
     if (end == std::string_view::npos) return;
-    literals_.emplace(body.substr(begin + 1, end - begin - 1));
+    const auto between = body.substr(begin + 1, end - begin - 1);
+    literals_.emplace(between.substr(0, between.find_last_not_of('\\') + 1));
     begin = end;
   }
 }
@@ -213,7 +219,8 @@ bool UnseenQuestions::may_ask(const HeaderText& header, std::string_view name) c
     return true;
   return known.coins || may_be_roundabout(header.code()) || holds_rare(name, "\"") ||
          (known.quotes && literals_.contains(name)) ||
-         holds(header.code(), fmt::format("\"{}\"", name));
+         holds(header.code(), fmt::format("\"{}\"", name)) ||
+         holds(header.code(), fmt::format("\"{}\\", name));
 }
 
 bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "source/characters.h"
+#include "source/compilers_macros.h"
 #include "source/header_tests.h"
 #include "source/joined_text.h"
 #include "source/macro_expansion.h"
@@ -130,6 +131,13 @@ class ClosureBuilder {
       if (!macro.empty())
         leave_open("it uses " + macro + ", which asks for headers, in a way kiln does not follow",
                    unit);
+      for (const auto& name : unit.text->directives.compilers_macros) {
+        const auto test = find_word(body_of_compilers_macro(name), [&](std::string_view word) {
+          return header_tests_.contains(word);
+        });
+        if (!test.empty())
+          leave_open("it uses " + name + ", which may come to ask for headers", unit);
+      }
     }
     for (const auto& unit : read_) check_neighbours(unit);
     check_asked("option", program_.options());
@@ -150,8 +158,8 @@ class ClosureBuilder {
     for (const auto* texts : {&program_.options(), &program_.kernels()}) {
       for (const auto& text : *texts) add_pieces(code_in(text), names, pieces);
     }
-    closure_.tells_base |= can_be_pasted(base_teller, pieces);
-    if (can_be_pasted(path_teller, pieces))
+    closure_.tells_base |= can_be_pasted_to_teller(base_teller, pieces);
+    if (can_be_pasted_to_teller(path_teller, pieces))
       closure_.own_text_tells_path = closure_.own_path_uses.computes = true;
     for (const auto& macro : header_tests_) {
       if (can_be_pasted_with_letters(macro, pieces))

@@ -1,5 +1,6 @@
 #include "source/compilers_macros.h"
 
+#include <algorithm>
 #include <array>
 
 namespace kiln {
@@ -34,14 +35,7 @@ constexpr std::array<Family, 16> families{{
     {"__NV_SILENCE_DEPRECATION_", "_Pragma __NV_SILENCE_HOST_DEPRECATION_$"},
 }};
 
-const Family* family_of(std::string_view word) {
-  for (const auto& family : families) {
-    if (word.starts_with(family.beginning)) return &family;
-  }
-  return nullptr;
-}
-
-bool may_be_compilers_macro(std::string_view word) {
+constexpr bool may_be_compilers_macro(std::string_view word) {
   if (word.size() < 3) return false;
   switch (word[0]) {
     case 'N':
@@ -54,6 +48,16 @@ bool may_be_compilers_macro(std::string_view word) {
     default:
       return false;
   }
+}
+static_assert(std::all_of(families.begin(), families.end(), [](const Family& family) {
+  return may_be_compilers_macro(family.beginning);
+}));
+
+const Family* family_of(std::string_view word) {
+  for (const auto& family : families) {
+    if (word.starts_with(family.beginning)) return &family;
+  }
+  return nullptr;
 }
 
 }  // namespace

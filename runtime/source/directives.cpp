@@ -80,11 +80,15 @@ void note_compilers_macro(std::string_view word, Directives& directives) {
   }));
 }
 
-void add_operand(std::string operand, bool tested, Directives& directives) {
-  static_cast<void>(find_word(operand, [&](std::string_view word) {
+void note_compilers_macros(std::string_view code, Directives& directives) {
+  static_cast<void>(find_word(code, [&](std::string_view word) {
     if (is_compilers_macro(word)) note_compilers_macro(word, directives);
     return false;
   }));
+}
+
+void add_operand(std::string operand, bool tested, Directives& directives) {
+  note_compilers_macros(operand, directives);
   directives.includes.push_back({std::move(operand), IncludeDirective::Form::macro, 0, 0, tested});
 }
 
@@ -134,6 +138,7 @@ void read_asked_header(Scanner& scanner, const Definition* definition, Directive
   if (definition == nullptr && (c == '"' || c == '<')) return add_asked_header(scanner, directives);
   const auto asked = operand(scanner);
   if (definition == nullptr) return add_operand(asked, true, directives);
+  note_compilers_macros(asked, directives);
   // `#define HAS(x) __has_include(x)`: the header's name stands in the condition that uses HAS.
   const bool one_word = !asked.empty() && std::ranges::all_of(asked, continues_identifier);
   if (definition->parameters == asked && one_word) {
@@ -243,8 +248,9 @@ void note_path_use(std::string_view before, Scanner behind, const Definition* de
   const auto in_macro = definition != nullptr ? definition->name : std::string();
   if (is_streamed(before, behind)) {
     directives.path_uses.given.insert({in_macro, {std::string(stream)}});
-  } else if (is_told_by_name(call) && !initialises(call) && !is_up_to_macro(call, definition) &&
-             !behind.found_raw_literal() && is_said_in_full(before, behind)) {
+  } else if (is_told_by_name(call) && !is_compilers_macro(call.name) && !initialises(call) &&
+             !is_up_to_macro(call, definition) && !behind.found_raw_literal() &&
+             is_said_in_full(before, behind)) {
     directives.path_uses.given.insert(
         {in_macro, {std::string(call.name), call.argument, names_before(call)}});
   } else if (definition != nullptr) {
@@ -277,6 +283,7 @@ void read_literal(std::string_view literal, bool in_pragma, Directives& directiv
     if (may_be_question_piece(word)) note_question_piece(word, question_pieces);
     note_tellers(word, directives);
     if (word.starts_with(asks_for_header)) leave_to_the_compiler(directives);
+    if (is_compilers_macro(word)) note_compilers_macro(word, directives);
     return false;
   }));
 }

@@ -18,6 +18,7 @@ constexpr std::string_view asks_for_next_header = "__has_include_next";
 constexpr std::array<std::string_view, 3> time_tellers{"__DATE__", "__TIME__", "__TIMESTAMP__"};
 constexpr std::size_t shortest_piece = 2;
 constexpr std::size_t shortest_plain_half = 6;
+constexpr std::size_t shortest_end = 3;
 constexpr std::size_t few_letters = 3;
 constexpr std::size_t short_name = 4;  // May be made of letters alone.
 
@@ -35,6 +36,18 @@ std::size_t letters_to_paste(std::string_view name, const Words& pieces) {
     }
   }
   return letters[name.size()];
+}
+
+// Whether there are the name's beginning and its end, longer than what others have of it.
+bool has_both_ends(std::string_view name, const Words& pieces) {
+  const auto is_beginning = [&](const std::string& piece) {
+    return piece.size() >= shortest_end && name.starts_with(piece);
+  };
+  const auto is_end = [&](const std::string& piece) {
+    return piece.size() >= shortest_end && name.ends_with(piece);
+  };
+  return std::any_of(pieces.begin(), pieces.end(), is_beginning) &&
+         std::any_of(pieces.begin(), pieces.end(), is_end);
 }
 
 // Nobody has such a word but to make this question of it, by however many letters: "__has_", but not "has_".
@@ -110,13 +123,18 @@ bool can_be_pasted(std::string_view name, const Words& pieces) {
          letters_to_paste(name, pieces) == 0;
 }
 
+bool can_be_pasted_to_teller(std::string_view name, const Words& pieces) {
+  return can_be_pasted(name, pieces) ||
+         (has_both_ends(name, pieces) && letters_to_paste(name, pieces) <= few_letters);
+}
+
 bool can_be_pasted_with_letters(std::string_view name, const Words& pieces) {
   return name.size() <= short_name || letters_to_paste(name, pieces) <= few_letters;
 }
 
 bool can_tell_time(const Words& pieces) {
   return std::any_of(time_tellers.begin(), time_tellers.end(),
-                     [&](std::string_view name) { return can_be_pasted(name, pieces); });
+                     [&](std::string_view name) { return can_be_pasted_to_teller(name, pieces); });
 }
 
 void add_pieces(std::string_view code, const Words& names, Words& pieces) {

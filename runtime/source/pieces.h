@@ -57,6 +57,10 @@ void note_question_piece(std::string_view word, Words& pieces);
 /// Everybody has names of a single letter.
 [[nodiscard]] bool can_be_pasted(std::string_view name, const Words& pieces);
 
+/// The same of a name that tells the time or a place: also its beginning and its end, which nobody has but to make it, with three
+/// letters between.
+[[nodiscard]] bool can_be_pasted_to_teller(std::string_view name, const Words& pieces);
+
 /// The same with three letters anywhere, and any digits: nobody makes a name of more, unless it is short. An empty name stands for one that nobody
 /// could read, and may be anything.
 [[nodiscard]] bool can_be_pasted_with_letters(std::string_view name, const Words& pieces);

@@ -274,6 +274,7 @@ for name, source, more in [
         ("__DATE__ and __TIME__", "__device__ const char t[] = __DATE__ __TIME__;\n", {}),
         ("pasted by %:%:", "#define CAT(a, b) a %:%: b\n__device__ const char t[] = CAT(__TI, ME__);\n", {}),
         ("pasted by NVRTC's own macro", "__device__ const char t[] = _NV_CONCAT_EVAL1(__TI, ME__);\n", {}),
+        ("pasted of three, one a letter", "#define CAT(a, b, c) a##b##c\n__device__ const char t[] = CAT(__T, I, ME__);\n", {}),
         ("in -D alone", "__device__ const char t[] = NOW;\n", {"define": ["NOW=__TIME__"]})]:
     text_case(f"__TIME__ {name}", {"k.cu": source}, edit=lambda folder: time.sleep(1.1), expect="not_kept", **more)
 text_case("__TIME__ by \\u0049", {"k.cu": "__device__ const char t[] = __T\\u0049ME__;\n"},
@@ -487,6 +488,8 @@ for name, question, before in [
         ("by what NVRTC's own macro comes to", "__has_include(NV_IS_DEVICE)", '#define __NV_IS_DEVICE "o.h"\n'),
         ("by a question that NVRTC's own macro pastes", "_NV_CONCAT_EVAL1(HA, VE)", '#define HAVE __has_include("o.h")\n')]:
     hidden_case(name, f"#if {question}\n" + ASKED, before)
+hidden_case("in a pragma", '__device__ int f(int n) {\n  int s = 0;\n  _Pragma("unroll (2 + 4 * __has_include(\\"o.h\\"))")\n'
+            "  for (int i = 0; i < 64; ++i) s += n * i ^ s;\n  return s;\n}\n#define VAL f(threadIdx.x)\n")
 hidden_case("without an extension", '#if __has_include("o")\n' + ASKED, "#if __has_include(<t/o>)\n#endif\n", asked="t/o.stdh")
 hidden_case("by names side by side", STRINGS + "#define F(x) x\n#if __has_include(S(F(o)F(p).h))\n" + ASKED, asked="t/op.h")
 

@@ -98,10 +98,22 @@ TEST(UnseenQuestions, TheCompilersOwnMacrosPasteAndQuoteAndLeadOn) {
                    "#define __CUDA_ARCH_FEAT_X" +
                        question));
   EXPECT_TRUE(asks("NV_IS_DEVICE", "#define __NV_IS_DEVICE" + question));
+  EXPECT_TRUE(asks("Q",
+                   "#define NAME \"a.h\"\n"
+                   "#define Q (0 + __has_include(_NV_CONCAT_EVAL1(NA, ME)))\n"));
+  EXPECT_TRUE(Asking("_Pragma(\"unroll _NV_CONCAT_EVAL1(HA, SN)\")\n", "#define HASN" + question)
+                  .may_ask());
   EXPECT_TRUE(asks("_NV_PASTE5(__has_, inc, lude, , )(NAME)", "#define NAME \"a.h\"\n"));
   const std::string device = "#if NV_IS_DEVICE && __CUDA_ARCH_HAS_FEATURE__(SM90_ALL)\n#endif\n";
   EXPECT_FALSE(Asking(device, "#define HAS_HEADER(x) (0 + __has_include(x))\n").may_ask())
       << "they ask nothing by themselves";
+}
+
+TEST(UnseenQuestions, AQuoteMayBeEscaped) {
+  const std::string pragma = "_Pragma(\"unroll (2 + __has_include(\\\"a.h\\\"))\")\n";
+  EXPECT_TRUE(Asking(pragma).may_ask());
+  EXPECT_TRUE(Asking("UNROLL\n", "#define UNROLL " + pragma).may_ask());
+  EXPECT_FALSE(Asking(pragma).may_ask("b.h"));
 }
 
 TEST(UnseenQuestions, TheFrontEndsOwnSuffixStandsInNoText) {
@@ -147,6 +159,7 @@ TEST(UnseenQuestions, BehindWhatWasFoundNothingIsGuessed) {
   EXPECT_FALSE(is("int x = 1000;\n", {"--std=c++03"}));
   EXPECT_FALSE(is(paste + "#if PASTE(__has_, include)(<a.h>)\n#endif\n"));
   EXPECT_FALSE(is("#include <a.h>\n"));
+  EXPECT_TRUE(is("#define __annotate__(x) \"n.h\"\n")) << "to which NVRTC's own macros come";
 }
 
 TEST(UnseenQuestions, AHeaderIsAlikeWhereverItLies) {

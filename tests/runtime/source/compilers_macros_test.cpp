@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What stands for these names is the compiler's, and nothing in a condition or in an include.
+// Words of the language, which no program defines but to fool somebody.
 constexpr std::array<std::string_view, 11> keywords{
     "static",     "volatile",  "__device__",  "__stdcall", "__cdecl",   "__forceinline",
     "__inline__", "__alignof", "__alignof__", "__thread",  "__declspec"};

@@ -319,6 +319,29 @@ TEST_P(DependenciesOnDisk, AnEqualHeaderWithAnotherNeighbour) {
   EXPECT_EQ(origin_of(spec), Origin::compiled) << "the first is equal, what it quotes is not";
 }
 
+// The fourth path of a header is scanned no more, and what it asks for was asked for by others.
+TEST_P(DependenciesOnDisk, AHeaderOfManyPaths) {
+  auto spec = program({{"lib/top.cuh",
+                        "#include <p0/d.h>\n#include <p1/d.h>\n#include <p2/d.h>\n"
+                        "#include <lib/n.h>\n#include <lib/d.h>\n"},
+                       {"lib/d.h",
+                        "#undef VALUE\n#if __has_include(\"n.h\")\n#define VALUE 1\n#else\n"
+                        "#define VALUE 2\n#endif\n"},
+                       {"lib/n.h", ""}});
+  for (const auto* linked : {"p0", "p1", "p2"}) {
+    fs::create_directory(folder() / linked);
+    fs::create_symlink("../lib/d.h", folder() / linked / "d.h");
+  }
+  const auto earlier = scratch_ / "earlier";
+  fs::create_directories(earlier / "lib");
+  spec.include_dirs.insert(spec.include_dirs.begin(), earlier);
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  fs::rename(folder() / "lib/n.h", earlier / "lib/n.h");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_TRUE(not_stored_.empty()) << not_stored_[0];
+}
+
 // By `#pragma once` a file is read once, under whichever names.
 TEST_P(DependenciesOnDisk, AHeaderThatBecomesALinkOfAnotherAndIsOneNoMore) {
   const std::string counting =

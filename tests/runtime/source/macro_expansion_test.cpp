@@ -207,7 +207,10 @@ TEST(TimePieces, ThatMakeANameThatTellsTheTime) {
   EXPECT_TRUE(can_tell_time({"__", "DATE", "x"}));
   EXPECT_TRUE(can_tell_time({"__TIME_"}));
   EXPECT_TRUE(can_tell_time({"_DATE__"}));
-  EXPECT_FALSE(can_tell_time({"__TI", "__DA", "STAMP__"}));
+  EXPECT_TRUE(can_tell_time({"__T", "ME__"})) << "with a letter between";
+  EXPECT_TRUE(can_tell_time({"__T", "E__"}));
+  EXPECT_FALSE(can_tell_time({"__TI", "__DA", "STAMP"}));
+  EXPECT_FALSE(can_tell_time({"__", "E__"}));
   EXPECT_FALSE(can_tell_time({}));
 }
 
