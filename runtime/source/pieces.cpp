@@ -19,6 +19,10 @@ constexpr std::array<std::string_view, 3> time_tellers{"__DATE__", "__TIME__", "
 constexpr std::size_t shortest_piece = 2;
 constexpr std::size_t shortest_plain_half = 6;
 constexpr std::size_t shortest_end = 3;
+// Words that NVRTC's own macros come to: `__volatile__`, `__host__`, `__EDG_SIZE_TYPE__` and the like.
+constexpr std::string_view always_there =
+    "volatile static inline unsigned signed long int short char __attribute__ __declspec __thread "
+    "__inline__";
 constexpr std::size_t few_letters = 3;
 constexpr std::size_t short_name = 4;  // May be made of letters alone.
 
@@ -147,6 +151,7 @@ void add_pieces(std::string_view code, const Words& names, Words& pieces) {
       pieces.emplace(word);
     return false;
   };
+  static_cast<void>(find_word(always_there, add));
   static_cast<void>(find_word(code, [&](std::string_view word) {
     if (is_compilers_macro(word)) static_cast<void>(find_word(body_of_compilers_macro(word), add));
     return add(word);

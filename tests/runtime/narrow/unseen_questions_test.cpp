@@ -98,6 +98,9 @@ TEST(UnseenQuestions, TheCompilersOwnMacrosPasteAndQuoteAndLeadOn) {
                    "#define __CUDA_ARCH_FEAT_X" +
                        question));
   EXPECT_TRUE(asks("NV_IS_DEVICE", "#define __NV_IS_DEVICE" + question));
+  EXPECT_TRUE(
+      asks("CAT(H, __volatile__)",
+           "#define CAT(a, b) CAT2(a, b)\n#define CAT2(a, b) a##b\n#define Hvolatile" + question));
   EXPECT_TRUE(asks("Q",
                    "#define NAME \"a.h\"\n"
                    "#define Q (0 + __has_include(_NV_CONCAT_EVAL1(NA, ME)))\n"));
