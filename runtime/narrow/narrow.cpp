@@ -256,8 +256,7 @@ class Narrowing {
   void keep_other_embedded() {
     for (const auto& [name, read_at] : readings_.embedded) {
       const auto* header = search_.find_embedded(name);
-      if (header == nullptr || accounted_embedded_.contains(header->name)) continue;
-      accounted_embedded_.insert(header->name);
+      if (header == nullptr || !accounted_embedded_.insert(header->name).second) continue;
       FoundHeader itself;
       itself.embedded = header;
       made_at_.push_back(2 * std::uint64_t{read_at});

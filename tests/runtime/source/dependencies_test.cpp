@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Where the headers of a row lie.
-enum class HeadersLie { embedded, on_disk, on_disk_for_a_worker };
+enum class HeaderPlace { embedded, on_disk, on_disk_for_a_worker };
 
-class Dependencies : public CompileFixture, public ::testing::WithParamInterface<HeadersLie> {
+class Dependencies : public CompileFixture, public ::testing::WithParamInterface<HeaderPlace> {
  protected:
-  Dependencies() { compile_workers_ = GetParam() == HeadersLie::on_disk_for_a_worker ? 1 : 0; }
+  Dependencies() { compile_workers_ = GetParam() == HeaderPlace::on_disk_for_a_worker ? 1 : 0; }
 
   struct Header {
     std::string name;
@@ -35,7 +35,7 @@ class Dependencies : public CompileFixture, public ::testing::WithParamInterface
     ProgramSpec spec{.name = "dep.cu",
                      .source = "#include <lib/top.cuh>\n__global__ void k(int* x) { *x = VALUE; }",
                      .kernels = {"k"}};
-    if (GetParam() == HeadersLie::embedded) {
+    if (GetParam() == HeaderPlace::embedded) {
       std::vector<HeaderSet::NamedText> texts;
       for (const auto& header : headers) texts.push_back({header.name, header.text});
       spec.headers = {HeaderSet::from_texts(std::move(texts))};
@@ -171,15 +171,15 @@ TEST_P(Dependencies, ThroughTwoDoorsOneOfThemShut) {
   EXPECT_EQ(origin_of(program(changed)), Origin::compiled);
 }
 
-std::string name_of(const ::testing::TestParamInfo<HeadersLie>& info) {
-  return info.param == HeadersLie::embedded  ? "Embedded"
-         : info.param == HeadersLie::on_disk ? "OnDisk"
-                                             : "OnDiskForAWorker";
+std::string name_of(const ::testing::TestParamInfo<HeaderPlace>& info) {
+  return info.param == HeaderPlace::embedded  ? "Embedded"
+         : info.param == HeaderPlace::on_disk ? "OnDisk"
+                                              : "OnDiskForAWorker";
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, Dependencies,
-                         ::testing::Values(HeadersLie::embedded, HeadersLie::on_disk,
-                                           HeadersLie::on_disk_for_a_worker),
+                         ::testing::Values(HeaderPlace::embedded, HeaderPlace::on_disk,
+                                           HeaderPlace::on_disk_for_a_worker),
                          name_of);
 
 class DependenciesOnDisk : public Dependencies {
@@ -210,7 +210,7 @@ class DependenciesOnDisk : public Dependencies {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Disk, DependenciesOnDisk,
-                         ::testing::Values(HeadersLie::on_disk, HeadersLie::on_disk_for_a_worker),
+                         ::testing::Values(HeaderPlace::on_disk, HeaderPlace::on_disk_for_a_worker),
                          name_of);
 
 TEST_P(DependenciesOnDisk, AFolderOfAHeadersNameIsNone) {
