@@ -40,9 +40,8 @@ class Narrowing {
   Closure run() {
     if (!readings_.doubt.empty()) kept_.decline(readings_.doubt);
     keep_foreseen();
-    // Of headers with many paths, the scan foresees few questions, and there is too much to guess.
     const bool foresaw_all = whole_.unresolved.empty() && !asked_for_more();
-    if (!whole_.many_paths && (foresaw_all || guess())) {
+    if (!was_scanned_in_part() && (foresaw_all || guess())) {
       keep_other_embedded();
       put_in_order(kept_, made_at_);
     } else {
@@ -59,11 +58,20 @@ class Narrowing {
   }
 
  private:
+  // The scan follows three paths of a file, and no name that it would have to make of another one. What is asked for by a fourth
+  // path, or by a header that was found so, nobody foresaw.
+  [[nodiscard]] bool was_scanned_in_part() const {
+    return whole_.many_paths ||
+           std::any_of(readings_.files.begin(), readings_.files.end(), [](const Reading& reading) {
+             return reading.found && reading.path.ends_with(front_end_suffix);
+           });
+  }
+
   // NVRTC asks for nothing behind the last directory, so nothing would show that another one was added there.
   void decline_searching_on() {
     const UnseenQuestions unseen(program_, *whole_.source, texts_read());
     const auto count = search_.directories().size();
-    if (unseen.are_beyond_guessing() && (count == 0 || !search_.is_toolkit_directory(count - 1)))
+    if (unseen.may_search_on() && (count == 0 || !search_.is_toolkit_directory(count - 1)))
       kept_.decline("it may search on behind the last include directory");
   }
 
@@ -98,20 +106,13 @@ class Narrowing {
   std::optional<std::uint32_t> keep_if_made(std::size_t index, std::uint32_t parent) {
     auto lookup = whole_.dependencies.lookups[index];
     lookup.parent = parent;
-    auto walk = asked_.follow(lookup, includer_of(lookup));
-    Dependency with_suffix{lookup.spelling, parent};
-    with_suffix.spelling += front_end_suffix;
-    with_suffix.tested = true;
-    auto beside = asked_.follow_beside(with_suffix, includer_of(lookup));
-    // Where the front end's own name is found, the search ends.
-    if (!walk.made && beside.found.found() && walk.found.embedded == nullptr) {
-      Walk ended;
-      ended.questions = std::move(walk.questions);
-      walk = std::move(ended);
+    const auto kept = keep_if_made(lookup, asked_.follow(lookup, includer_of(lookup)), index);
+    if (kept) {
+      lookup.spelling += front_end_suffix;
       lookup.tested = true;
+      (void)keep_if_made(lookup, asked_.follow_beside(lookup, includer_of(lookup)),
+                         NarrowedClosure::of_none);
     }
-    const auto kept = keep_if_made(lookup, std::move(walk), index);
-    if (kept) (void)keep_if_made(with_suffix, std::move(beside), NarrowedClosure::of_none);
     return kept;
   }
 
@@ -165,7 +166,7 @@ class Narrowing {
       if (unseen.are_beyond_guessing()) return false;
       for (const auto includer : includers()) guess_neighbours(includer, unseen);
       guess_searches();
-      if (found().size() == known) keep_spelled();
+      if (found().size() == known) keep_spelled();  // What is left, a text spells.
       // A header that is found so may ask for more.
       if (found().size() != known) continue;
       free_texts(unseen);

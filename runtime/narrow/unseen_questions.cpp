@@ -4,13 +4,8 @@
 #include <array>
 #include <bitset>
 #include <cstddef>
-#include <map>
 #include <unordered_set>
-#include <utility>
 
-#include <fmt/format.h>
-
-#include "narrow/asked_questions.h"
 #include "source/accountability.h"
 #include "source/characters.h"
 #include "source/compilers_macros.h"
@@ -28,14 +23,12 @@ constexpr std::string_view asks_for_header = "__has_include";
 constexpr std::string_view pragma_operator = "_Pragma";
 constexpr std::array<std::string_view, 2> words_of_once{"pragma", "import"};
 constexpr std::string_view searches_on = "include_next";
+constexpr std::string_view silencing = "__NV_SILENCE_";  // A pragma in CUDA's own headers.
 constexpr std::array<std::string_view, 2> paste_operators{"##", "%:%:"};
-// What NVRTC's own macros come to, and no program defines anew.
-constexpr std::array<std::string_view, 8> foundations{
-    "__attribute__", "__declspec", "__annotate__", "__location__",
-    "__align__",     "static",     "volatile",     "__NV_PAREN_NO"};
 // What the compiler makes literals of by itself.
-constexpr std::array<std::string_view, 5> literal_tellers{path_teller, base_teller, "__DATE__",
-                                                          "__TIME__", "__CUDACC_VER__"};
+constexpr std::array<std::string_view, 7> literal_tellers{
+    path_teller,     base_teller,      "__DATE__",   "__TIME__",
+    "__TIMESTAMP__", "__CUDACC_VER__", "__VERSION__"};
 
 template <class Names>
 bool names_any(std::string_view text, const Names& macros) {
@@ -71,6 +64,18 @@ class SoughtNames {
 // By other spellings a literal may lead to one place.
 bool may_be_roundabout(std::string_view text) { return holds(text, "./") || holds(text, "//"); }
 
+// What stands between two quotes: that is every literal, and more. A quote may be escaped, in a literal that _Pragma takes.
+template <class Names>
+void add_literals(std::string_view code, Names& literals) {
+  for (auto begin = code.find('"'); begin != std::string_view::npos;) {
+    const auto end = code.find('"', begin + 1);
+    if (end == std::string_view::npos) return;
+    const auto between = code.substr(begin + 1, end - begin - 1);
+    literals.emplace(between.substr(0, between.find_last_not_of('\\') + 1));
+    begin = end;
+  }
+}
+
 bool asks_by_macro(const Directives& said) {
   return !said.unfollowed.empty() ||
          std::any_of(said.includes.begin(), said.includes.end(), [](const auto& include) {
@@ -82,19 +87,28 @@ bool asks_by_macro(const Directives& said) {
 
 UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& source,
                                  const std::vector<const HeaderText*>& headers)
-    : coining_(literal_tellers.begin(), literal_tellers.end()) {
-  Words pieces;
-  Words literals;
-  std::map<std::string, MacroBody> compilers;
+    : making_literals_(literal_tellers.begin(), literal_tellers.end()) {
+  const auto pieces = read(program, source, headers);
+  const bool can_ask_so = can_ask(pieces.in_code, pieces.in_literals);
+  may_search_on_ |= pastes_ && (can_ask_for_next(pieces.in_code, pieces.in_literals) ||
+                                (holds_next_ && can_ask_so));
+  spread_macros();
+  beyond_guessing_ |= may_search_on_ || is_led_to_by_the_compiler();
+  mark_texts(pastes_ && (can_ask_so || can_be_pasted_together(asking_, program)));
+}
+
+UnseenQuestions::Pieces UnseenQuestions::read(const Program& program, const HeaderText& source,
+                                              const std::vector<const HeaderText*>& headers) {
+  Pieces pieces;
+  Words compilers;
   Accountability language;
   const auto note = [&](const Directives& said) {
     pastes_ |= said.pastes;
-    for (const auto& name : said.compilers_macros)
-      compilers.try_emplace(name, MacroBody{.text = body_of_compilers_macro(name)});
-    pieces.insert(said.question_pieces.begin(), said.question_pieces.end());
-    literals.insert(said.literal_pieces.begin(), said.literal_pieces.end());
-    beyond_guessing_ |= language.misreads(said);
-    beyond_guessing_ |= !said.unfollowed.empty() && said.unfollowed != asks_for_header;
+    compilers.insert(said.compilers_macros.begin(), said.compilers_macros.end());
+    pieces.in_code.insert(said.question_pieces.begin(), said.question_pieces.end());
+    pieces.in_literals.insert(said.literal_pieces.begin(), said.literal_pieces.end());
+    may_search_on_ |=
+        language.misreads(said) || (!said.unfollowed.empty() && said.unfollowed != asks_for_header);
   };
   for (const auto& option : program.options()) language.read_in_language_of(option);
   for (const auto* texts : {&program.options(), &program.kernels()}) {
@@ -107,28 +121,13 @@ UnseenQuestions::UnseenQuestions(const Program& program, const HeaderText& sourc
   add(source);
   for (const auto* header : headers) add(*header);
   for (const auto& [header, text] : texts_) note(header->directives);
-  const bool may_paste_next = can_ask_for_next(pieces, literals);
-  beyond_guessing_ |= pastes_ && (may_paste_next || (holds_next_ && can_ask(pieces, literals)));
-  note_macros({compilers.begin(), compilers.end()});
-  const auto users = users_of_words();
-  for (auto* const names : {&asking_, &pasting_, &pragmatic_, &coining_, &quoting_})
-    spread(*names, users);
-  const bool pastes_questions =
-      pastes_ && (can_ask(pieces, literals) || can_be_pasted_together(asking_, program));
-  const SoughtNames asking(asking_);
-  const SoughtNames pasting(pasting_);
-  const SoughtNames coining(coining_);
-  const SoughtNames quoting(quoting_);
-  for (auto& [header, text] : texts_) {
-    text.pastes = names_any(header->code(), pasting);
-    text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||
-                names_any(header->code(), asking);
-    if (!text.asks) continue;
-    text.coins = text.pastes || names_any(header->code(), coining);
-    text.quotes = names_any(header->code(), quoting);
+  for (const auto& macro : macros_) {
+    if (is_word_of_compilers_macros(macro.first) || is_compilers_macro(macro.first))
+      led_to_.insert(macro.first);
   }
-  // A name that nobody could read may be that of any macro.
-  if (macros_.contains("")) beyond_guessing_ = true;
+  for (const auto& name : compilers)
+    note_macros({{name, MacroBody{.text = body_of_compilers_macro(name)}}});
+  return pieces;
 }
 
 void UnseenQuestions::add(const HeaderText& header) {
@@ -140,12 +139,12 @@ void UnseenQuestions::add(const HeaderText& header) {
 void UnseenQuestions::note_next(std::string_view text) {
   const bool holds_next = holds(text, "next");
   holds_next_ |= holds_next;
-  beyond_guessing_ = beyond_guessing_ || (holds_next && holds(text, searches_on));
+  may_search_on_ = may_search_on_ || (holds_next && holds(text, searches_on));
 }
 
 void UnseenQuestions::note_macros(const MacroBodies& macros) {
   for (const auto& [name, macro] : macros) {
-    beyond_guessing_ = beyond_guessing_ || is_one_of(name, foundations);
+    beyond_guessing_ |= name.empty();  // One that nobody could read may be that of any macro.
     if (holds(macro.text, asks_for_header)) asking_.insert(name);
     if (holds(macro.text, pragma_operator)) pragmatic_.insert(name);
     for (const auto paste : paste_operators) {
@@ -153,22 +152,44 @@ void UnseenQuestions::note_macros(const MacroBodies& macros) {
     }
     const bool holds_literal = holds_rare(macro.text, "\"");
     if (is_beyond_following(macro.text) || (holds_literal && may_be_roundabout(macro.text)))
-      coining_.insert(name);
+      making_literals_.insert(name);
     if (!holds_literal) continue;
-    quoting_.insert(name);
-    note_literals(macro.text);
+    using_literals_.insert(name);
+    add_literals(macro.text, literals_);
   }
   macros_.insert(macros.begin(), macros.end());
 }
 
-// What stands between two quotes: that is every literal, and more. A quote may be escaped, in a literal that _Pragma takes.
-void UnseenQuestions::note_literals(std::string_view body) {
-  for (auto begin = body.find('"'); begin != std::string_view::npos;) {
-    const auto end = body.find('"', begin + 1);
-    if (end == std::string_view::npos) return;
-    const auto between = body.substr(begin + 1, end - begin - 1);
-    literals_.emplace(between.substr(0, between.find_last_not_of('\\') + 1));
-    begin = end;
+void UnseenQuestions::spread_macros() {
+  const auto users = users_of_words();
+  for (auto* const names : {&asking_, &pasting_, &pragmatic_, &making_literals_, &using_literals_})
+    spread(*names, users);
+}
+
+// What a text asks for so, it does not name. That the macros known by name make more of names than they say is known.
+bool UnseenQuestions::is_led_to_by_the_compiler() const {
+  return std::any_of(led_to_.begin(), led_to_.end(), [&](const std::string& name) {
+    return asking_.contains(name) || using_literals_.contains(name) ||
+           (is_word_of_compilers_macros(name) &&
+            (pasting_.contains(name) || making_literals_.contains(name))) ||
+           (pragmatic_.contains(name) && !name.starts_with(silencing));
+  });
+}
+
+void UnseenQuestions::mark_texts(bool pastes_questions) {
+  const SoughtNames asking(asking_);
+  const SoughtNames pasting(pasting_);
+  const SoughtNames making(making_literals_);
+  const SoughtNames using_macros(using_literals_);
+  for (auto& [header, text] : texts_) {
+    const auto& code = header->code();
+    text.pastes = names_any(code, pasting);
+    text.asks = asks_by_macro(header->directives) || (pastes_questions && text.pastes) ||
+                names_any(code, asking);
+    if (!text.asks) continue;
+    text.makes_literals = text.pastes || names_any(code, making) || may_be_roundabout(code);
+    text.uses_literals = names_any(code, using_macros);
+    add_literals(code, text.literals);
   }
 }
 
@@ -213,20 +234,16 @@ bool UnseenQuestions::may_be_pragma(std::string_view code) const {
 
 bool UnseenQuestions::may_ask(const HeaderText& header, std::string_view name) const {
   const auto& known = texts_.at(&header);
-  if (!known.asks) return false;
-  if (name.ends_with(front_end_suffix) &&
-      may_ask(header, name.substr(0, name.size() - front_end_suffix.size())))
-    return true;
-  return known.coins || may_be_roundabout(header.code()) || holds_rare(name, "\"") ||
-         (known.quotes && literals_.contains(name)) ||
-         holds(header.code(), fmt::format("\"{}\"", name)) ||
-         holds(header.code(), fmt::format("\"{}\\", name));
+  const bool needs_escapes = name.find_first_of("\"\\") != std::string_view::npos;
+  return known.asks && (known.makes_literals || needs_escapes || known.literals.contains(name) ||
+                        (known.uses_literals && literals_.contains(name)));
 }
 
 bool UnseenQuestions::is_alike_anywhere(const HeaderText& header) const {
   const auto& known = texts_.at(&header);
   const auto& includes = header.directives.includes;
-  const bool may_quote = known.coins || known.quotes || holds_rare(header.code(), "\"");
+  const bool may_quote =
+      known.makes_literals || known.uses_literals || holds_rare(header.code(), "\"");
   return !(known.asks && may_quote) && !known.pastes && !may_be_pragma(header.code()) &&
          std::none_of(words_of_once.begin(), words_of_once.end(),
                       [&](std::string_view word) { return holds(header.code(), word); }) &&

@@ -26,6 +26,9 @@ class UnseenQuestions {
 
   /// Whether they may search on behind a header that was found, or are in a language that no scan follows. Then nobody can tell
   /// how the compiler came to a path.
+  [[nodiscard]] bool may_search_on() const noexcept { return may_search_on_; }
+
+  /// Whether that is so, or NVRTC's own macros may come to questions of the program's by names that stand in no text.
   [[nodiscard]] bool are_beyond_guessing() const noexcept { return beyond_guessing_; }
 
   /// Whether one of the headers may ask in such a way for this neighbour of its own, by a name in quotes. NVRTC takes such a name
@@ -41,29 +44,42 @@ class UnseenQuestions {
   using Users = std::unordered_map<std::string_view, std::vector<std::string_view>>;
 
   struct Text {
-    bool asks = false;    ///< Whether it asks in a way that a scan does not show.
-    bool pastes = false;  ///< Whether it names a macro that may come to anything,
-    bool coins = false;   ///< or one that may come to any literal,
-    bool quotes = false;  ///< or to one that a macro holds.
+    bool asks = false;            ///< It asks in a way that a scan does not show.
+    bool pastes = false;          ///< It names a macro that may come to anything.
+    bool makes_literals = false;  ///< It may come to a literal that no text holds.
+    bool uses_literals = false;   ///< It names a macro that may come to a literal of a macro's.
+    Names literals = {};          ///< Of its own, where it asks.
   };
 
+  // What all texts hold of the pieces of a question.
+  struct Pieces {
+    Words in_code;
+    Words in_literals;
+  };
+
+  Pieces read(const Program& program, const HeaderText& source,
+              const std::vector<const HeaderText*>& headers);
   void add(const HeaderText& header);
   void note_next(std::string_view text);
   void note_macros(const MacroBodies& macros);
-  void note_literals(std::string_view body);
+  void spread_macros();
+  void mark_texts(bool pastes_questions);
   [[nodiscard]] bool can_be_pasted_together(const Names& names, const Program& program) const;
+  [[nodiscard]] bool is_led_to_by_the_compiler() const;
   static void spread(Names& names, const Users& users);
   [[nodiscard]] Users users_of_words() const;
   [[nodiscard]] bool may_be_pragma(std::string_view code) const;
 
   MacroBodies macros_;
-  Names asking_;     ///< Macros that may come to `__has_include`,
-  Names pasting_;    ///< to what no text holds,
-  Names pragmatic_;  ///< to `_Pragma("once")`,
-  Names coining_;    ///< to a literal that no text holds,
-  Names quoting_;    ///< and to one of these.
+  Names asking_;           ///< Macros that may come to `__has_include`,
+  Names pasting_;          ///< to what no text holds,
+  Names pragmatic_;        ///< to `_Pragma("once")`,
+  Names making_literals_;  ///< to a literal that no text holds,
+  Names using_literals_;   ///< and to one of these.
   Names literals_;
+  Names led_to_;  ///< Of the program's macros, those that NVRTC's own may come to.
   std::unordered_map<const HeaderText*, Text> texts_;
+  bool may_search_on_ = false;
   bool beyond_guessing_ = false;
   bool pastes_ = false;
   bool holds_next_ = false;

@@ -132,12 +132,16 @@ class ClosureBuilder {
         leave_open("it uses " + macro + ", which asks for headers, in a way kiln does not follow",
                    unit);
       for (const auto& name : unit.text->directives.compilers_macros) {
-        const auto test = find_word(body_of_compilers_macro(name), [&](std::string_view word) {
-          return header_tests_.contains(word);
-        });
-        if (!test.empty())
+        const auto body = body_of_compilers_macro(name);
+        const auto is_test = [&](std::string_view word) { return header_tests_.contains(word); };
+        if (!find_word(body, is_test).empty())
           leave_open("it uses " + name + ", which may come to ask for headers", unit);
       }
+    }
+    for (const auto& macro : header_tests_) {
+      if (is_word_of_compilers_macros(macro) || is_compilers_macro(macro))
+        leave_open("it defines " + macro +
+                   ", by which the compiler's own macros may ask for headers");
     }
     for (const auto& unit : read_) check_neighbours(unit);
     check_asked("option", program_.options());

@@ -64,25 +64,25 @@ void add_header_name(Scanner& scanner, bool tested, Directives& directives) {
                                  scanner.position() - begin, tested});
 }
 
-void note_pieces(std::string_view word, Directives& directives) {
+void note_pieces(std::string_view word, Words& question_pieces, Directives& directives) {
   if (may_be_time_piece(word)) note_time_piece(word, directives.time_pieces);
-  if (may_be_question_piece(word)) note_question_piece(word, directives.question_pieces);
+  if (may_be_question_piece(word)) note_question_piece(word, question_pieces);
 }
 
 // What the compiler's own macro comes to counts as if it stood here.
 void note_compilers_macro(std::string_view word, Directives& directives) {
-  if (!directives.compilers_macros.emplace(word).second) return;
+  if (!is_compilers_macro(word) || !directives.compilers_macros.emplace(word).second) return;
   const auto body = body_of_compilers_macro(word);
   directives.pastes |= holds_rare(body, "##");
   static_cast<void>(find_word(body, [&](std::string_view named) {
-    note_pieces(named, directives);
+    note_pieces(named, directives.question_pieces, directives);
     return false;
   }));
 }
 
 void note_compilers_macros(std::string_view code, Directives& directives) {
   static_cast<void>(find_word(code, [&](std::string_view word) {
-    if (is_compilers_macro(word)) note_compilers_macro(word, directives);
+    note_compilers_macro(word, directives);
     return false;
   }));
 }
@@ -237,6 +237,12 @@ bool is_up_to_macro(const OpenCall& call, const Definition* definition) {
   return !find_word(parameters, is_called).empty() || !find_word(call.earlier, is_variadic).empty();
 }
 
+// Whether who uses a macro names it. The compiler's own macros may come to some.
+bool is_meant_by_name(const Definition* definition) {
+  return definition != nullptr && !is_word_of_compilers_macros(definition->name) &&
+         !is_compilers_macro(definition->name);
+}
+
 // Who reports a place says its line too, or streams it, or says it in a pragma. Then the path stands in the image, or nowhere,
 // unless it is given to what computes with it.
 void note_path_use(std::string_view before, Scanner behind, const Definition* definition,
@@ -245,7 +251,7 @@ void note_path_use(std::string_view before, Scanner behind, const Definition* de
   while (!before.empty() && (is_blank(before.back()) || before.back() == '\n'))
     before.remove_suffix(1);
   if (is_message_of_pragma(call)) return;
-  const auto in_macro = definition != nullptr ? definition->name : std::string();
+  const auto in_macro = is_meant_by_name(definition) ? definition->name : std::string();
   if (is_streamed(before, behind)) {
     directives.path_uses.given.insert({in_macro, {std::string(stream)}});
   } else if (is_told_by_name(call) && !is_compilers_macro(call.name) && !initialises(call) &&
@@ -253,7 +259,7 @@ void note_path_use(std::string_view before, Scanner behind, const Definition* de
              is_said_in_full(before, behind)) {
     directives.path_uses.given.insert(
         {in_macro, {std::string(call.name), call.argument, names_before(call)}});
-  } else if (definition != nullptr) {
+  } else if (!in_macro.empty()) {
     directives.path_uses.macros.insert(in_macro);
   } else {
     directives.path_uses.computes = true;
@@ -279,11 +285,10 @@ bool is_given_to_pragma(std::string_view before) {
 void read_literal(std::string_view literal, bool in_pragma, Directives& directives) {
   auto& question_pieces = in_pragma ? directives.question_pieces : directives.literal_pieces;
   static_cast<void>(find_word(literal, [&](std::string_view word) {
-    if (may_be_time_piece(word)) note_time_piece(word, directives.time_pieces);
-    if (may_be_question_piece(word)) note_question_piece(word, question_pieces);
+    note_pieces(word, question_pieces, directives);
+    note_compilers_macro(word, directives);
     note_tellers(word, directives);
     if (word.starts_with(asks_for_header)) leave_to_the_compiler(directives);
-    if (is_compilers_macro(word)) note_compilers_macro(word, directives);
     return false;
   }));
 }
@@ -295,8 +300,8 @@ void read_word(Scanner& scanner, const Surroundings& around, Directives& directi
     scanner.skip_raw_literal();
     return read_literal(scanner.since(begin), true, directives);
   }
-  if (around.line != Line::message) note_pieces(word, directives);
-  if (is_compilers_macro(word)) note_compilers_macro(word, directives);
+  if (around.line != Line::message) note_pieces(word, directives.question_pieces, directives);
+  note_compilers_macro(word, directives);
   if (!may_matter(word)) return;
   if (word == asks_for_next_header) directives.unfollowed = word;
   directives.tells_path |= word == asserts;

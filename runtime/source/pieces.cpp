@@ -42,7 +42,7 @@ std::size_t letters_to_paste(std::string_view name, const Words& pieces) {
   return letters[name.size()];
 }
 
-// Whether there are the name's beginning and its end, longer than what others have of it.
+// Whether a piece begins the name and one ends it, each of at least three characters: programs of all kinds have `__`.
 bool has_both_ends(std::string_view name, const Words& pieces) {
   const auto is_beginning = [&](const std::string& piece) {
     return piece.size() >= shortest_end && name.starts_with(piece);

@@ -57,12 +57,12 @@ void note_question_piece(std::string_view word, Words& pieces);
 /// Everybody has names of a single letter.
 [[nodiscard]] bool can_be_pasted(std::string_view name, const Words& pieces);
 
-/// The same of a name that tells the time or a place: also its beginning and its end, which nobody has but to make it, with three
-/// letters between.
+/// The same of a name that tells the time or a place: also of its beginning and its end, which nobody has but to make it, with three
+/// letters more.
 [[nodiscard]] bool can_be_pasted_to_teller(std::string_view name, const Words& pieces);
 
-/// The same with three letters anywhere, and any digits: nobody makes a name of more, unless it is short. An empty name stands for one that nobody
-/// could read, and may be anything.
+/// What can_be_pasted() tells, with three letters more, and any digits: nobody makes a name of more, unless it is short. An empty
+/// name stands for one that nobody could read, and may be anything.
 [[nodiscard]] bool can_be_pasted_with_letters(std::string_view name, const Words& pieces);
 
 /// Adds the words and numbers of code (code_in()) of which one of these names might be pasted together. The words of a

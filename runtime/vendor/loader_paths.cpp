@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <ios>
-#include <string>
 
 #include "system/environment.h"
+#include "system/whole_io.h"
 
 namespace kiln::vendor {
 
@@ -45,20 +43,8 @@ std::string_view string_at(std::string_view bytes, std::size_t offset) {
   return rest.substr(0, rest.find('\0'));
 }
 
-// Reads at once, since a hit in a new process waits for this.
-std::string read_whole(const char* path) {
-  std::string content;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return content;
-  content.resize(static_cast<std::size_t>(file.tellg()));
-  file.seekg(0);
-  file.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(static_cast<std::size_t>(file.gcount()));
-  return content;
-}
-
 void add_from_cache(std::string_view soname, std::vector<fs::path>& places) {
-  const auto content = read_whole("/etc/ld.so.cache");
+  const auto content = system::read_file("/etc/ld.so.cache").value_or("");
   const auto magic = content.find(cache_magic);
   if (magic == std::string::npos || content.size() - magic < cache_header_size) return;
   const auto cache = std::string_view(content).substr(magic);

@@ -10,8 +10,8 @@ import sys
 
 VERSION = re.compile(r"\b(CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|NVRTC_VERSION\w*)\b")
 
-# What stands between quotes asks nothing.
-LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+# What stands between quotes asks nothing; a quote as a character opens nothing.
+LITERAL = re.compile(r"""'\\?"'|"(?:[^"\\\n]|\\.)*\"""")
 
 # Holds a header as text, which asks wherever it is compiled.
 TEXT = "tools/cli/verbs/clang_prelude.cpp"

@@ -2,6 +2,7 @@
 
 #include "narrow/narrow.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -79,6 +80,15 @@ class Narrow : public ::testing::Test {
     HeaderFiles files;
     const HeaderSearch search(*program_, {});
     return replay(closure.dependencies, search, nullptr, files).holds();
+  }
+
+  /// That this header of "two" is guessed as the neighbour of another one.
+  static void expect_guessed(const Closure& closure, const std::string& name) {
+    EXPECT_EQ(closure.dependencies.directories, 0U) << "by its place";
+    const auto& lookups = closure.dependencies.lookups;
+    EXPECT_TRUE(std::any_of(lookups.begin(), lookups.end(), [&](const Dependency& lookup) {
+      return lookup.spelling == name && lookup.parent < Dependency::at_place;
+    }));
   }
 
   /// That it holds no more when this header of "two" is moved to "one", where other look-ups find it as before.
@@ -254,10 +264,11 @@ TEST_F(Narrow, MacrosOfAnEmbeddedHeaderThatWasNotForeseenCount) {
   const auto closure = narrowed(
       "#define STRING(x) #x\n#include STRING(e.h)\n#include <lib/d.h>\n#include <lib/n.h>\n",
       {"one/lib/d.h", "two/lib/d.h", "two/lib/n.h", "one/lib/n.h"}, {"e.h"});
+  expect_guessed(closure, "n.h");
   expect_bound_to_place(closure, "lib/n.h");
 }
 
-// In a directory without it, NVRTC looks for "n.stdh", and there its search ends.
+// In a directory without "n", NVRTC looks for "n.stdh", and there its search ends.
 TEST_F(Narrow, WhatIsFoundByTheFrontEndsOwnSuffix) {
   write_file(path("two/lib/d.h"), "#if __has_include(\"n\")\n#endif\n");
   write_file(path("two/lib/n.stdh"), "");
@@ -265,6 +276,15 @@ TEST_F(Narrow, WhatIsFoundByTheFrontEndsOwnSuffix) {
       "#include <lib/d.h>\n#include <lib/n>\n",
       {"one/lib/d.h", "two/lib/d.h", "two/lib/n", "two/lib/n.stdh", "one/lib/n", "one/lib/n.stdh"});
   expect_bound_to_place(closure, "lib/n.stdh");
+}
+
+TEST_F(Narrow, WhatAHeaderOfTheFrontEndsOwnSuffixAsksForCounts) {
+  write_file(path("two/lib/n.stdh"), "#if __has_include(\"m.h\")\n#endif\n");
+  write_file(path("two/lib/m.h"), "");
+  const auto closure = narrowed(
+      "#include <lib/n>\n#include <lib/m.h>\n",
+      {"one/lib/n", "one/lib/n.stdh", "two/lib/n", "two/lib/n.stdh", "two/lib/m.h", "one/lib/m.h"});
+  expect_bound_to_place(closure, "lib/m.h");
 }
 
 TEST_F(Narrow, APathThatATextSpellsCountsWhateverTheDirectoriesAre) {
@@ -286,6 +306,7 @@ TEST_F(Narrow, MacrosOfAHeaderThatATextSpellsCount) {
   const auto closure =
       narrowed("#define ROOT /usr\n#include STRING(ROOT)\n#include <lib/d.h>\n#include <lib/n.h>\n",
                {"three/x.h", "one/lib/d.h", "two/lib/d.h", "two/lib/n.h", "one/lib/n.h"});
+  expect_guessed(closure, "n.h");
   expect_bound_to_place(closure, "lib/n.h");
 }
 

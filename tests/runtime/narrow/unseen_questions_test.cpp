@@ -117,11 +117,8 @@ TEST(UnseenQuestions, AQuoteMayBeEscaped) {
   EXPECT_TRUE(Asking(pragma).may_ask());
   EXPECT_TRUE(Asking("UNROLL\n", "#define UNROLL " + pragma).may_ask());
   EXPECT_FALSE(Asking(pragma).may_ask("b.h"));
-}
-
-TEST(UnseenQuestions, TheFrontEndsOwnSuffixStandsInNoText) {
-  EXPECT_TRUE(Asking("#if HAS(\"a\")\n#endif\n", wrapper).may_ask("a.stdh"));
-  EXPECT_FALSE(Asking("#if HAS(\"a\")\n#endif\n", wrapper).may_ask("b.stdh"));
+  EXPECT_TRUE(
+      Asking("_Pragma(\"unroll (2 + __has_include(\\\"a\\\\b.h\\\"))\")\n").may_ask("a\\b.h"));
 }
 
 TEST(UnseenQuestions, WhatIsPastedMayBeAnything) {
@@ -146,7 +143,9 @@ TEST(UnseenQuestions, ButNothingThatNoPiecesMake) {
 
 TEST(UnseenQuestions, BehindWhatWasFoundNothingIsGuessed) {
   const auto is = [](const std::string& header, const std::vector<std::string>& options = {}) {
-    return Asking(header, "", options).questions.are_beyond_guessing();
+    const Asking asking(header, "", options);
+    EXPECT_EQ(asking.questions.are_beyond_guessing(), asking.questions.may_search_on()) << header;
+    return asking.questions.may_search_on();
   };
   const std::string paste = "#define PASTE(a, b) a##b\n";
   EXPECT_TRUE(is("#include_next <a.h>\n"));
@@ -162,7 +161,26 @@ TEST(UnseenQuestions, BehindWhatWasFoundNothingIsGuessed) {
   EXPECT_FALSE(is("int x = 1000;\n", {"--std=c++03"}));
   EXPECT_FALSE(is(paste + "#if PASTE(__has_, include)(<a.h>)\n#endif\n"));
   EXPECT_FALSE(is("#include <a.h>\n"));
-  EXPECT_TRUE(is("#define __annotate__(x) \"n.h\"\n")) << "to which NVRTC's own macros come";
+}
+
+TEST(UnseenQuestions, WhatTheCompilersOwnMacrosLeadToIsBeyondGuessing) {
+  const auto is = [](const std::string& header) {
+    const auto questions = Asking(header).questions;
+    EXPECT_FALSE(questions.may_search_on()) << header;
+    return questions.are_beyond_guessing();
+  };
+  const std::string question = " (0 + __has_include(\"n.h\"))\n";
+  EXPECT_TRUE(is("#define __annotate__(x) \"n.h\"\n"));
+  EXPECT_TRUE(is("#define _NV_PAREN_YES" + question));
+  EXPECT_TRUE(is("#define __cu_va_start(x, y)" + question));
+  EXPECT_TRUE(is("#define ASK" + question + "#define volatile ASK\n"));
+  EXPECT_TRUE(is("#define host _Pragma(\"once\")\n"));
+  EXPECT_TRUE(is("#define _(x) #x\n"));
+  EXPECT_FALSE(is("#define ASK" + question));
+  EXPECT_FALSE(is("#define __align__(n) __attribute__((aligned(n)))\n")) << "as CUDA's headers do";
+  EXPECT_FALSE(is("#define __NV_PAREN_NO 0\n#define _NV_CONCAT_EVAL1(l, r) l##r\n"));
+  EXPECT_FALSE(
+      is("__location__(device) int x;\n#if __CUDA_ARCH_HAS_FEATURE__(SM90_ALL)\n#endif\n"));
 }
 
 TEST(UnseenQuestions, AHeaderIsAlikeWhereverItLies) {

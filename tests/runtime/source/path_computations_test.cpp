@@ -625,5 +625,20 @@ L& operator<<(L& l, const C* s) { l.v = s[16]; return l; }
 int where() { L l; l << __FILE__; return l.v; })~"});
 }
 
+// Whose definitions stand in no text.
+TEST(PathComputations, ComputeInMacrosOfTheCompilersOwn) {
+  expect_computing({"int where() { return _NV_FIRST_ARG(__FILE__, __LINE__)[16]; }",
+                    "int where() { return _NV_EVAL1((__FILE__), __LINE__)[16]; }",
+                    "int where() { return NV_ANY(__FILE__, __LINE__)[16]; }"});
+}
+
+TEST(PathComputations, ComputeInWhatTheCompilersOwnMacrosComeTo) {
+  expect_computing({"#define warpSize __FILE__[16]\nint where() { return __cudaGet_warpSize; }",
+                    "#define _NV_PAREN_YES __FILE__\n"
+                    "int where() { return _NV_TEST_PAREN_DUMMY(1)[16]; }",
+                    "#define __cu_va_end(x) __FILE__[16]\nint where() { return va_end(1); }"});
+  EXPECT_FALSE(is_computed("#define WHERE __FILE__[16]\nint where() { return 1; }"));
+}
+
 }  // namespace
 }  // namespace kiln::test
