@@ -84,7 +84,7 @@ MENDS = [
                  '  return false && !defines && (option.find("options-file")'), *SNAPSHOT),
          (cases("A3"),)),
     Mend(("A4",), "questions that the scan misses are guessed",
-         (Change("runtime/narrow/narrow.cpp", "if (!whole_.many_paths && (foresaw_all || guess())) {",
+         (Change("runtime/narrow/narrow.cpp", "if (!was_scanned_in_part() && (foresaw_all || guess())) {",
                  "if (true) {"),),
          (cases("A4"), edits())),
     Mend(("A4",), "a precompiled header is named by the texts that the compiler was given",
