@@ -56,6 +56,7 @@ enum class Tag : std::uint8_t {
   embedded_names = 0x2b,
   beside = 0x2c,
   reach = 0x2d,
+  as_spelled = 0x2e,
 
   key_version = 0x40,
   request_digest = 0x41,

@@ -36,6 +36,7 @@ constexpr auto lookup_fields = [](auto& fields, auto& lookup) {
   fields.optional(Tag::tested, lookup.tested, false);
   fields.optional(Tag::reach, lookup.reach, Dependency::Reach::file);
   fields.require(lookup.reach <= Dependency::Reach::presence);
+  fields.optional(Tag::as_spelled, lookup.as_spelled, false);
   fields.field(Tag::content, lookup.content);
   fields.field(Tag::path, lookup.path);
   fields.optional(Tag::same_path, lookup.same_path, Dependency::no_other);

@@ -90,10 +90,16 @@ class Replay {
       if (found_[index].found()) still_found.insert(file_of(index));
     }
     for (const auto index : absences_) {
-      if (recorded_.lookups[index].tested) return true;
+      if (recorded_.lookups[index].tested || is_found_by_suffix(recorded_.lookups[index]))
+        return true;
       if (!still_found.contains(file_of(static_cast<std::uint32_t>(index)))) return false;
     }
     return true;
+  }
+
+  [[nodiscard]] bool is_found_by_suffix(Dependency lookup) const {
+    lookup.spelling += front_end_suffix;
+    return find(lookup).found();
   }
 
   // The first look-up that found the same file when this was recorded.
@@ -138,10 +144,11 @@ class Replay {
     if (lookup.parent == Dependency::at_place) return find_placed(read_place(lookup.spelling));
     if (lookup.parent == Dependency::source_parent)
       return finder_.find_quoted(lookup.spelling, search_.source());
-    if (lookup.parent < found_.size() && found_[lookup.parent].found()) {
-      return finder_.find_quoted(lookup.spelling, found_[lookup.parent]);
-    }
-    return finder_.find(lookup.spelling);
+    if (lookup.parent >= found_.size()) return finder_.find(lookup.spelling);
+    const auto& includer = found_[lookup.parent];
+    const bool for_neighbour = !(includer.embedded != nullptr && lookup.as_spelled);
+    return includer.found() && for_neighbour ? finder_.find_quoted(lookup.spelling, includer)
+                                             : finder_.find(lookup.spelling);
   }
 
   // A place that no directory held is in none of the holding ones.
@@ -164,6 +171,7 @@ class Replay {
     const auto& lookup = recorded_.lookups[index];
     const auto& here = found_[index];
     const auto same = identities_.add(here, lookup.reach);
+    if (is_in_working_directory(index)) return Kind::embedded;
     if (!here.found()) {
       if (lookup.content.empty()) return std::nullopt;
       return lookup.tested ? Kind::untold : Kind::absent;
@@ -179,6 +187,19 @@ class Replay {
     const bool is_any = lookup.reach != Dependency::Reach::file;
     if (!is_any && !(same == Same{lookup.same_path, lookup.same_file})) return Kind::identity;
     return std::nullopt;
+  }
+
+  // A question of an embedded header's that names no neighbour stands as it is spelled, and so does what a macro names. By that
+  // NVRTC looks in the working directory first.
+  [[nodiscard]] bool is_in_working_directory(std::size_t index) const {
+    const auto& lookup = recorded_.lookups[index];
+    if (!(lookup.as_spelled || lookup.tested) || lookup.parent >= index) return false;
+    const auto* includer = found_[lookup.parent].embedded;
+    return includer != nullptr && found_[index].embedded == nullptr &&
+           !lookup.spelling.starts_with('/') &&
+           HeaderFinder::find_file(
+               HeaderSearch::below_working_directory(lookup.spelling, *includer))
+               .found();
   }
 
   // What an embedded header quotes, the compiler finds by a path that begins in the working directory.

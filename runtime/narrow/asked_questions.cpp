@@ -66,11 +66,12 @@ Walk AskedQuestions::follow_beside(const Dependency& lookup, const Includer& inc
 Walk AskedQuestions::follow(const Dependency& lookup, const Includer& includer,
                             bool may_give_up) const {
   const bool quoted = lookup.parent != Dependency::no_parent;
+  const bool for_neighbour = quoted && !(lookup.as_spelled && includer.header.embedded != nullptr);
   const bool absolute = lookup.spelling.starts_with('/');
   bool ended = absolute;
   Walk walk;
   walk.found =
-      search_.find(lookup.spelling, quoted ? &includer.header : nullptr,
+      search_.find(lookup.spelling, for_neighbour ? &includer.header : nullptr,
                    [&](const std::string& path, std::size_t directory, FoundHeader& header) {
                      const auto root = root_of(directory, absolute, includer);
                      // The source lies in a folder that no machine has, so the compiler need not ask beside it.
@@ -86,6 +87,9 @@ Walk AskedQuestions::follow(const Dependency& lookup, const Includer& includer,
     ask(Reading::no_root, std::string(no_directory) + '/' + lookup.spelling, walk, walk.found,
         may_give_up);
   }
+  if (const auto* question = asked_in_working_directory(lookup, includer);
+      question != nullptr && walk.found.embedded == nullptr && !question->found)
+    walk.questions.push_back(question);
   walk.found.beside &= lookup.parent != Dependency::source_parent;
   return walk;
 }
@@ -104,6 +108,14 @@ bool AskedQuestions::ask(std::uint32_t root, const std::string& path, Walk& walk
   header.path = path;
   header.stamp = question->stamp;
   return true;
+}
+
+// What was found there, nobody foresees.
+const Reading* AskedQuestions::asked_in_working_directory(const Dependency& lookup,
+                                                          const Includer& includer) const {
+  const auto* const embedded = includer.header.embedded;
+  if (embedded == nullptr || !is_quoted_in_header(lookup)) return nullptr;
+  return asked(Reading::no_root, HeaderSearch::below_working_directory(lookup.spelling, *embedded));
 }
 
 const Reading* AskedQuestions::asked(std::uint32_t root, const std::string& path) const {

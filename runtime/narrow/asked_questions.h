@@ -12,10 +12,6 @@
 
 namespace kiln {
 
-/// In a directory that lacks a name without an extension, NVRTC looks once more, with its front end's own suffix for the
-/// standard's headers, before it goes on to the next one.
-inline constexpr std::string_view front_end_suffix = ".stdh";
-
 /// Whether a look-up is made in a header in quotes, so that its parent is the look-up that found that header.
 [[nodiscard]] inline bool is_quoted_in_header(const Dependency& lookup) {
   return lookup.parent < Dependency::at_place;
@@ -63,6 +59,8 @@ class AskedQuestions {
   [[nodiscard]] Walk follow(const Dependency& lookup, const Includer& includer,
                             bool may_give_up) const;
   [[nodiscard]] const Reading* asked(std::uint32_t root, const std::string& path) const;
+  [[nodiscard]] const Reading* asked_in_working_directory(const Dependency& lookup,
+                                                          const Includer& includer) const;
   bool ask(std::uint32_t root, const std::string& path, Walk& walk, FoundHeader& header,
            bool may_give_up) const;
 

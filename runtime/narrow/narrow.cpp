@@ -53,7 +53,7 @@ class Narrowing {
     }
     note_identities();
     account_for_texts();
-    if (readings_.relative) dependencies().working_directory = readings_.working_directory;
+    if (goes_by_working_directory()) dependencies().working_directory = readings_.working_directory;
     return std::move(kept_.closure());
   }
 
@@ -65,6 +65,17 @@ class Narrowing {
            std::any_of(readings_.files.begin(), readings_.files.end(), [](const Reading& reading) {
              return reading.found && reading.path.ends_with(front_end_suffix);
            });
+  }
+
+  // Where an embedded header's question found nothing there, each replay looks again.
+  [[nodiscard]] bool goes_by_working_directory() const {
+    bool is_known = false;
+    for (const auto& reading : readings_.files) {
+      if (reading.path.starts_with('/')) continue;
+      if (reading.found || !accounted_.contains(&reading)) return true;
+      is_known = true;
+    }
+    return readings_.relative && !is_known;
   }
 
   // NVRTC asks for nothing behind the last directory, so nothing would show that another one was added there.
@@ -123,6 +134,7 @@ class Narrowing {
     if (walk.found.embedded != nullptr) accounted_embedded_.insert(walk.found.embedded->name);
     Dependency kept{lookup.spelling, lookup.parent};
     kept.beside = walk.found.beside;
+    kept.as_spelled = lookup.as_spelled;
     if (walk.reading != nullptr && walk.reading->read_at == 0)
       kept.reach = Dependency::Reach::presence;
     kept.tested = lookup.tested || kept.reach == Dependency::Reach::presence;

@@ -113,7 +113,7 @@ UnseenQuestions::Pieces UnseenQuestions::read(const Program& program, const Head
   for (const auto& option : program.options()) language.read_in_language_of(option);
   for (const auto* texts : {&program.options(), &program.kernels()}) {
     for (const auto& text : *texts) {
-      note_next(text);
+      note_spellings(text);
       note(read_directives(text));
     }
   }
@@ -132,11 +132,13 @@ UnseenQuestions::Pieces UnseenQuestions::read(const Program& program, const Head
 
 void UnseenQuestions::add(const HeaderText& header) {
   if (!texts_.try_emplace(&header).second) return;
-  note_next(header.code());
+  note_spellings(header.code());
   note_macros(header.macros());
 }
 
-void UnseenQuestions::note_next(std::string_view text) {
+// Of names with trigraphs, and of searches that go on.
+void UnseenQuestions::note_spellings(std::string_view text) {
+  beyond_guessing_ = beyond_guessing_ || holds(text, "?\?");
   const bool holds_next = holds(text, "next");
   holds_next_ |= holds_next;
   may_search_on_ = may_search_on_ || (holds_next && holds(text, searches_on));

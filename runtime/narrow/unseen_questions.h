@@ -28,7 +28,8 @@ class UnseenQuestions {
   /// how the compiler came to a path.
   [[nodiscard]] bool may_search_on() const noexcept { return may_search_on_; }
 
-  /// Whether that is so, or NVRTC's own macros may come to questions of the program's by names that stand in no text.
+  /// Whether that is so, or names may be spelled by trigraphs, or NVRTC's own macros may come to questions of the program's by names
+  /// that stand in no text.
   [[nodiscard]] bool are_beyond_guessing() const noexcept { return beyond_guessing_; }
 
   /// Whether one of the headers may ask in such a way for this neighbour of its own, by a name in quotes. NVRTC takes such a name
@@ -60,7 +61,7 @@ class UnseenQuestions {
   Pieces read(const Program& program, const HeaderText& source,
               const std::vector<const HeaderText*>& headers);
   void add(const HeaderText& header);
-  void note_next(std::string_view text);
+  void note_spellings(std::string_view text);
   void note_macros(const MacroBodies& macros);
   void spread_macros();
   void mark_texts(bool pastes_questions);

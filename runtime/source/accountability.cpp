@@ -6,6 +6,10 @@
 
 namespace kiln {
 
+bool is_cut_short_in_memory(std::string_view text) {
+  return text.find('\0') != std::string_view::npos || text.find('\xff') != std::string_view::npos;
+}
+
 void Accountability::read_in_language_of(std::string_view option) {
   before_raw_literals_ |= is_before_raw_literals(option);
   before_digit_separators_ |= is_before_digit_separators(option);
@@ -22,9 +26,9 @@ void Accountability::add(const Directives& said, std::string_view place) {
 
 void Accountability::add(const HeaderText& text, const FoundHeader& found) {
   add(text.directives, found.place());
-  if (found.embedded != nullptr && reason_.empty() && text.text.find('\0') != std::string::npos) {
-    reason_ =
-        fmt::format("{}: it holds a NUL byte, where the compiler stops reading", found.place());
+  if (found.embedded != nullptr && reason_.empty() && is_cut_short_in_memory(text.text)) {
+    reason_ = fmt::format("{}: it holds a byte of 0 or 255, where the compiler stops reading",
+                          found.place());
   }
 }
 

@@ -9,6 +9,9 @@
 
 namespace kiln {
 
+/// Whether NVRTC reads less of this text where it is embedded than in a file: up to a NUL, or a byte of 255 (seen with 13.0).
+[[nodiscard]] bool is_cut_short_in_memory(std::string_view text);
+
 /// Decides whether a compile's result follows from its key. Goes by the texts that the compile is made of.
 class Accountability {
  public:
@@ -17,7 +20,7 @@ class Accountability {
 
   /// Whether literals of a text end elsewhere than a scan takes them to, in its language or in any.
   [[nodiscard]] bool misreads(const Directives& said) const noexcept {
-    return said.unsure || (before_raw_literals_ && said.raw_literals) ||
+    return said.unsure || (before_raw_literals_ && (said.raw_literals || said.literal_suffixes)) ||
            (before_digit_separators_ && said.digit_separators);
   }
 

@@ -44,13 +44,15 @@ struct Unit {
 struct LookUp {
   std::string_view spelling;
   std::uint32_t parent;
+  bool as_spelled;
 
   bool operator==(const LookUp&) const = default;
 };
 
 struct LookUpHash {
   std::size_t operator()(const LookUp& look_up) const noexcept {
-    return std::hash<std::string_view>()(look_up.spelling) * 31 + look_up.parent;
+    return std::hash<std::string_view>()(look_up.spelling) * 31 + look_up.parent +
+           (look_up.as_spelled ? 1 : 0);
   }
 };
 
@@ -85,7 +87,6 @@ class ClosureBuilder {
       : program_(program),
         search_(search),
         answers_(answers),
-        neighbours_(search, [this] { return all_macros(); }),
         macros_of_options_(macros_of_options(program.options())) {
     closure_.source = std::move(source);
   }
@@ -98,10 +99,10 @@ class ClosureBuilder {
   // Gives the compiler the embedded headers that are reached, and all of them if the closure may lack some.
   Closure build_for_compiler(HeaderFiles& files) {
     follow_program();
-    for (const auto* header : search_.embedded()) {
-      if (embedded_.contains(header) || !closure_.unresolved.empty())
-        closure_.embedded.push_back(neighbours_.spell_out(*header, *files.embedded(*header)));
-    }
+    auto given = search_.embedded();
+    if (closure_.unresolved.empty())
+      std::erase_if(given, [&](const auto* header) { return !embedded_.contains(header); });
+    closure_.embedded = SpelledNeighbours(search_).spell_out(given, files);
     return std::move(closure_);
   }
 
@@ -175,8 +176,8 @@ class ClosureBuilder {
   void check_neighbours(const Unit& unit) {
     if (unit.where.embedded == nullptr) return;
     for (const auto& include : unit.text->directives.includes) {
-      if (include.form == Form::quoted && !neighbours_.name(include, *unit.where.embedded))
-        leave_open("it asks for \"" + include.spelling + "\" by a macro", unit);
+      if (include.form == Form::quoted && !can_be_spelled_out(include))
+        leave_open("it asks for \"" + include.spelling + "\", which no brackets can hold", unit);
     }
   }
 
@@ -257,19 +258,23 @@ class ClosureBuilder {
     const bool quoted = include.form == Form::quoted;
     // The includer is part of it, not its folder: files that lie together here may lie apart elsewhere.
     const auto parent = quoted ? includer.lookup : Dependency::no_parent;
+    const bool as_spelled =
+        quoted && parent != Dependency::source_parent && !can_be_spelled_out(include);
     const auto position = static_cast<std::uint32_t>(closure_.dependencies.lookups.size());
     // Headers repeat each other's includes many times over, and each search asks the filesystem.
     const auto [known, is_new_lookup] =
-        lookups_.try_emplace(LookUp{include.spelling, parent}, position);
+        lookups_.try_emplace(LookUp{include.spelling, parent, as_spelled}, position);
     if (!is_new_lookup) {
       closure_.dependencies.lookups[known->second].tested |= include.tested;
       return;
     }
-    auto found = answers_.find(include.spelling, quoted ? &includer.where : nullptr);
+    const bool for_neighbour = quoted && !(as_spelled && includer.where.embedded != nullptr);
+    auto found = answers_.find(include.spelling, for_neighbour ? &includer.where : nullptr);
     auto text = found.found() ? answers_.read(found) : nullptr;
     if (!text) found = {};
     Dependency lookup{include.spelling, parent};
     lookup.tested = include.tested;
+    lookup.as_spelled = as_spelled;
     if (text) lookup.content = text->digest;
     // The source lies where no machine has a folder.
     lookup.beside = found.beside && includer.lookup != Dependency::source_parent;
@@ -344,7 +349,6 @@ class ClosureBuilder {
   const Program& program_;
   const HeaderSearch& search_;
   LookUpAnswers& answers_;
-  const SpelledNeighbours neighbours_;
   const MacroBodies macros_of_options_;
   Closure closure_;
   std::deque<Unit> pending_;

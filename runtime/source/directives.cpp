@@ -436,6 +436,7 @@ Directives read_directives(std::string_view text) {
   read_joined(scanner, directives);
   directives.raw_literals = scanner.found_raw_literal();
   directives.digit_separators = scanner.found_digit_separator();
+  directives.literal_suffixes = scanner.found_literal_suffix();
   for (auto& include : directives.includes) {
     if (include.length == 0) continue;
     const auto end = joined.original(include.position + include.length - 1) + 1;

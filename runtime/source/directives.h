@@ -74,7 +74,9 @@ struct Directives {
   Words literal_pieces;           ///< and words of strings that are.
   bool raw_literals = false;      ///< Has literals that mean something else before C++11,
   bool digit_separators = false;  ///< and before C++14.
-  bool tells_base = false;        ///< Names `__BASE_FILE__`: the program, in any header.
+  bool literal_suffixes =
+      false;  ///< Has words right behind literals, which are no part of them before C++11.
+  bool tells_base = false;  ///< Names `__BASE_FILE__`: the program, in any header.
   /// The length of the prelude in bytes: what comes before the first token that belongs to no directive, or before
   /// `#pragma nv_hdrstop`. A precompiled header can hold it.
   std::size_t prelude = 0;

@@ -62,6 +62,11 @@ const EmbeddedHeader* HeaderSearch::neighbour(std::string_view spelling,
   return find_embedded(joined.lexically_normal().generic_string());
 }
 
+std::string HeaderSearch::below_working_directory(std::string_view spelling,
+                                                  const EmbeddedHeader& includer) {
+  return joined({folder_of(includer.name), spelling});
+}
+
 std::vector<const EmbeddedHeader*> HeaderSearch::embedded() const {
   std::vector<const EmbeddedHeader*> all;
   for (const auto& set : headers_) {

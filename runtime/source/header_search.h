@@ -24,6 +24,10 @@ namespace kiln {
 /// has it.
 inline constexpr std::string_view no_directory = "/kiln/nowhere";
 
+/// In a directory that lacks a name without an extension, NVRTC looks once more, with its front end's own suffix for the
+/// standard's headers, before it goes on to the next one.
+inline constexpr std::string_view front_end_suffix = ".stdh";
+
 /// The names of these headers, whatever sets and order they come in: sorted, each ended by a NUL.
 [[nodiscard]] std::string names_of(const std::vector<HeaderSet>& headers);
 
@@ -78,6 +82,11 @@ class HeaderSearch {
   /// in turn.
   [[nodiscard]] FoundHeader find(std::string_view spelling, const FoundHeader* quoted_in,
                                  const Look& look) const;
+
+  /// Where NVRTC looks for what an embedded header quotes, if it is no neighbour and no other embedded one: below the working
+  /// directory, before it goes through the include directories.
+  [[nodiscard]] static std::string below_working_directory(std::string_view spelling,
+                                                           const EmbeddedHeader& includer);
 
   /// The neighbour that a quoted include in an embedded header means, or nullptr.
   [[nodiscard]] const EmbeddedHeader* neighbour(std::string_view spelling,

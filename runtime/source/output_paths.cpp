@@ -102,6 +102,12 @@ bool may_be_in_bitcode(const FoundHeader& found, const Closure& closure) {
          (found.in_toolkit ? closure.toolkit_tells_path : closure.own_text_tells_path);
 }
 
+// By its path the file is told from an embedded header of its text.
+bool is_another_text_embedded(const FoundHeader& found,
+                              const std::shared_ptr<const HeaderText>& text) {
+  return found.embedded == nullptr && text && is_cut_short_in_memory(text->text);
+}
+
 }  // namespace
 
 bool asks_for_line_information(const std::vector<std::string>& options) {
@@ -136,7 +142,9 @@ void record_output_paths(const Query& query, std::string_view image,
   };
   for (std::size_t index = 0; index < closure.found.size(); ++index) {
     const auto& found = closure.found[index];
-    if (!found.found() || !is_shown(found)) continue;
+    if (!found.found() ||
+        !(is_shown(found) || is_another_text_embedded(found, closure.texts[index])))
+      continue;
     auto& lookup = closure.dependencies.lookups[index];
     lookup.path = found.place();
     if (all && found.embedded == nullptr) lookup.modified_ns = found.stamp.modified_ns;

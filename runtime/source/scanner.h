@@ -103,7 +103,7 @@ class Scanner {
     }
     if (peek() == quote) ++at_;
     // Its suffix belongs to it: in "a"R"(" is no raw literal.
-    while (!done() && continues_identifier(peek())) ++at_;
+    for (; !done() && continues_identifier(peek()); ++at_) found_literal_suffix_ = true;
   }
 
   // R"tag(...)tag"; the scanner stands at the quote. A broken one is skipped like a plain literal.
@@ -205,13 +205,16 @@ class Scanner {
     return false;
   }
 
-  // Whether there were literals so far that older languages read otherwise: raw ones before C++11, quotes in numbers before C++14.
+  // Whether there were literals so far that older languages read otherwise: raw ones and suffixes before C++11, quotes in numbers
+  // before C++14.
+  [[nodiscard]] bool found_literal_suffix() const { return found_literal_suffix_; }
   [[nodiscard]] bool found_raw_literal() const { return found_raw_literal_; }
   [[nodiscard]] bool found_digit_separator() const { return found_digit_separator_; }
 
  private:
   std::string_view text_;
   std::size_t at_ = 0;
+  bool found_literal_suffix_ = false;
   bool found_raw_literal_ = false;
   bool found_digit_separator_ = false;
 };

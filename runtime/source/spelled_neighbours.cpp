@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
-#include <utility>
 
-#include "source/characters.h"
-#include "source/macro_expansion.h"
 #include "source/text_search.h"
 
 namespace kiln {
@@ -19,43 +15,50 @@ using Form = IncludeDirective::Form;
 constexpr std::size_t most_headers = 256;
 constexpr std::size_t most_bytes = std::size_t{512} << 10;
 
-bool stays_in_brackets(char c) {
-  return continues_identifier(c) || std::string_view("./+-").find(c) != std::string_view::npos;
-}
-
-bool goes_by_macros(const IncludeDirective& include) {
-  return include.tested && include.form == Form::quoted;
-}
-
 }  // namespace
+
+bool can_be_spelled_out(const IncludeDirective& include) {
+  const std::string_view name = include.spelling;
+  return include.form == Form::quoted && include.length != 0 && !holds(name, ">") &&
+         !holds(name, "//") && !holds(name, "/*");
+}
 
 std::optional<std::string> SpelledNeighbours::name(const IncludeDirective& include,
                                                    const EmbeddedHeader& header) const {
-  if (include.form != Form::quoted) return std::nullopt;
+  if (!can_be_spelled_out(include)) return std::nullopt;
   const auto* neighbour = search_.neighbour(include.spelling, header);
+  if (include.tested)
+    return neighbour != nullptr ? std::optional(std::string(stand_in)) : std::nullopt;
   const std::string name(neighbour != nullptr ? neighbour->name : include.spelling);
-  if (holds(name, ">") || holds(name, "//") || holds(name, "/*")) return std::nullopt;
-  if (!goes_by_macros(include)) return name;
-  const auto bracketed = '<' + name + '>';
-  const bool stays = std::ranges::all_of(name, stays_in_brackets) &&
-                     expand_include_macro(bracketed, macros_()) == std::vector{bracketed};
-  return stays && (neighbour != nullptr || !include.wrapped) ? std::optional(name) : std::nullopt;
+  return name;
 }
 
-HeaderForCompiler SpelledNeighbours::spell_out(const EmbeddedHeader& header,
-                                               const HeaderText& scanned) const {
-  HeaderForCompiler given{std::string(header.name), scanned.text};
-  if (scanned.directives.unsure) return given;
+std::string SpelledNeighbours::spell_out(const EmbeddedHeader& header,
+                                         const HeaderText& scanned) const {
+  auto text = scanned.text;
+  if (scanned.directives.unsure) return text;
   const auto& includes = scanned.directives.includes;
   for (auto include = includes.rbegin(); include != includes.rend(); ++include) {
     const auto neighbour = name(*include, header);
     if (!neighbour) continue;
-    const auto old = given.text.substr(include->position, include->length);
+    const auto old = text.substr(include->position, include->length);
     auto spelled = '<' + *neighbour + '>';
     for (auto lines = std::count(old.begin(), old.end(), '\n'); lines > 0; --lines)
       spelled += "\\\n";
-    given.text.replace(include->position, include->length, spelled);
+    text.replace(include->position, include->length, spelled);
   }
+  return text;
+}
+
+std::vector<HeaderForCompiler> SpelledNeighbours::spell_out(
+    const std::vector<const EmbeddedHeader*>& headers, HeaderFiles& files) const {
+  std::vector<HeaderForCompiler> given;
+  bool stands_in = false;
+  for (const auto* header : headers) {
+    given.push_back({std::string(header->name), spell_out(*header, *files.embedded(*header))});
+    stands_in |= holds(given.back().text, stand_in);
+  }
+  if (stands_in) given.push_back({std::string(stand_in), {}});
   return given;
 }
 
@@ -63,17 +66,12 @@ std::optional<std::vector<HeaderForCompiler>> all_for_compiler(const HeaderSearc
                                                                HeaderFiles& files) {
   const auto embedded = search.embedded();
   if (embedded.size() > most_headers) return std::nullopt;
-  const SpelledNeighbours neighbours(search, [] { return std::vector<const MacroBodies*>(); });
-  std::vector<HeaderForCompiler> given;
   std::size_t bytes = 0;
   for (const auto* header : embedded) {
-    const auto text = files.embedded(*header);
-    bytes += text->text.size();
-    if (bytes > most_bytes || std::ranges::any_of(text->directives.includes, goes_by_macros))
-      return std::nullopt;
-    given.push_back(neighbours.spell_out(*header, *text));
+    bytes += files.embedded(*header)->text.size();
+    if (bytes > most_bytes) return std::nullopt;
   }
-  return given;
+  return SpelledNeighbours(search).spell_out(embedded, files);
 }
 
 }  // namespace kiln

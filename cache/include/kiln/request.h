@@ -67,7 +67,9 @@ struct Dependency {
   bool beside = false;  ///< It was found there, and not in an include directory.
   bool tested = false;  ///< `__has_include` asks for it, so that a compile goes on without it.
   Reach reach = Reach::file;  ///< What has to be as it was.
-  Digest content = {};        ///< Of the header's text; empty() when nothing was found.
+  /// It is quoted in a header, but no directive names it: an embedded header does not find its neighbour so.
+  bool as_spelled = false;
+  Digest content = {};  ///< Of the header's text; empty() when nothing was found.
   /// The file's absolute path or the embedded header's name, only where it reaches the output.
   std::string path = {};
   /// The first look-up, by its position, that found the same path, and the first that found the same file

@@ -145,6 +145,7 @@ TEST(DependencySet, EveryFieldIsInItsMaterial) {
       [](DependencySet& s) { s.lookups[0].tested = true; },
       [](DependencySet& s) { s.lookups[0].reach = Dependency::Reach::text; },
       [](DependencySet& s) { s.lookups[0].reach = Dependency::Reach::presence; },
+      [](DependencySet& s) { s.lookups[0].as_spelled = true; },
       [](DependencySet& s) { s.lookups[1].same_path = 0; },
       [](DependencySet& s) { s.lookups[1].same_file = 0; },
       [](DependencySet& s) { s.lookups[0].modified_ns = 1'700'000'000'000'000'000; },
@@ -223,6 +224,7 @@ TEST(DependencySet, HasOneSpelling) {
   EXPECT_TRUE(record(none, number(Tag::reach, 2), none));
   EXPECT_FALSE(record(none, number(Tag::reach, 0), none));
   EXPECT_FALSE(record(none, number(Tag::reach, 3), none));
+  EXPECT_FALSE(record(none, number(Tag::as_spelled, 0), none));
   EXPECT_FALSE(record(none, number(Tag::parent, Dependency::no_parent), none));
   EXPECT_FALSE(record(none, none, number(Tag::same_path, Dependency::no_other)));
   EXPECT_FALSE(record(none, none, number(Tag::same_file, Dependency::no_other)));

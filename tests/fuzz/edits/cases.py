@@ -491,11 +491,20 @@ for name, question, before in [
 hidden_case("in a pragma", '__device__ int f(int n) {\n  int s = 0;\n  _Pragma("unroll (2 + 4 * __has_include(\\"o.h\\"))")\n'
             "  for (int i = 0; i < 64; ++i) s += n * i ^ s;\n  return s;\n}\n#define VAL f(threadIdx.x)\n")
 hidden_case("without an extension", '#if __has_include("o")\n' + ASKED, "#if __has_include(<t/o>)\n#endif\n", asked="t/o.stdh")
+for name, asks in (("in a name", '#if __has_include("o??-.h")\n'), ("in a literal of a macro's", '#define O "o??-.h"\n#if __has_include(O)\n')):
+    hidden_case(f"by a trigraph {name}", asks + ASKED, asked="t/o~.h", option=["--std=c++14"])
+hidden_case("behind a character, in a language without suffixes", "#if 'a'HAVE(O) == 98\n" + ASKED,
+            '#define HAVE(x) + __has_include(x)\n#define O "o.h"\n', option=["--std=c++03"])
+hidden_case("by a word to which NVRTC's own macro comes", "#if _NV_TEST_PAREN_DUMMY(1)\n" + ASKED,
+            '#define _NV_PAREN_YES (0 + __has_include("o.h"))\n')
 hidden_case("by names side by side", STRINGS + "#define F(x) x\n#if __has_include(S(F(o)F(p).h))\n" + ASKED, asked="t/op.h")
 
 case("optional neighbour by another header's macro deleted", "#include <cfg/c.h>\n#include <t/u.h>\n",
      {"i/cfg/c.h": '#define HAVE_O __has_include("o.h")\n', "i/t/o.h": TWO,
       "i/t/u.h": '#if HAVE_O\n#include "o.h"\n#else\n#define VAL 1\n#endif\n'}, edit=remove("i/t/o.h"), point="A2")
+case("included without an extension, now with the front end's own", "#include <t/u.h>\n",
+     {"i/t/u.h": '#include "o"\n', "i/t/o": ONE}, point="A2",
+     edit=in_turn(remove("i/t/o"), write("i/t/o.stdh", TWO)))
 NEXT = "#if HASN(<t/o.h>)\n" + ASKED
 for name, define in (("-D", "HASN(x)=__has_include_next(x)"), ("another name in -D", "HASN=__has_include_next")):
     case(f"header behind the includer asked for by {name}", "#if __has_include(<t/o.h>)\n#endif\n#include <w.h>\n",

@@ -174,6 +174,22 @@ TEST_F(Narrow, TheFirstThatIsGoneTells) {
   EXPECT_TRUE(compiles_without({"one/c.h", "two/d.h"})) << "it may not come to d.h";
 }
 
+// Behind the name that is gone, NVRTC looks for this one.
+TEST_F(Narrow, WhatIsFoundByTheFrontEndsOwnSuffixIsNotGone) {
+  write_file(path("one/a"), "");
+  const auto closure = narrowed("#include <a>\n", {"one/a"});
+  const auto compiles = [&] {
+    HeaderFiles files;
+    const HeaderSearch search(*program_, {});
+    return replay(closure.dependencies, search, nullptr, files).compiles;
+  };
+  EXPECT_TRUE(compiles());
+  fs::remove(path("one/a"));
+  EXPECT_FALSE(compiles());
+  write_file(path("two/a.stdh"), "");
+  EXPECT_TRUE(compiles());
+}
+
 // Which of two look-ups a compiler has made that lead to one file, nobody knows.
 TEST_F(Narrow, WhatAnotherLookUpFindsTellsNothing) {
   write_file(path("one/a.h"), "#include \"b.h\"\n#if 0\n#include <x/../b.h>\n#endif\n");

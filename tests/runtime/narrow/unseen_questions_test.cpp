@@ -157,10 +157,19 @@ TEST(UnseenQuestions, BehindWhatWasFoundNothingIsGuessed) {
   EXPECT_TRUE(is("?\?=include <a.h>\n"));
   EXPECT_TRUE(is("auto s = R\"(x)\";\n", {"--std=c++03"}));
   EXPECT_TRUE(is("int x = 1'000;\n", {"--std=c++11"}));
+  EXPECT_TRUE(is("#if 'a'HAS(N) == 98\n#endif\n", {"--std=c++03"}));
+  EXPECT_FALSE(is("#if 'a'HAS(N) == 98\n#endif\n", {"--std=c++11"}));
+  EXPECT_FALSE(is("#if 'a' HAS(N) == 98\n#endif\n", {"--std=c++03"}));
   EXPECT_FALSE(is("auto s = R\"(x)\";\n", {"--std=c++11"}));
   EXPECT_FALSE(is("int x = 1000;\n", {"--std=c++03"}));
   EXPECT_FALSE(is(paste + "#if PASTE(__has_, include)(<a.h>)\n#endif\n"));
   EXPECT_FALSE(is("#include <a.h>\n"));
+}
+
+TEST(UnseenQuestions, WhatANameIsByTrigraphsIsBeyondGuessing) {
+  EXPECT_TRUE(Asking("#include \"n?\?-.h\"\n").questions.are_beyond_guessing());
+  EXPECT_TRUE(Asking("#if HAS(\"n?\?(.h\")\n#endif\n", wrapper).questions.are_beyond_guessing());
+  EXPECT_FALSE(Asking("int why; // ?\?-\n").questions.are_beyond_guessing());
 }
 
 TEST(UnseenQuestions, WhatTheCompilersOwnMacrosLeadToIsBeyondGuessing) {
