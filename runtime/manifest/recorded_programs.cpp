@@ -152,6 +152,12 @@ std::shared_ptr<const std::string> text_of_names(const Digest& digest,
   return nullptr;
 }
 
+// Whether a header found its neighbour in a way in which only a file does.
+bool finds_as_file(const DependencySet& set) {
+  return std::ranges::any_of(
+      set.lookups, [](const Dependency& lookup) { return lookup.as_spelled && lookup.beside; });
+}
+
 std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& headers,
                                  const std::vector<DependencySet>& recorded,
                                  const std::vector<Embedded>& may_be_embedded,
@@ -165,6 +171,8 @@ std::optional<Error> add_headers(ListedProgram& listed, const NamedHeaders& head
     if (auto names = text_of_names(set.embedded_names, may_be_embedded))
       listed.embedded_names = std::move(names);
   }
+  if (!listed.embedded_names && std::ranges::any_of(recorded, finds_as_file))
+    listed.embedded_names = std::make_shared<const std::string>(names_of(may_be_embedded.front()));
   for (const auto& [name, content] : headers) {
     RecordedHeader header{name, nullptr, std::move(paths[name])};
     if (const auto number = directories.find(name); number != directories.end())

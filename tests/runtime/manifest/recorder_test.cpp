@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -194,6 +195,32 @@ TEST_F(Record, OfARunMakesWhatTheEngineAsksFor) {
   ASSERT_TRUE(served) << served.error().message;
   EXPECT_EQ(served->origin, Origin::local);
   EXPECT_EQ(served->key, key);
+}
+
+// What a macro names, an embedded header looks for elsewhere than a file: prewarming lays files out.
+TEST_F(Record, OfAHeaderThatFindsItsNeighbourAsAFile) {
+  write_file(scratch_ / "include/engine/attn.cuh", "#pragma once\n#include TILES\n");
+  write_file(scratch_ / "include/tile.cuh", "#define TILE 32\n");
+  write_file(scratch_ / "include/engine/tile.cuh", "#define TILE 16\n");
+  auto spec = engine();
+  spec.source =
+      "#define TILES \"tile.cuh\"\n#include <engine/attn.cuh>\n"
+      "__global__ void k(int* x) { *x = TILE; }";
+  ASSERT_TRUE(ask(spec));
+  auto cache = Cache::open(cache_directory(), {.access = Cache::Access::read_only}).value();
+  const auto of_cache = recorded_programs(cache);
+  const auto of_run = read_manifest(record());
+  ASSERT_TRUE(of_cache && of_run);
+  std::filesystem::rename(scratch_ / "include", scratch_ / "away");
+  const auto in_cache = prewarm(of_cache->programs, "sm_90");
+  const auto in_run = prewarm(*of_run, "sm_86");
+  std::filesystem::rename(scratch_ / "away", scratch_ / "include");
+  for (const auto& [arch, key] : {std::pair("sm_90", in_cache), std::pair("sm_86", in_run)}) {
+    const auto served = serve(spec, arch);
+    ASSERT_TRUE(served) << served.error().message;
+    EXPECT_EQ(served->origin, Origin::local);
+    EXPECT_EQ(served->key, key);
+  }
 }
 
 // What was stored for an engine's name serves nobody else, so a prewarm has to be for that name.
