@@ -120,6 +120,23 @@ def embed(carrier, store, path):
     carrier.embedded[name_of(path)] = store.pop(path)
 
 
+@edit("all moved to disk", 2)
+def move_all_to_disk(carrier, place):
+    if not carrier.offers_disk or not carrier.embedded:
+        return False
+    directory = carrier.random.choice(DIRECTORIES)
+    carrier.disk |= {f"{directory}/{name}": header for name, header in carrier.embedded.items()}
+    carrier.embedded = {}
+
+
+@edit("all embedded", 2)
+def embed_all(carrier, place):
+    if not carrier.disk:
+        return False
+    carrier.embedded |= {name_of(path): header for path, header in carrier.disk.items()}
+    carrier.disk = {}
+
+
 @edit_of_disk("its file changed")
 def change_file(carrier, store, path):
     store[path] = new_text(carrier, store[path])
