@@ -90,16 +90,10 @@ class Replay {
       if (found_[index].found()) still_found.insert(file_of(index));
     }
     for (const auto index : absences_) {
-      if (recorded_.lookups[index].tested || is_found_by_suffix(recorded_.lookups[index]))
-        return true;
+      if (recorded_.lookups[index].tested) return true;
       if (!still_found.contains(file_of(static_cast<std::uint32_t>(index)))) return false;
     }
     return true;
-  }
-
-  [[nodiscard]] bool is_found_by_suffix(Dependency lookup) const {
-    lookup.spelling += front_end_suffix;
-    return find(lookup).found();
   }
 
   // The first look-up that found the same file when this was recorded.
@@ -189,17 +183,15 @@ class Replay {
     return std::nullopt;
   }
 
-  // A question of an embedded header's that names no neighbour stands as it is spelled, and so does what a macro names. By that
-  // NVRTC looks in the working directory first.
   [[nodiscard]] bool is_in_working_directory(std::size_t index) const {
     const auto& lookup = recorded_.lookups[index];
-    if (!(lookup.as_spelled || lookup.tested) || lookup.parent >= index) return false;
-    const auto* includer = found_[lookup.parent].embedded;
-    return includer != nullptr && found_[index].embedded == nullptr &&
-           !lookup.spelling.starts_with('/') &&
-           HeaderFinder::find_file(
-               HeaderSearch::below_working_directory(lookup.spelling, *includer))
-               .found();
+    if (lookup.parent >= index || found_[index].embedded != nullptr) return false;
+    const auto& includer = found_[lookup.parent];
+    if (!looks_in_working_directory(lookup, includer)) return false;
+    auto path = HeaderSearch::below_working_directory(lookup.spelling, *includer.embedded);
+    return HeaderFinder::find_file(path).found() ||
+           (has_no_extension(path) &&
+            HeaderFinder::find_file(path.append(front_end_suffix)).found());
   }
 
   // What an embedded header quotes, the compiler finds by a path that begins in the working directory.

@@ -56,51 +56,41 @@ std::uint64_t AskedQuestions::made_at(const Dependency& lookup, const Walk& walk
 }
 
 Walk AskedQuestions::follow(const Dependency& lookup, const Includer& includer) const {
-  return follow(lookup, includer, false);
-}
-
-Walk AskedQuestions::follow_beside(const Dependency& lookup, const Includer& includer) const {
-  return follow(lookup, includer, true);
-}
-
-Walk AskedQuestions::follow(const Dependency& lookup, const Includer& includer,
-                            bool may_give_up) const {
   const bool quoted = lookup.parent != Dependency::no_parent;
   const bool for_neighbour = quoted && !(lookup.as_spelled && includer.header.embedded != nullptr);
   const bool absolute = lookup.spelling.starts_with('/');
   bool ended = absolute;
   Walk walk;
-  walk.found =
-      search_.find(lookup.spelling, for_neighbour ? &includer.header : nullptr,
-                   [&](const std::string& path, std::size_t directory, FoundHeader& header) {
-                     const auto root = root_of(directory, absolute, includer);
-                     // The source lies in a folder that no machine has, so the compiler need not ask beside it.
-                     const bool need_not_ask = lookup.parent == Dependency::source_parent &&
-                                               !absolute && directory == HeaderSearch::of_none;
-                     if (need_not_ask && asked(root, path) == nullptr) return false;
-                     return ended |= ask(root, path, walk, header, may_give_up);
-                   });
+  walk.found = search_.find(
+      lookup.spelling, for_neighbour ? &includer.header : nullptr,
+      [&](const std::string& path, std::size_t directory, bool suffixed, FoundHeader& header) {
+        const auto root = root_of(directory, absolute, includer);
+        // The source lies in a folder that no machine has, so the compiler need not ask beside it.
+        const bool need_not_ask = lookup.parent == Dependency::source_parent && !absolute &&
+                                  directory == HeaderSearch::of_none;
+        if (need_not_ask && asked(root, path) == nullptr) return false;
+        return ended |= ask(root, path, suffixed, walk, header);
+      });
   if (const auto* embedded = walk.found.embedded; embedded != nullptr) {
     // NVRTC tells nobody that it only tests for one.
     walk.made = lookup.tested || embedded_read_.contains(embedded->name);
   } else if (!ended && search_.directories().empty()) {
-    ask(Reading::no_root, std::string(no_directory) + '/' + lookup.spelling, walk, walk.found,
-        may_give_up);
+    const auto path = std::string(no_directory) + '/' + lookup.spelling;
+    ask(Reading::no_root, path, false, walk, walk.found);
+    ask(Reading::no_root, path + std::string(front_end_suffix), true, walk, walk.found);
   }
-  if (const auto* question = asked_in_working_directory(lookup, includer);
-      question != nullptr && walk.found.embedded == nullptr && !question->found)
-    walk.questions.push_back(question);
+  ask_in_working_directory(lookup, includer, walk);
   walk.found.beside &= lookup.parent != Dependency::source_parent;
   return walk;
 }
 
-// Gives whether the walk ends here.
-bool AskedQuestions::ask(std::uint32_t root, const std::string& path, Walk& walk,
-                         FoundHeader& header, bool may_give_up) const {
+// Gives whether the walk ends here. Where the suffix was not asked for, it is for the compiler as if nothing had it.
+bool AskedQuestions::ask(std::uint32_t root, const std::string& path, bool suffixed, Walk& walk,
+                         FoundHeader& header) const {
   const auto* const question = asked(root, path);
   if (question == nullptr) {
-    walk.made = may_give_up && !walk.questions.empty();
-    return true;
+    walk.made &= suffixed;
+    return !suffixed;
   }
   walk.questions.push_back(question);
   if (!question->found) return false;
@@ -110,12 +100,20 @@ bool AskedQuestions::ask(std::uint32_t root, const std::string& path, Walk& walk
   return true;
 }
 
-// What was found there, nobody foresees.
-const Reading* AskedQuestions::asked_in_working_directory(const Dependency& lookup,
-                                                          const Includer& includer) const {
-  const auto* const embedded = includer.header.embedded;
-  if (embedded == nullptr || !is_quoted_in_header(lookup)) return nullptr;
-  return asked(Reading::no_root, HeaderSearch::below_working_directory(lookup.spelling, *embedded));
+// What is found there is no look-up that can be made again.
+void AskedQuestions::ask_in_working_directory(const Dependency& lookup, const Includer& includer,
+                                              Walk& walk) const {
+  if (walk.found.embedded != nullptr || !is_quoted_in_header(lookup) ||
+      !looks_in_working_directory(lookup, includer.header))
+    return;
+  const auto path =
+      HeaderSearch::below_working_directory(lookup.spelling, *includer.header.embedded);
+  for (const auto* question : {asked(Reading::no_root, path),
+                               asked(Reading::no_root, path + std::string(front_end_suffix))}) {
+    if (question == nullptr) continue;
+    walk.made &= !question->found;
+    walk.questions.push_back(question);
+  }
 }
 
 const Reading* AskedQuestions::asked(std::uint32_t root, const std::string& path) const {

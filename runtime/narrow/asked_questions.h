@@ -43,10 +43,6 @@ class AskedQuestions {
   /// Where a look-up of `includer` led. A look-up that has a parent is a quoted one.
   [[nodiscard]] Walk follow(const Dependency& lookup, const Includer& includer) const;
 
-  /// Where a look-up went that the compiler makes beside another one, directory by directory, and gives up where the other one
-  /// ends: made if any of its questions was asked.
-  [[nodiscard]] Walk follow_beside(const Dependency& lookup, const Includer& includer) const;
-
   /// When a header was first read; 0 where it was not. REQUIRES: on the disk it was asked for.
   [[nodiscard]] std::uint32_t read_at(const FoundHeader& found) const;
 
@@ -56,13 +52,11 @@ class AskedQuestions {
                                       const FoundHeader* includer) const;
 
  private:
-  [[nodiscard]] Walk follow(const Dependency& lookup, const Includer& includer,
-                            bool may_give_up) const;
   [[nodiscard]] const Reading* asked(std::uint32_t root, const std::string& path) const;
-  [[nodiscard]] const Reading* asked_in_working_directory(const Dependency& lookup,
-                                                          const Includer& includer) const;
-  bool ask(std::uint32_t root, const std::string& path, Walk& walk, FoundHeader& header,
-           bool may_give_up) const;
+  void ask_in_working_directory(const Dependency& lookup, const Includer& includer,
+                                Walk& walk) const;
+  bool ask(std::uint32_t root, const std::string& path, bool suffixed, Walk& walk,
+           FoundHeader& header) const;
 
   const HeaderSearch& search_;
   const bool rooted_;

@@ -58,8 +58,8 @@ class Narrowing {
   }
 
  private:
-  // The scan follows three paths of a file, and no name that it would have to make of another one. What is asked for by a fourth
-  // path, or by a header that was found so, nobody foresaw.
+  // The scan follows three paths of a file: what is asked for by a fourth one, nobody foresaw. And a header that is found by the
+  // front end's suffix is found by that name, too.
   [[nodiscard]] bool was_scanned_in_part() const {
     return whole_.many_paths ||
            std::any_of(readings_.files.begin(), readings_.files.end(), [](const Reading& reading) {
@@ -117,14 +117,7 @@ class Narrowing {
   std::optional<std::uint32_t> keep_if_made(std::size_t index, std::uint32_t parent) {
     auto lookup = whole_.dependencies.lookups[index];
     lookup.parent = parent;
-    const auto kept = keep_if_made(lookup, asked_.follow(lookup, includer_of(lookup)), index);
-    if (kept) {
-      lookup.spelling += front_end_suffix;
-      lookup.tested = true;
-      (void)keep_if_made(lookup, asked_.follow_beside(lookup, includer_of(lookup)),
-                         NarrowedClosure::of_none);
-    }
-    return kept;
+    return keep_if_made(lookup, asked_.follow(lookup, includer_of(lookup)), index);
   }
 
   std::optional<std::uint32_t> keep_if_made(const Dependency& lookup, Walk walk,

@@ -316,9 +316,6 @@ class ClosureBuilder {
                    unit);
       for (const auto& spelling : spellings) {
         const auto form = spelling.front() == '"' ? Form::quoted : Form::angled;
-        // Its neighbour cannot be spelled out.
-        if (form == Form::quoted && unit.where.embedded != nullptr)
-          leave_open(fmt::format("it includes {} through the macro {}", spelling, name), unit);
         follow(keep({spelling.substr(1, spelling.size() - 2), form, 0, 0, include.tested,
                      include.next}),
                unit);

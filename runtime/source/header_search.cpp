@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "source/header_files.h"
+#include "source/text_search.h"
 #include "system/standard_streams.h"
 
 namespace kiln {
@@ -35,6 +36,14 @@ std::string joined(std::initializer_list<std::string_view> parts) {
 
 std::string virtual_name(std::string_view program) { return std::string("/kiln/").append(program); }
 
+bool has_no_extension(std::string_view spelling) {
+  return spelling.substr(spelling.rfind('/') + 1).find('.') == std::string_view::npos;
+}
+
+bool fits_brackets(std::string_view name) {
+  return !holds(name, ">") && !holds(name, "//") && !holds(name, "/*");
+}
+
 std::string names_of(const std::vector<HeaderSet>& headers) {
   std::set<std::string_view> names;
   for (const auto& set : headers) {
@@ -58,8 +67,10 @@ HeaderSearch::HeaderSearch(const Program& program,
 
 const EmbeddedHeader* HeaderSearch::neighbour(std::string_view spelling,
                                               const EmbeddedHeader& includer) const {
+  if (spelling.starts_with('/')) return nullptr;
   const std::filesystem::path joined(std::string(folder_of(includer.name)).append(spelling));
-  return find_embedded(joined.lexically_normal().generic_string());
+  const auto name = joined.lexically_normal().generic_string();
+  return fits_brackets(name) ? find_embedded(name) : nullptr;
 }
 
 std::string HeaderSearch::below_working_directory(std::string_view spelling,
@@ -118,18 +129,24 @@ FoundHeader HeaderSearch::find(std::string_view spelling, const FoundHeader* quo
   header.beside = header.embedded != nullptr;
   if (!header.beside) header.embedded = find_embedded(spelling);
   if (header.embedded != nullptr) return header;
+  const bool may_be_suffixed = has_no_extension(spelling);
+  const auto look_for = [&](std::string path, std::size_t directory) {
+    auto suffixed = may_be_suffixed ? joined({path, front_end_suffix}) : std::string();
+    return look(std::move(path), directory, false, header) ||
+           (may_be_suffixed && look(std::move(suffixed), directory, true, header));
+  };
   if (spelling.starts_with('/')) {
-    look(std::string(spelling), of_none, header);
+    look_for(std::string(spelling), of_none);
     return header;
   }
   if (quoted_in != nullptr && !in_embedded &&
-      look(joined({folder_of(quoted_in->path), spelling}), of_none, header)) {
+      look_for(joined({folder_of(quoted_in->path), spelling}), of_none)) {
     header.beside = header.found();
     header.in_toolkit = header.found() && quoted_in->in_toolkit;
     return header;
   }
   for (std::size_t index = 0; index < directories_.size(); ++index) {
-    if (!look(joined({directories_[index], "/", spelling}), index, header)) continue;
+    if (!look_for(joined({directories_[index], "/", spelling}), index)) continue;
     header.in_toolkit = header.found() && is_toolkit_directory(index);
     break;
   }
@@ -142,7 +159,7 @@ HeaderFinder::HeaderFinder(const HeaderSearch& search) : search_(search) {
 
 FoundHeader HeaderFinder::find(std::string_view spelling, const FoundHeader* quoted_in) const {
   return search_.find(spelling, quoted_in,
-                      [this](std::string path, std::size_t directory, FoundHeader& header) {
+                      [this](std::string path, std::size_t directory, bool, FoundHeader& header) {
                         return look(std::move(path), directory, header);
                       });
 }

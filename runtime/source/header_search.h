@@ -28,6 +28,12 @@ inline constexpr std::string_view no_directory = "/kiln/nowhere";
 /// standard's headers, before it goes on to the next one.
 inline constexpr std::string_view front_end_suffix = ".stdh";
 
+/// Whether NVRTC looks for a name with that suffix, too.
+[[nodiscard]] bool has_no_extension(std::string_view spelling);
+
+/// Whether a header of this name can be included in angle brackets: no bracket and no comment ends or begins in it.
+[[nodiscard]] bool fits_brackets(std::string_view name);
+
 /// The names of these headers, whatever sets and order they come in: sorted, each ended by a NUL.
 [[nodiscard]] std::string names_of(const std::vector<HeaderSet>& headers);
 
@@ -53,6 +59,14 @@ struct HeaderForCompiler {
   std::string text;
 };
 
+/// Whether NVRTC looks for this below the working directory, too, before it goes through the include directories. REQUIRES: the
+/// look-up is a quoted one of that includer, and no embedded header is found.
+[[nodiscard]] inline bool looks_in_working_directory(const Dependency& lookup,
+                                                     const FoundHeader& includer) {
+  return includer.embedded != nullptr && (lookup.as_spelled || lookup.tested) &&
+         !lookup.spelling.starts_with('/');
+}
+
 /// Where a program's headers are looked for: among its embedded ones, in its include directories, then in the toolkit's.
 /// A value; borrows the program's header tables. Safe to use from several threads.
 class HeaderSearch {
@@ -69,13 +83,14 @@ class HeaderSearch {
   [[nodiscard]] std::vector<const EmbeddedHeader*> find_all_embedded(std::string_view name) const;
 
   /// Fills path and stamp of a header that is there. Gives whether the search ends. `directory`: the index of the include
-  /// directory in which the path was made, or of_none.
-  using Look = std::function<bool(std::string path, std::size_t directory, FoundHeader& header)>;
+  /// directory in which the path was made, or of_none. `suffixed`: the front end's suffix stands behind what is searched.
+  using Look = std::function<bool(std::string path, std::size_t directory, bool suffixed,
+                                  FoundHeader& header)>;
   static constexpr std::size_t of_none = ~std::size_t{0};
 
   /// Looks for a header as NVRTC does (measured with 13.0): by literal spelling among the embedded ones; else,
   /// for a quoted include, beside the file that includes it; else in the program's include directories,
-  /// then in the toolkit's. One thing is kiln's own: a quoted include in an embedded header first means
+  /// then in the toolkit's. In each place a name without an extension is looked for with front_end_suffix, too. One thing is kiln's own: a quoted include in an embedded header first means
   /// its neighbour in the set, which the compile stage makes true by rewriting the directive.
   ///
   /// `quoted_in`: the includer of a quoted include; nullptr for one in angle brackets. `look` is called for each path
@@ -83,12 +98,12 @@ class HeaderSearch {
   [[nodiscard]] FoundHeader find(std::string_view spelling, const FoundHeader* quoted_in,
                                  const Look& look) const;
 
-  /// Where NVRTC looks for what an embedded header quotes, if it is no neighbour and no other embedded one: below the working
-  /// directory, before it goes through the include directories.
+  /// Where that is.
   [[nodiscard]] static std::string below_working_directory(std::string_view spelling,
                                                            const EmbeddedHeader& includer);
 
-  /// The neighbour that a quoted include in an embedded header means, or nullptr.
+  /// The neighbour that a quoted include in an embedded header means, or nullptr. None is meant by an absolute name, nor one whose
+  /// name no brackets can hold.
   [[nodiscard]] const EmbeddedHeader* neighbour(std::string_view spelling,
                                                 const EmbeddedHeader& includer) const;
 

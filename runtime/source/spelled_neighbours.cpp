@@ -18,9 +18,7 @@ constexpr std::size_t most_bytes = std::size_t{512} << 10;
 }  // namespace
 
 bool can_be_spelled_out(const IncludeDirective& include) {
-  const std::string_view name = include.spelling;
-  return include.form == Form::quoted && include.length != 0 && !holds(name, ">") &&
-         !holds(name, "//") && !holds(name, "/*");
+  return include.form == Form::quoted && include.length != 0 && fits_brackets(include.spelling);
 }
 
 std::optional<std::string> SpelledNeighbours::name(const IncludeDirective& include,

@@ -505,6 +505,8 @@ case("optional neighbour by another header's macro deleted", "#include <cfg/c.h>
 case("included without an extension, now with the front end's own", "#include <t/u.h>\n",
      {"i/t/u.h": '#include "o"\n', "i/t/o": ONE}, point="A2",
      edit=in_turn(remove("i/t/o"), write("i/t/o.stdh", TWO)))
+case("without an extension, and one with the front end's own in front", "#include <o>\n", {"i/o": ONE, "h/z.h": ""},
+     include=["i", "h"], edit=in_turn(rename("i/o", "h/o"), write("i/o.stdh", TWO)))
 NEXT = "#if HASN(<t/o.h>)\n" + ASKED
 for name, define in (("-D", "HASN(x)=__has_include_next(x)"), ("another name in -D", "HASN=__has_include_next")):
     case(f"header behind the includer asked for by {name}", "#if __has_include(<t/o.h>)\n#endif\n#include <w.h>\n",

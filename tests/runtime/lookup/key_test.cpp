@@ -561,6 +561,31 @@ TEST_F(Embedding, OfANeighbourIsSeenWhateverItsNameMeans) {
   expect(Origin::local, embedded(texts));
 }
 
+// What asks there shows nowhere; the directive that would find the same does not.
+TEST_F(Embedding, OfAHiddenIncludeLooksInTheWorkingDirectory) {
+  set_source("#define CAT(a, b) a##b\n#define O1 \"o.h\"\n");
+  const auto spec =
+      embedded({{"lib/d.h", "#include CAT(O, 1)\n#if 0\n#include \"o.h\"\n#endif\n"}});
+  const auto before = fs::current_path();
+  fs::create_directories(scratch_ / "here");
+  fs::current_path(scratch_ / "here");
+  expect(Origin::compiled, spec);
+  expect(Origin::local, spec);
+  write_file(scratch_ / "here/lib/o.h", "#define VALUE 8\n");
+  expect(Origin::compiled, spec);
+  expect(Origin::local, spec);
+  fs::current_path(before);
+}
+
+TEST_F(Embedding, OfANeighbourWhoseNameFitsNoBrackets) {
+  const Texts texts = {{"a>b/d.h", "#include \"o.h\"\n"}, {"a>b/o.h", "#define VALUE 1\n"}};
+  write_file(scratch_ / "more/a", "#define VALUE 3\n");
+  spec_.source = "#include \"a>b/d.h\"\n__global__ void k(int* x) { *x = VALUE; }";
+  expect(Origin::compiled, on_disk(texts));
+  expect(Origin::compiled, embedded(texts));
+  expect(Origin::local, on_disk(texts));
+}
+
 TEST_F(Embedding, OfAQuestionLooksInTheWorkingDirectory) {
   set_source("#define lib lib\n");
   const Texts texts = {{"lib/d.h",
@@ -589,6 +614,23 @@ TEST_F(Embedding, OfAByteThatEndsATextIsAnotherProgram) {
   expect(Origin::compiled, embedded(texts));
   EXPECT_EQ(not_stored_.size(), 1U);
   expect(Origin::local, on_disk(texts));
+}
+
+// With its own suffix NVRTC's front end looks in each directory, before it goes on to the next one.
+TEST_F(Key, AHeaderWithoutAnExtensionIsLookedForWithASuffix) {
+  auto spec = plain();
+  spec.kernels = {"k"};
+  spec.include_dirs = {scratch_ / "one", scratch_ / "two"};
+  spec.source = "#include <lib/d.h>\n__global__ void k(int* x) { *x = VALUE; }";
+  write_file(scratch_ / "one/lib/d.h", "#include \"o\"\n");
+  write_file(scratch_ / "one/lib/o", "#define VALUE 1\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
+  fs::rename(scratch_ / "one/lib/o", scratch_ / "one/o");
+  EXPECT_EQ(origin_of(spec), Origin::local) << "elsewhere, and the same";
+  write_file(scratch_ / "one/lib/o.stdh", "#define VALUE 2\n");
+  EXPECT_EQ(origin_of(spec), Origin::compiled);
+  EXPECT_EQ(origin_of(spec), Origin::local);
 }
 
 // As in libcu++ of CUDA 12: for host compilers, with a header that only those have.
