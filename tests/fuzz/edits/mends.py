@@ -96,7 +96,7 @@ MENDS = [
                  "at + 1 + (text.substr(at + 1).starts_with('\\r') ? 1 : 0)"),
           Change("runtime/source/joined_text.cpp", "if (end == std::string_view::npos || text[end]",
                  "if (end >= text.size() || text[end]")),
-         (embedded("22", "--only", "CR CRLF", count="1000"),)),
+         (embedded("31", "--only", "CR CRLF", count="1000"),)),
     Mend(("A4",), "names of macros that ask for headers may be pasted",
          (Change("runtime/source/closure.cpp", "if (can_be_pasted_with_letters(macro, pieces))", "if (false)"),),
          (embedded("14", "--only", "wrapper pasted", "--only", "wrapper of a macro pasted"),)),
