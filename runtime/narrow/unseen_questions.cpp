@@ -110,7 +110,10 @@ UnseenQuestions::Pieces UnseenQuestions::read(const Program& program, const Head
     may_search_on_ |=
         language.misreads(said) || (!said.unfollowed.empty() && said.unfollowed != asks_for_header);
   };
-  for (const auto& option : program.options()) language.read_in_language_of(option);
+  for (const auto& option : program.options()) {
+    language.read_in_language_of(option);
+    has_trigraphs_ |= is_before_digit_separators(option) || option.ends_with("++14");
+  }
   for (const auto* texts : {&program.options(), &program.kernels()}) {
     for (const auto& text : *texts) {
       note_spellings(text);
@@ -138,7 +141,7 @@ void UnseenQuestions::add(const HeaderText& header) {
 
 // Of names with trigraphs, and of searches that go on.
 void UnseenQuestions::note_spellings(std::string_view text) {
-  beyond_guessing_ = beyond_guessing_ || holds(text, "?\?");
+  beyond_guessing_ = beyond_guessing_ || (has_trigraphs_ && holds(text, "?\?"));
   const bool holds_next = holds(text, "next");
   holds_next_ |= holds_next;
   may_search_on_ = may_search_on_ || (holds_next && holds(text, searches_on));
@@ -171,10 +174,10 @@ void UnseenQuestions::spread_macros() {
 // What a text asks for so, it does not name. That the macros known by name make more of names than they say is known.
 bool UnseenQuestions::is_led_to_by_the_compiler() const {
   return std::any_of(led_to_.begin(), led_to_.end(), [&](const std::string& name) {
-    return asking_.contains(name) || using_literals_.contains(name) ||
+    const bool leads = pragmatic_.contains(name) || using_literals_.contains(name);
+    return asking_.contains(name) || (leads && !name.starts_with(silencing)) ||
            (is_word_of_compilers_macros(name) &&
-            (pasting_.contains(name) || making_literals_.contains(name))) ||
-           (pragmatic_.contains(name) && !name.starts_with(silencing));
+            (pasting_.contains(name) || making_literals_.contains(name)));
   });
 }
 

@@ -80,6 +80,7 @@ class UnseenQuestions {
   Names literals_;
   Names led_to_;  ///< Of the program's macros, those that NVRTC's own may come to.
   std::unordered_map<const HeaderText*, Text> texts_;
+  bool has_trigraphs_ = false;  ///< Which it has before C++17.
   bool may_search_on_ = false;
   bool beyond_guessing_ = false;
   bool pastes_ = false;
