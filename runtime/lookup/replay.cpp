@@ -140,9 +140,10 @@ class Replay {
       return finder_.find_quoted(lookup.spelling, search_.source());
     if (lookup.parent >= found_.size()) return finder_.find(lookup.spelling);
     const auto& includer = found_[lookup.parent];
-    const bool for_neighbour = !(includer.embedded != nullptr && lookup.as_spelled);
-    return includer.found() && for_neighbour ? finder_.find_quoted(lookup.spelling, includer)
-                                             : finder_.find(lookup.spelling);
+    const auto* const beside =
+        includer.found() ? searched_beside(lookup.as_spelled, includer) : nullptr;
+    return beside != nullptr ? finder_.find_quoted(lookup.spelling, *beside)
+                             : finder_.find(lookup.spelling);
   }
 
   // A place that no directory held is in none of the holding ones.

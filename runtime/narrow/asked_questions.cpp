@@ -57,12 +57,11 @@ std::uint64_t AskedQuestions::made_at(const Dependency& lookup, const Walk& walk
 
 Walk AskedQuestions::follow(const Dependency& lookup, const Includer& includer) const {
   const bool quoted = lookup.parent != Dependency::no_parent;
-  const bool for_neighbour = quoted && !(lookup.as_spelled && includer.header.embedded != nullptr);
   const bool absolute = lookup.spelling.starts_with('/');
   bool ended = absolute;
   Walk walk;
   walk.found = search_.find(
-      lookup.spelling, for_neighbour ? &includer.header : nullptr,
+      lookup.spelling, quoted ? searched_beside(lookup.as_spelled, includer.header) : nullptr,
       [&](const std::string& path, std::size_t directory, bool suffixed, FoundHeader& header) {
         const auto root = root_of(directory, absolute, includer);
         // The source lies in a folder that no machine has, so the compiler need not ask beside it.

@@ -268,8 +268,8 @@ class ClosureBuilder {
       closure_.dependencies.lookups[known->second].tested |= include.tested;
       return;
     }
-    const bool for_neighbour = quoted && !(as_spelled && includer.where.embedded != nullptr);
-    auto found = answers_.find(include.spelling, for_neighbour ? &includer.where : nullptr);
+    auto found = answers_.find(include.spelling,
+                               quoted ? searched_beside(as_spelled, includer.where) : nullptr);
     auto text = found.found() ? answers_.read(found) : nullptr;
     if (!text) found = {};
     Dependency lookup{include.spelling, parent};

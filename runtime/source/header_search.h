@@ -59,6 +59,13 @@ struct HeaderForCompiler {
   std::string text;
 };
 
+/// Beside whom a quoted look-up is searched for first; nullptr for nobody: an embedded header finds nothing beside it by a name that
+/// no directive has.
+[[nodiscard]] inline const FoundHeader* searched_beside(bool as_spelled,
+                                                        const FoundHeader& includer) {
+  return as_spelled && includer.embedded != nullptr ? nullptr : &includer;
+}
+
 /// Whether NVRTC looks for this below the working directory, too, before it goes through the include directories. REQUIRES: the
 /// look-up is a quoted one of that includer, and no embedded header is found.
 [[nodiscard]] inline bool looks_in_working_directory(const Dependency& lookup,
